@@ -280,11 +280,14 @@ def costs(llama, given):
         # Examples have other tools.
         written = [it["content"] for it in messages if it["role"] == "assistant" and "get_weather" in it["content"]]
     recorded = []
-    with Gateway(given.gateway, recorder.url, 'constrain = "llama-cpp"') as gateway:
-        for case in bfcl.cases(given.data, given.category, range(given.times)):
-            request = {**body, "messages": case.messages, "tools": [case.tool], "tool_choice": "required"}
-            recorded.append(sent(gateway, recorder, request))
-    return (prompt, limit, llama.tokens(written[0])), recorded
+    try:
+        with Gateway(given.gateway, recorder.url, 'constrain = "llama-cpp"') as gateway:
+            for case in bfcl.cases(given.data, given.category, range(given.times)):
+                request = {**body, "messages": case.messages, "tools": [case.tool], "tool_choice": "required"}
+                recorded.append(sent(gateway, recorder, request))
+    except Refused as why:
+        print(f"no grammar: {why}", file=sys.stderr)
+    return (prompt, limit, llama.tokens(written[0]) if written else None), recorded
 
 
 def sent(gateway, recorder, body):

@@ -254,6 +254,8 @@ fn chaos() -> Result<Outcome, String> {
 /// What only a real model on a real server shows.
 fn real_models() -> Result<Outcome, String> {
     let missing = servers::install_models()?;
+    // The rules of `cargo xtask bench models` check themselves.
+    sh(&mut command("python3", &["xtask/models/bfcl.py"]))?;
     for package in ["gadgetry-gateway", "gadgetry-cli"] {
         let mut test = cargo(&["test", "--package", package, "--test", "tests"]);
         sh(test.args(["--", "real_models::", "--include-ignored", "--nocapture"]))?;

@@ -219,7 +219,17 @@ impl Upstream {
             Target::Server { url, key, .. } => {
                 recognise(&self.client, url, key.as_ref(), None).await
             }
-            Target::Model { name, resolver, .. } => resolver.recognise(name).await,
+            Target::Model {
+                name,
+                resolver,
+                key,
+            } => {
+                let mut resolver = (**resolver).clone();
+                if let Some(key) = key {
+                    resolver = resolver.api_key(key.clone());
+                }
+                resolver.recognise(name).await
+            }
         };
         let facts = Arc::new(facts);
         *known = Some((Instant::now(), Arc::clone(&facts)));

@@ -7,6 +7,9 @@ use tokio::runtime::Builder;
 
 /// Recognises the server of a model. Takes four seconds at most; what it does not say in time is unknown.
 pub(super) fn of(resolver: &Resolver, name: &str) -> ServerFacts {
+    if !resolver.is_of_user(name) {
+        return ServerFacts::default();
+    }
     let (resolver, name) = (resolver.clone(), name.to_owned());
     let work = move || {
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;

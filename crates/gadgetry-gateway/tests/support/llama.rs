@@ -2,7 +2,7 @@
 //! processors, so tests look at the structure of replies, never at their words.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ impl Llama {
         let own = ["--alias", "smollm2", "--context", &context];
         arguments.extend(own.iter().chain(options).map(ToString::to_string));
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let (process, address) = launch(&arguments, "0");
+        let (process, address) = launch(&arguments, "0")?;
         Some(Self {
             process,
             arguments,
@@ -47,7 +47,8 @@ impl Llama {
     pub(crate) fn crash(&mut self) {
         self.end();
         let port = self.address.rsplit(':').next().expect("a port").to_owned();
-        (self.process, self.address) = launch(&self.arguments, &port);
+        (self.process, self.address) =
+            launch(&self.arguments, &port).expect("it was started before");
     }
 
     fn end(&mut self) {
@@ -62,17 +63,25 @@ impl Drop for Llama {
     }
 }
 
-/// A process that serves, and its address. It ends with this one, because its standard input does.
-fn launch(arguments: &[String], port: &str) -> (Child, String) {
+/// A process that serves, and its address. It ends with this one, because its standard input does. `None` if another user has
+/// installed it with an interpreter of their own, which a line on standard error says.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn launch(arguments: &[String], port: &str) -> Option<(Child, String)> {
     let mut command = Command::new(&arguments[0]);
     command.args(&arguments[1..]).args(["--port", port]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut process = command.stderr(Stdio::null()).spawn().expect("it starts");
+    let mut process = match command.stderr(Stdio::null()).spawn() {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            eprintln!("skipped: this user may not run {}", arguments[0]);
+            return None;
+        }
+        started => started.expect("it starts"),
+    };
     let mut address = String::new();
     let answer = process.stdout.take().expect("it is piped");
     let read = BufReader::new(answer).read_line(&mut address);
     assert!(read.is_ok_and(|it| it > 0), "llama.cpp does not start");
-    (process, address.trim().to_owned())
+    Some((process, address.trim().to_owned()))
 }
 
 /// The command of something that is installed.

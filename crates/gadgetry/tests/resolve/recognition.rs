@@ -269,6 +269,14 @@ async fn servers_by_their_answers() {
         "TGI 3.3.6 None; bigcode/santacoder 2048 None",
     )
     .await;
+    check(
+        "gateways with windows",
+        &[models(
+            r#"{"data":[{"id":"ours","context_window":4096},{"id":"other","context_length":8192}]}"#,
+        )],
+        "unknown - None; ours 4096 None; other 8192 None",
+    )
+    .await;
     for (row, body) in [
         (
             "a gateway",
@@ -438,6 +446,9 @@ async fn only_servers_of_the_user_are_asked() {
         let facts = resolver.recognise(name).await;
         assert_eq!(facts, ServerFacts::default(), "{name}");
     }
+    // Also where the address is written out.
+    let official = resolver.clone().base_url("https://API.openai.com/v1/");
+    assert!(!official.is_of_user("whatever"));
     assert_eq!(server.asked().len(), count);
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::address;
 use super::error::ResolveError;
-use super::table::{Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, Provider, Quirks, UNNAMED};
+use super::table::{
+    Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, PROVIDERS, Provider, Quirks, UNNAMED,
+};
 use super::{Place, Resolver};
 use crate::model::{Model, ModelInfo};
 use crate::models::Mode;
@@ -190,11 +192,11 @@ fn quirks(provider: Option<&Provider>, place: &Place) -> Quirks {
 }
 
 /// Whether a place is a server of the user's: on this machine, or at an address that they have given.
-pub(super) fn is_users(provider: Option<&Provider>, place: &Place) -> bool {
-    let is_here = provider.is_none_or(Provider::is_here);
+pub(super) fn is_of_user(provider: Option<&Provider>, place: &Place) -> bool {
     // Each user has an address of their own there.
     let is_resource = provider.is_some_and(|it| it.base_url.is_empty());
-    is_here || !(is_resource || is_official(provider, place))
+    let mut remote = PROVIDERS.iter().filter(|it| !it.is_here());
+    !is_resource && !remote.any(|it| is_official(Some(it), place))
 }
 
 /// Whether a place is the provider's own address, and not another server.

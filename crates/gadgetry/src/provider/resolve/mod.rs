@@ -260,6 +260,12 @@ impl Resolver {
         self.build(provider, &place, info)
     }
 
+    /// Whether the server of a model is the user's: on this machine, or at an address that they have given.
+    pub fn is_of_user(&self, name: &str) -> bool {
+        let found = self.find(name);
+        found.is_ok_and(|(provider, place)| build::is_of_user(provider, &place))
+    }
+
     /// Recognises the server of a model; see [`server`](crate::provider::server).
     ///
     /// Sends requests only to servers on this machine, and to those whose base URL the user has given. A provider at its
@@ -270,7 +276,7 @@ impl Resolver {
         let Ok((provider, place)) = self.find(name) else {
             return ServerFacts::default();
         };
-        if !build::is_users(provider, &place) {
+        if !build::is_of_user(provider, &place) {
             return ServerFacts::default();
         }
         let Ok(http) = Http::new(self.http_for(&place.base_url)) else {

@@ -8,6 +8,7 @@
 //! | Ollama | `/api/version` | of a loaded model `/api/ps`; else `num_ctx` of its parameters, else `*.context_length`, in `/api/show` |
 //! | LM Studio | `/api/v0/models` | `loaded_context_length`, else `max_context_length` |
 //! | TGI | `/info` | `max_total_tokens` |
+//! | others | | `context_window` or `context_length` of `/v1/models`, as gadgetry's gateway and others have it |
 //!
 //! A server that says nothing is [`ServerKind::Unknown`], and what it does not say stays unknown: recognition has no
 //! errors, so that no run fails because of it. It sends a dozen small requests, all to the origin of the base URL, within

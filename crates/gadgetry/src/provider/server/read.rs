@@ -10,6 +10,14 @@ const VERSION: usize = 64;
 /// Models that are kept.
 const MODELS: usize = 10_000;
 
+/// Where a list of models has the window of each: llama.cpp; vLLM and `SGLang`; gateways such as ours; `OpenRouter` and others.
+const WINDOWS: [&str; 4] = [
+    "/meta/n_ctx",
+    "/max_model_len",
+    "/context_window",
+    "/context_length",
+];
+
 /// The answers of a server; null where it has not answered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
@@ -52,8 +60,7 @@ fn listed(answer: &Value) -> Vec<ModelFacts> {
         Some(ModelFacts {
             name: model["id"].as_str()?.to_owned(),
             aliases: aliases.collect(),
-            context_window: tokens(&model["meta"]["n_ctx"])
-                .or_else(|| tokens(&model["max_model_len"])),
+            context_window: WINDOWS.iter().find_map(|path| tokens(model.pointer(path)?)),
             parameters: tokens(&model["meta"]["n_params"]),
             template_has_tools: None,
         })
