@@ -16,7 +16,7 @@ use gadgetry::provider::{
 use serde_json::{Map, Value, json};
 
 use crate::Api;
-use crate::exchange::{ClientRequest, Constrain, ModelRules};
+use crate::exchange::{ClientRequest, Constrain, ModelRules, ToolMode};
 use crate::faults::Addresses;
 
 /// Failures in a row after which an upstream is left out for [`COOLDOWN`].
@@ -27,6 +27,9 @@ const COOLDOWN: Duration = Duration::from_secs(10);
 
 /// How long what a server says about itself counts. Models come and go.
 const FRESH: Duration = Duration::from_mins(1);
+
+/// How old it may be for a request, which has to wait for it.
+const SETTLED: Duration = Duration::from_mins(10);
 
 /// Fields of sampling that servers of all APIs may know.
 const SAMPLING: [&str; 8] = [
@@ -211,8 +214,13 @@ impl Upstream {
     ///
     /// Cancel safety: dropping the future closes the connections; the next call begins again.
     pub async fn facts(&self) -> Arc<ServerFacts> {
+        self.facts_within(FRESH).await
+    }
+
+    /// The same, not older than this.
+    async fn facts_within(&self, age: Duration) -> Arc<ServerFacts> {
         let mut known = self.facts.lock().await;
-        if let Some((_, facts)) = known.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
+        if let Some((_, facts)) = known.as_ref().filter(|(since, _)| since.elapsed() < age) {
             return Arc::clone(facts);
         }
         let facts = match &self.target {
@@ -234,6 +242,25 @@ impl Upstream {
         let facts = Arc::new(facts);
         *known = Some((Instant::now(), Arc::clone(&facts)));
         facts
+    }
+
+    /// The rules for one of its models, with what its server says about it, at most ten minutes ago.
+    pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> Arc<ModelRules> {
+        let is_open = rules.constrain == Constrain::Auto || rules.examples.is_none();
+        if !is_open || rules.mode == ToolMode::Native {
+            return Arc::clone(rules);
+        }
+        let facts = self.facts_within(SETTLED).await;
+        let name = match &self.target {
+            Target::Server { .. } => model.to_owned(),
+            Target::Model { name, resolver, .. } => {
+                let place = resolver.locate(name).ok();
+                place.map_or_else(|| model.to_owned(), |place| place.model)
+            }
+        };
+        let mut info = None;
+        facts.complete(&name, &mut info);
+        Arc::new(rules.settled(&info.unwrap_or_default()))
     }
 
     /// Tokens of a conversation with one of its models: as its server says, or else the catalogue.
@@ -308,6 +335,7 @@ impl Upstream {
             info: Some(ModelInfo {
                 reads_images: rules.images,
                 reads_audio: true,
+                constraint: rules.constraint(),
                 ..ModelInfo::default()
             }),
             fields,
@@ -333,21 +361,5 @@ fn put_format(api: Api, format: &Value, fields: &mut Map<String, Value>) {
             fields.insert("output_config".to_owned(), json!({"format": inner}));
         }
         Api::Messages => {}
-    }
-}
-
-/// Adds a grammar of the block format to a request.
-pub(crate) fn constrain(options: &mut ModelOptions, how: Constrain, grammar: String) {
-    match how {
-        Constrain::Off => {}
-        Constrain::LlamaCpp => {
-            options.fields.insert("grammar".to_owned(), grammar.into());
-        }
-        Constrain::Vllm => {
-            let value = json!({"grammar": grammar});
-            options
-                .fields
-                .insert("structured_outputs".to_owned(), value);
-        }
     }
 }

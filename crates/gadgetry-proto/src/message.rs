@@ -206,7 +206,7 @@ pub enum Constraint {
 pub enum Notation {
     /// [`Constraint::Gbnf`].
     Gbnf,
-    /// [`Constraint::StructuralTag`].
+    /// [`Constraint::StructuralTag`] where the model decides whether it calls, and [`Constraint::Gbnf`] where it must or must not.
     StructuralTag,
 }
 

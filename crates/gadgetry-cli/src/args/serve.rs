@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use gadgetry::proto::call_form::CallForm;
 use gadgetry_gateway::exchange::{Constrain, Dialects, MarkerStyle, ToolMode};
 
 /// Options of `gadgetry serve`.
@@ -65,7 +66,16 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) run_dependencies: bool,
 
-    /// Send a grammar of the block format, in the form of this server
+    /// Form of calls in a model's text: `block`, or `json` for models that write that better [default: block]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) form: Option<CallForm>,
+
+    /// Worked turns before a conversation, at most 2 [default: 2 for a model whose server says that it is small, 0 for others]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(crate) examples: Option<u8>,
+
+    /// Constrain replies to valid calls by a grammar: as the server of a model takes it, if it is recognised, or as this one
+    /// does [default: auto]
     #[arg(long, value_name = "SERVER")]
     pub(crate) constrain: Option<GrammarForm>,
 
@@ -122,10 +132,16 @@ pub(crate) enum GatewayMarkers {
 /// How a grammar is sent.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum GrammarForm {
+    /// As the server takes it, if it is recognised
+    Auto,
+    /// Not at all
+    Off,
     /// As the field `grammar`
     LlamaCpp,
     /// As the field `structured_outputs`
     Vllm,
+    /// As the field `ebnf`
+    Sglang,
 }
 
 impl From<ModeKind> for ToolMode {
@@ -150,8 +166,11 @@ impl From<GatewayMarkers> for MarkerStyle {
 impl From<GrammarForm> for Constrain {
     fn from(form: GrammarForm) -> Self {
         match form {
+            GrammarForm::Auto => Self::Auto,
+            GrammarForm::Off => Self::Off,
             GrammarForm::LlamaCpp => Self::LlamaCpp,
             GrammarForm::Vllm => Self::Vllm,
+            GrammarForm::Sglang => Self::Sglang,
         }
     }
 }

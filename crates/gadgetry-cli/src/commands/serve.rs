@@ -119,6 +119,8 @@ fn patch(args: &ServeArgs) -> RulesPatch {
         dialects: args.dialects.clone(),
         repairs: args.repairs,
         run_dependencies: args.run_dependencies.then_some(true),
+        form: args.form,
+        examples: args.examples.map(|count| Some(count.into())),
         constrain: args.constrain.map(Into::into),
         ..RulesPatch::default()
     }

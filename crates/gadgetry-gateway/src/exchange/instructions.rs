@@ -36,7 +36,7 @@ pub(crate) fn about_tools(
         })
         .collect();
     let style = style(rules, secrets);
-    let template = if rules.examples > 0 {
+    let template = if rules.worked_turns() > 0 {
         let own = PromptTemplate {
             rules: Some(brief_rules(secrets)),
             ..PromptTemplate::default()
@@ -52,7 +52,10 @@ pub(crate) fn about_tools(
         }
     };
     let text = template.render(&entries, style)?;
-    Some((text, WorkedTurns::new(rules.examples, &entries, style)))
+    Some((
+        text,
+        WorkedTurns::new(rules.worked_turns(), &entries, style),
+    ))
 }
 
 fn format_text(form: CallForm, has_text_tool: bool) -> String {

@@ -9,7 +9,7 @@
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Message, Role, ToolChoice};
 
-use super::{Constrain, Exchange};
+use super::Exchange;
 
 /// A reply whose beginning the request has.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Exchange {
     pub(super) fn begin_call(&mut self) {
         let rules = &self.setup.rules;
         let is_demanded = self.reads_blocks() && self.setup.request.choice.kind.is_forced();
-        if !is_demanded || !rules.prefill || rules.constrain != Constrain::Off {
+        if !is_demanded || !rules.prefill || rules.constraint().is_known() {
             return;
         }
         let mut head = self.setup.secrets.markers.start().to_owned();

@@ -48,7 +48,7 @@ impl Exchange {
                 }
             }
             // After worked turns, a request has to end as they do: with the question.
-            if request.choice.kind.is_forced() && rules.examples == 0 {
+            if request.choice.kind.is_forced() && rules.worked_turns() == 0 {
                 let note = instructions::must_call(&request.choice, tools, rules, secrets);
                 self.trailing.push(Message::text(Role::User, note));
             }

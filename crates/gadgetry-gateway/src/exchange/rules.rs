@@ -5,6 +5,8 @@ use std::str::FromStr;
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, UnknownDialect};
+use gadgetry::proto::prompt::MAX_EXAMPLES;
+use gadgetry::{ConstraintField, ModelInfo};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -69,9 +71,9 @@ rules! {
     mode: ToolMode = ToolMode::Text;
     /// The form of calls that its prompt demands.
     form: CallForm = CallForm::Block;
-    /// How many worked turns its prompt shows before the conversation, at most two: for small models, which follow examples
-    /// better than instructions.
-    examples: usize = 0;
+    /// How many worked turns its prompt shows before the conversation, at most two: small models follow examples better than
+    /// instructions. `None` means two for a model whose server says that it is small, and none for others.
+    examples: Option<usize> = None;
     /// Which markers its blocks have.
     markers: MarkerStyle = MarkerStyle::Nonce;
     /// Tags whose content is reasoning.
@@ -97,11 +99,40 @@ rules! {
     /// Whether its server continues a message of the assistant at the end of a request, so that a call that must be made is
     /// begun there.
     prefill: bool = false;
-    /// How a grammar of the block format is sent, if at all.
-    constrain: Constrain = Constrain::Off;
+    /// How replies are constrained to valid calls, if at all.
+    constrain: Constrain = Constrain::Auto;
 }
 
 impl ModelRules {
+    /// These rules for a model of which this is known: what they leave open is decided.
+    #[must_use]
+    pub fn settled(&self, info: &ModelInfo) -> Self {
+        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
+        Self {
+            examples: Some(self.examples.unwrap_or(usual)),
+            constrain: match self.constrain {
+                Constrain::Auto => info.constraint.into(),
+                own => own,
+            },
+            ..self.clone()
+        }
+    }
+
+    /// How many worked turns its prompt shows.
+    pub(crate) fn worked_turns(&self) -> usize {
+        self.examples.unwrap_or(0)
+    }
+
+    /// The field that takes constraints.
+    pub(crate) fn constraint(&self) -> ConstraintField {
+        match self.constrain {
+            Constrain::Auto | Constrain::Off => ConstraintField::None,
+            Constrain::LlamaCpp => ConstraintField::LlamaCpp,
+            Constrain::Vllm => ConstraintField::Vllm,
+            Constrain::Sglang => ConstraintField::Sglang,
+        }
+    }
+
     /// The dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
     pub(crate) fn dialects_read(&self) -> Vec<Dialect> {
         let mut all = self.dialects.0.clone();
@@ -156,17 +187,32 @@ impl<'de> Deserialize<'de> for Dialects {
     }
 }
 
-/// How a grammar of the block format is sent to the upstream.
+/// How replies are constrained to valid calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constrain {
-    /// Not at all.
+    /// As the server of the model takes it, if it is recognised.
     #[default]
+    Auto,
+    /// Not at all.
     Off,
-    /// As the field `grammar` of llama.cpp.
+    /// By the field `grammar` of llama.cpp.
     LlamaCpp,
-    /// As the field `structured_outputs` of vLLM.
+    /// By the field `structured_outputs` of vLLM.
     Vllm,
+    /// By the field `ebnf` of `SGLang`.
+    Sglang,
+}
+
+impl From<ConstraintField> for Constrain {
+    fn from(field: ConstraintField) -> Self {
+        match field {
+            ConstraintField::LlamaCpp => Self::LlamaCpp,
+            ConstraintField::Vllm => Self::Vllm,
+            ConstraintField::Sglang => Self::Sglang,
+            _ => Self::Off,
+        }
+    }
 }
 
 /// The secrets of a conversation that data in it must not know: its markers, and a word in the envelopes of results.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::admission::{self, Permit};
 use super::reply::{self, Job};
 use super::{Gateway, body};
-use crate::exchange::{Constrain, Exchange, Setup, ToolMode};
+use crate::exchange::{Exchange, ModelRules, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
 use crate::{Api, Failure};
@@ -223,7 +223,7 @@ async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Respo
     let settings = gateway.settings();
     match begin(&gateway, &settings, Api::Messages, request).await {
         Ok((job, _)) => {
-            let exchange = Exchange::new(job.setup(&gateway, false));
+            let exchange = Exchange::new(job.setup(&gateway, &job.destination.rules, false));
             let tokens = exchange.map_or(0, |exchange| exchange.prompt_tokens());
             json_response(StatusCode::OK, &json!({"input_tokens": tokens}))
         }
@@ -306,9 +306,15 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
     .into();
     let dialects = rules.dialects.0.iter().map(|dialect| dialect.name());
     entry["dialects"] = dialects.collect();
-    entry["constrained"] = (rules.constrain != Constrain::Off).into();
-    // A request may go to any of them, so the smallest counts.
+    // A request may go to any of them, so all have to, and the smallest window counts.
     let upstreams = destination.upstreams.iter();
+    let settled = join_all(
+        upstreams
+            .clone()
+            .map(|it| it.settled(rules, &destination.model)),
+    )
+    .await;
+    entry["constrained"] = settled.iter().all(|it| it.constraint().is_known()).into();
     let windows = join_all(upstreams.map(|it| it.window(&destination.model))).await;
     if let Some(window) = windows.into_iter().flatten().min() {
         entry["context_window"] = window.into();
@@ -342,11 +348,16 @@ pub(super) fn failed(api: Api, failure: &Failure) -> Response {
 
 impl Job {
     /// What its exchange is made from.
-    pub(super) fn setup(&self, gateway: &Gateway, is_native: bool) -> Setup {
+    pub(super) fn setup(
+        &self,
+        gateway: &Gateway,
+        rules: &Arc<ModelRules>,
+        is_native: bool,
+    ) -> Setup {
         Setup {
             request: Arc::clone(&self.request),
             tools: Arc::clone(&self.tools),
-            rules: Arc::clone(&self.destination.rules),
+            rules: Arc::clone(rules),
             is_native,
             secrets: self.secrets.clone(),
             id_prefix: self.api.call_prefix(),

@@ -2,6 +2,7 @@
 
 mod admission;
 mod body;
+mod constraint;
 mod endpoints;
 mod ids;
 mod items;

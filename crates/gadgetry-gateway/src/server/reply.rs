@@ -10,11 +10,9 @@ use axum::response::Response;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::model::Model;
-use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool};
-use gadgetry::proto::message::{Request, ToolChoice};
+use gadgetry::proto::message::Request;
 use gadgetry::proto::usage::Usage;
 use gadgetry::provider::ProviderError;
 use gadgetry::provider::sse::Event;
@@ -22,17 +20,16 @@ use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
 use super::admission::Permit;
+use super::constraint;
 use super::endpoints::{failed, json_response, put_id};
 use super::prompt_log::PromptLog;
 use super::stream::streamed;
 use super::{Gateway, now};
 use crate::api::ReplyEncoder;
-use crate::exchange::{
-    ClientRequest, Constrain, Exchange, Progress, Secrets, TOO_LARGE, Tool, ToolMode, Toolset,
-};
+use crate::exchange::{ClientRequest, Exchange, Progress, Secrets, TOO_LARGE, ToolMode, Toolset};
 use crate::memory::Owner;
 use crate::settings::{Destination, Settings};
-use crate::upstream::{Upstream, constrain};
+use crate::upstream::Upstream;
 use crate::{Api, Failure, Refusal};
 
 /// How long the status of an answer may wait for the first part of the reply. Until then an error has its own status.
@@ -196,26 +193,24 @@ async fn begin(
     watch: Watch,
     mut log: PromptLog,
 ) -> Result<Reply, (Failure, Watch)> {
-    let rules = &job.destination.rules;
     let model = &job.destination.model;
+    let rules = upstream.settled(&job.destination.rules, model).await;
     let is_native = match rules.mode {
         _ if !job.request.may_call() => false,
         ToolMode::Text => false,
         ToolMode::Native => true,
         ToolMode::Auto => gateway.is_native(&upstream, model).await,
     };
-    let mut exchange = match Exchange::new(job.setup(gateway, is_native)) {
+    let mut exchange = match Exchange::new(job.setup(gateway, &rules, is_native)) {
         Ok(exchange) => exchange,
         Err(error) => return Err((refused(error.to_string()), watch)),
     };
     let reads_blocks = job.request.may_call() && !is_native;
-    let mut options = upstream.options(job.api, &job.request, rules, reads_blocks);
-    if reads_blocks && rules.constrain != Constrain::Off {
-        match grammar(job) {
-            Ok(grammar) => constrain(&mut options, rules.constrain, grammar),
-            Err(error) => return Err((unconstrainable(&error).into(), watch)),
-        }
-    }
+    let options = upstream.options(job.api, &job.request, &rules, reads_blocks);
+    let constraint = match constraint::of(job, &rules) {
+        Ok(constraint) => constraint.filter(|_| reads_blocks),
+        Err(refusal) => return Err((refusal.into(), watch)),
+    };
     let made = upstream
         .model(model, options)
         .map(|model| match exchange.native_tools() {
@@ -237,7 +232,10 @@ async fn begin(
     let deltas = if exchange.run_dependencies(&mut ready) {
         stream::empty().boxed()
     } else {
-        let request = exchange.request();
+        let request = Request {
+            constraint,
+            ..exchange.request()
+        };
         log.sent(&request);
         model.stream(request)
     };
@@ -255,49 +253,6 @@ async fn begin(
         log,
         permit: None,
     })
-}
-
-/// The grammar of the replies to a request: of the tools that it may call, by its choice.
-fn grammar(job: &Job) -> Result<String, GrammarError> {
-    let choice = &job.request.choice;
-    let tools = job
-        .tools
-        .iter()
-        .filter(|(_, tool)| choice.allows(&tool.full_name()));
-    let tools = tools.map(|(name, tool)| GrammarTool {
-        name,
-        schema: schema(job, name, tool),
-        multiline: &[],
-    });
-    let tools: Vec<GrammarTool<'_>> = tools.collect();
-    // Those that the choice does not name are left out already, and it has the client's name of the tool.
-    let kind = match &choice.kind {
-        ToolChoice::Gadget(_) => &ToolChoice::Required,
-        kind => kind,
-    };
-    let spec = GrammarSpec {
-        tools: &tools,
-        form: CallForm::Block,
-        markers: &job.secrets.markers,
-        choice: kind,
-        is_single: !job.request.is_parallel,
-        limits: GrammarLimits::default(),
-    };
-    spec.gbnf()
-}
-
-/// The schema that calls of a tool are checked by.
-fn schema<'a>(job: &'a Job, name: &str, tool: &'a Tool) -> &'a Value {
-    let gadget = job.tools.registry().get(name);
-    gadget.map_or(&tool.schema, |gadget| gadget.schema().value())
-}
-
-/// The tools of a request have no grammar.
-fn unconstrainable(error: &GrammarError) -> Refusal {
-    Refusal::new(
-        "tools",
-        format!("the model is constrained by a grammar: {error}"),
-    )
 }
 
 /// Why no request can be made: because of the options of the client's, or else of the gateway's.

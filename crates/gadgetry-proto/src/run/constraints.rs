@@ -67,10 +67,12 @@ fn made(
         limits: GrammarLimits::default(),
     };
     match notation {
-        Notation::Gbnf => spec.gbnf().ok().map(|text| Constraint::Gbnf(text.into())),
-        Notation::StructuralTag => {
+        Notation::StructuralTag if choice.is_auto() => {
             let tag = spec.structural_tag().ok()?;
             Some(Constraint::StructuralTag(Arc::new(tag)))
+        }
+        Notation::Gbnf | Notation::StructuralTag => {
+            spec.gbnf().ok().map(|text| Constraint::Gbnf(text.into()))
         }
     }
 }
