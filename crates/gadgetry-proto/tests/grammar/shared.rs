@@ -83,9 +83,10 @@ impl Tools {
 
     /// The calls in a reply: each valid, or what is wrong with it.
     pub(super) fn calls(&self, form: CallForm, text: &str) -> Vec<Result<Value, String>> {
-        match form {
-            CallForm::Block => self.blocks(text),
-            _ => self.json_calls(text),
+        if form == CallForm::Block {
+            self.blocks(text)
+        } else {
+            self.json_calls(text)
         }
     }
 
