@@ -101,13 +101,14 @@ impl Tools {
         let mut out = Vec::new();
         reader.push(Delta::text(text), &mut out);
         let _ = reader.finish(&mut out);
-        let calls = out.iter().filter_map(|delta| match delta {
-            Delta::GadgetCall(call) => Some(reader.check(call)),
-            _ => None,
-        });
-        let calls = calls.map(|verdict| match verdict {
-            Verdict::Valid(parameters) => Ok(parameters),
-            other => Err(format!("{other:?}")),
+        let calls = out.iter().filter_map(|delta| {
+            let Delta::GadgetCall(call) = delta else {
+                return None;
+            };
+            Some(match reader.check(call) {
+                Verdict::Valid(parameters) => Ok(parameters),
+                other @ (Verdict::NeedsResults | Verdict::Invalid(_)) => Err(format!("{other:?}")),
+            })
         });
         calls.collect()
     }
