@@ -34,7 +34,7 @@ use std::sync::Arc;
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
-use gadgetry::proto::message::{Message, Request};
+use gadgetry::proto::message::{Constraint, Message, Request};
 use gadgetry::proto::reply::{Format, Reader, StopEarly};
 use gadgetry::proto::schema::{Registry, Unterminated};
 use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
@@ -85,6 +85,8 @@ pub struct Setup {
     pub held: Arc<HeldCalls>,
     /// The maximum number of bytes that the upstream may write, in all turns together.
     pub reply_bytes: usize,
+    /// What each reply of the upstream is held to.
+    pub constraint: Option<Constraint>,
 }
 
 impl Setup {
@@ -154,6 +156,7 @@ pub struct Counts {
 ///     owner: None,
 ///     held: Arc::default(),
 ///     reply_bytes: 1 << 20,
+///     constraint: None,
 /// })?;
 /// let mut out = Vec::new();
 /// exchange.push(Delta::MessageStart { model: None }, &mut out);

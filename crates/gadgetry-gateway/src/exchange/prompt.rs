@@ -105,6 +105,7 @@ impl Exchange {
             } else {
                 ToolChoice::Auto
             },
+            constraint: self.setup.constraint.clone(),
             ..Request::default()
         }
     }

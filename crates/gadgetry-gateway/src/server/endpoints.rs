@@ -365,6 +365,7 @@ impl Job {
             owner: self.owner,
             held: Arc::clone(&gateway.0.held),
             reply_bytes: self.reply_bytes,
+            constraint: None,
         }
     }
 }

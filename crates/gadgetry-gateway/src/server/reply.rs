@@ -26,11 +26,13 @@ use super::prompt_log::PromptLog;
 use super::stream::streamed;
 use super::{Gateway, now};
 use crate::api::ReplyEncoder;
-use crate::exchange::{ClientRequest, Exchange, Progress, Secrets, TOO_LARGE, ToolMode, Toolset};
+use crate::exchange::{
+    ClientRequest, Exchange, Progress, Secrets, Setup, TOO_LARGE, ToolMode, Toolset,
+};
 use crate::memory::Owner;
 use crate::settings::{Destination, Settings};
 use crate::upstream::Upstream;
-use crate::{Api, Failure, Refusal};
+use crate::{Api, Failure};
 
 /// How long the status of an answer may wait for the first part of the reply. Until then an error has its own status.
 const FIRST_PART: Duration = Duration::from_secs(10);
@@ -201,16 +203,20 @@ async fn begin(
         ToolMode::Native => true,
         ToolMode::Auto => gateway.is_native(&upstream, model).await,
     };
-    let mut exchange = match Exchange::new(job.setup(gateway, &rules, is_native)) {
-        Ok(exchange) => exchange,
-        Err(error) => return Err((refused(error.to_string()), watch)),
-    };
     let reads_blocks = job.request.may_call() && !is_native;
-    let options = upstream.options(job.api, &job.request, &rules, reads_blocks);
     let constraint = match constraint::of(job, &rules) {
         Ok(constraint) => constraint.filter(|_| reads_blocks),
         Err(refusal) => return Err((refusal.into(), watch)),
     };
+    let setup = Setup {
+        constraint,
+        ..job.setup(gateway, &rules, is_native)
+    };
+    let mut exchange = match Exchange::new(setup) {
+        Ok(exchange) => exchange,
+        Err(error) => return Err((refused(error.to_string()), watch)),
+    };
+    let options = upstream.options(job.api, &job.request, &rules, reads_blocks);
     let made = upstream
         .model(model, options)
         .map(|model| match exchange.native_tools() {
@@ -232,10 +238,7 @@ async fn begin(
     let deltas = if exchange.run_dependencies(&mut ready) {
         stream::empty().boxed()
     } else {
-        let request = Request {
-            constraint,
-            ..exchange.request()
-        };
+        let request = exchange.request();
         log.sent(&request);
         model.stream(request)
     };

@@ -270,7 +270,7 @@ async fn models_with_what_is_known_about_them() {
     let models = models["data"].as_array().expect("a list");
     for (at, (name, mode, constrained, window)) in [
         ("one", "auto", true, json!(32_768)),
-        ("both", "text", false, json!(4_096)),
+        ("both", "text", true, json!(4_096)),
         ("half", "text", false, json!(4_096)),
         ("none", "text", false, Value::Null),
         ("known", "text", false, json!(200_000)),
@@ -292,4 +292,37 @@ async fn models_with_what_is_known_about_them() {
         .await
         .expect("JSON");
     assert_eq!(one, models[0]);
+}
+
+/// The grammar that goes upstream follows the request: a demanded call comes first, and only those that may be called are in it.
+#[tokio::test]
+async fn a_grammar_follows_the_choice_of_the_request() {
+    let rules = ModelRules {
+        constrain: Constrain::LlamaCpp,
+        ..ModelRules::default()
+    };
+    let world = World::with(rules).await;
+    let check = async |changes: Value, expected: &str| {
+        let (path, mut body) = body(Api::Chat, "text", false);
+        let other = json!({"type": "function", "function": {"name": "other", "parameters": {"type": "object", "properties": {}}}});
+        body["tools"].as_array_mut().expect("tools").push(other);
+        let fields = body.as_object_mut().expect("an object");
+        fields.extend(changes.as_object().cloned().unwrap_or_default());
+        let request = client().post(world.url(path)).json(&body).send();
+        let _ = request.await.expect("it answers");
+        let sent = world.upstream.requests().pop().expect("it was asked");
+        let grammar = sent["grammar"].as_str().unwrap_or_default();
+        let root = grammar.lines().next().unwrap_or_default();
+        assert_eq!(root, expected, "{changes}: {grammar}");
+        grammar.matches(":other").count() + grammar.matches(":get_weather").count()
+    };
+    let prose = "root ::= (line | call) (\"\\n\" (line | call))*";
+    let calls = "root ::= call (\"\\n\" call)* \"\\n\"?";
+    assert_eq!(check(json!({}), prose).await, 2);
+    assert_eq!(check(json!({"tool_choice": "required"}), calls).await, 2);
+    let named = json!({"tool_choice": {"type": "function", "function": {"name": "other"}}});
+    assert_eq!(check(named, calls).await, 1);
+    let single = json!({"tool_choice": "required", "parallel_tool_calls": false});
+    assert_eq!(check(single, "root ::= call \"\\n\"?").await, 2);
+    assert_eq!(check(json!({"tool_choice": "none"}), "").await, 0);
 }

@@ -119,6 +119,7 @@ impl Client {
             owner: self.owner,
             held: Arc::clone(&self.held),
             reply_bytes: self.reply_bytes,
+            constraint: None,
         };
         Exchange::new(setup).expect("valid rules")
     }

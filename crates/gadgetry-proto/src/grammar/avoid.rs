@@ -1,6 +1,7 @@
 //! Texts that do not begin with, are not, or do not hold other texts.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::class::Class;
 use super::rules::{Rules, quoted, repeat, sequence};
@@ -179,13 +180,10 @@ pub(super) fn not_holding(
         let first = chars[0];
         let rest = class.clone().without((first, first)).without((*c, *c));
         let mut body = format!("{} {name}-at0 | {extra}", rest.text());
-        body.push_str(&format!("{} {name}-at1 | ", quoted(&first.to_string())));
+        // Writing to a string does not fail.
+        let _ = write!(body, "{} {name}-at1 | ", quoted(&first.to_string()));
         if at > 0 && at + 1 < chars.len() {
-            body.push_str(&format!(
-                "{} {name}-at{} | ",
-                quoted(&c.to_string()),
-                at + 1
-            ));
+            let _ = write!(body, "{} {name}-at{} | ", quoted(&c.to_string()), at + 1);
         }
         body.push_str(end);
         rules.named(&format!("{name}-at{at}"), &body);

@@ -55,6 +55,13 @@ impl Class {
         self
     }
 
+    pub(super) fn contains(&self, c: char) -> bool {
+        self.ranges
+            .iter()
+            .any(|(from, to)| (*from..=*to).contains(&c))
+            != self.is_negated
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         !self.is_negated && self.ranges.is_empty()
     }

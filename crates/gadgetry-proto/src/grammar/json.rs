@@ -1,6 +1,6 @@
 //! JSON values on one line, made from a schema.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
@@ -38,7 +38,7 @@ pub(super) struct JsonWriter<'a> {
     /// The schema that references point into.
     pub(super) root: &'a Value,
     /// Rules of schemas, by their text; those in work, too.
-    known: HashMap<String, String>,
+    known: BTreeMap<String, String>,
     /// Whether it is in an object that is one of several. There a decimal keeps its type only if its digits are those that the
     /// number is printed with.
     pub(super) is_alternative: bool,
@@ -59,7 +59,7 @@ impl<'a> JsonWriter<'a> {
             limits,
             end,
             root,
-            known: HashMap::new(),
+            known: BTreeMap::new(),
             is_alternative: false,
             depth: 0,
             steps,
@@ -288,7 +288,7 @@ impl<'a> JsonWriter<'a> {
                 } else {
                     format!("{COMMA} {own}")
                 };
-                inner = format!("{head} {inner}").trim().to_owned();
+                inner = sequence([head.as_str(), inner.as_str()]);
                 if at >= least {
                     inner = format!("({inner})?");
                 }
@@ -384,6 +384,6 @@ impl<'a> JsonWriter<'a> {
 fn plain() -> Class {
     Class {
         is_negated: true,
-        ranges: vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f'), ('\x7f', '\x7f')],
+        ranges: vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f')],
     }
 }

@@ -53,7 +53,11 @@ impl LineWriter<'_> {
         if let Some(values) = listed(node) {
             let texts = values.into_iter().filter_map(|value| match value {
                 Value::String(text) => self.carries(text).then(|| text.clone()),
-                other => Some(other.to_string()),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_) => Some(value.to_string()),
             });
             out.extend(texts.map(|text| quoted(&text)));
             return;

@@ -60,7 +60,9 @@ fn expand(root: &Value, schema: &Value, depth: usize) -> Vec<Node> {
     let node = match schema {
         Value::Bool(false) => return Vec::new(),
         Value::Object(node) => node,
-        _ => return vec![Node::new()],
+        Value::Null | Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return vec![Node::new()];
+        }
     };
     if depth == 0 {
         return vec![Node::new()];
@@ -231,9 +233,9 @@ fn both(old: &Value, new: &Value) -> Value {
 }
 
 fn types_of_both(old: &Value, new: &Value) -> Option<Value> {
-    let list = |value: &Value| match value {
-        Value::Array(names) => names.clone(),
-        name => vec![name.clone()],
+    let list = |value: &Value| {
+        let names = value.as_array().cloned();
+        names.unwrap_or_else(|| vec![value.clone()])
     };
     let (old, new) = (list(old), list(new));
     let has = |names: &[Value], name: &str| names.iter().any(|it| it == name);

@@ -129,7 +129,7 @@ impl GrammarSpec<'_> {
         call::gbnf(self)
     }
 
-    /// Returns the grammar as a structural tag of xgrammar, which vLLM and SGLang take: prose is free, and each call begins with the
+    /// Returns the grammar as a structural tag of xgrammar, which vLLM and `SGLang` take: prose is free, and each call begins with the
     /// text that triggers it.
     pub fn structural_tag(&self) -> Result<Value, GrammarError> {
         tag::structural_tag(self)

@@ -62,12 +62,20 @@ impl Bounds {
     }
 
     fn admits(self, value: f64) -> bool {
-        let above = self
-            .low
-            .is_none_or(|(low, is_excluded)| value > low || !is_excluded && value == low);
-        let below = self
-            .high
-            .is_none_or(|(high, is_excluded)| value < high || !is_excluded && value == high);
+        let above = self.low.is_none_or(|(low, is_excluded)| {
+            if is_excluded {
+                value > low
+            } else {
+                value >= low
+            }
+        });
+        let below = self.high.is_none_or(|(high, is_excluded)| {
+            if is_excluded {
+                value < high
+            } else {
+                value <= high
+            }
+        });
         above && below
     }
 }
@@ -82,7 +90,9 @@ pub(super) fn integer(rules: &mut Rules, node: &Map<String, Value>, digits: u32)
     let (low, high) = Bounds::of(node).integers(digits);
     let step = node.get("multipleOf").and_then(Value::as_f64);
     let body = match step {
-        Some(step) if step != 1.0 => multiples(step, low, high).or_else(|| between(low, high)),
+        Some(step) if (step - 1.0).abs() > f64::EPSILON => {
+            multiples(step, low, high).or_else(|| between(low, high))
+        }
         _ => between(low, high),
     }?;
     Some(named(rules, "integer", body))
@@ -297,7 +307,7 @@ fn bounded(bounds: Bounds, digits: u32, part: &str) -> Option<String> {
         let from = floor.max(0);
         let is_excluded = bounds
             .low
-            .is_some_and(|(low, is_excluded)| is_excluded && low == whole(from) && low >= 0.0);
+            .is_some_and(|(low, is_excluded)| is_excluded && low >= whole(from) && low >= 0.0);
         if is_excluded {
             all.push(format!("{} {above_zero}", quoted(&from.to_string())));
             all.extend(between(from + 1, ceiling - 1).map(|it| format!("{it} {part}")));
@@ -309,7 +319,7 @@ fn bounded(bounds: Bounds, digits: u32, part: &str) -> Option<String> {
         let (from, to) = (ceiling.min(0), floor);
         let is_excluded = bounds
             .high
-            .is_some_and(|(high, is_excluded)| is_excluded && high == whole(from) && high <= 0.0);
+            .is_some_and(|(high, is_excluded)| is_excluded && high <= whole(from) && high <= 0.0);
         let first = if is_excluded { from - 1 } else { from };
         if is_excluded {
             all.push(format!("{} {above_zero}", quoted(&format!("-{}", -from))));

@@ -1,7 +1,7 @@
 //! Simple regular expressions as expressions of the notation: literals, classes, groups, alternatives, quantifiers.
 
 use super::class::Class;
-use super::rules::{quoted, repeat};
+use super::rules::{one_of, quoted, repeat};
 
 /// Repetitions that are written out.
 const REPEATS: u32 = 200;
@@ -128,7 +128,7 @@ fn fitted(node: Node, least: u32, most: Option<u32>) -> Option<Node> {
     }
     let mut parts = match node {
         Node::Sequence(parts) => parts,
-        other => vec![other],
+        other @ (Node::Class(_) | Node::Choice(_) | Node::Repeat(..)) => vec![other],
     };
     let is_open = |part: &Node| matches!(part, Node::Repeat(one, a, b) if length(one) == (1, Some(1)) && Some(*a) != *b);
     let at = parts.iter().position(is_open)?;
@@ -159,14 +159,25 @@ fn text(node: &Node, alphabet: &Alphabet<'_>) -> Option<String> {
             {
                 return Some(quoted(&(alphabet.literal)(class.ranges[0].0)?));
             }
+            // Those that can be written in another way.
+            let single = alphabet
+                .excluded
+                .iter()
+                .filter(|(from, to)| from == to && class.contains(*from));
+            let escaped = single.filter_map(|(c, _)| {
+                (alphabet.literal)(*c).filter(|text| text.chars().count() > 1)
+            });
+            let escaped: Vec<String> = escaped.collect();
             let mut class = class.clone();
             for range in alphabet.excluded {
                 class = class.without(*range);
             }
-            if class.is_empty() {
-                return None;
-            }
-            class.text()
+            let mut all: Vec<String> = (!class.is_empty())
+                .then(|| class.text())
+                .into_iter()
+                .collect();
+            all.extend(escaped.iter().map(|text| quoted(text)));
+            one_of(all)?
         }
         Node::Sequence(all) => {
             let all: Option<Vec<String>> = all.iter().map(|one| text(one, alphabet)).collect();

@@ -1,6 +1,6 @@
 //! The text of a grammar: rules by name, terminals in quotes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::GrammarError;
@@ -8,8 +8,8 @@ use super::GrammarError;
 /// Rules in the order in which they were added. Equal bodies share a rule.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    rules: Vec<(String, String)>,
-    by_body: HashMap<String, String>,
+    all: Vec<(String, String)>,
+    by_body: BTreeMap<String, String>,
     bytes: usize,
 }
 
@@ -27,14 +27,14 @@ impl Rules {
 
     /// Makes a name for a rule that refers to itself.
     pub(super) fn reserve(&mut self, hint: &str) -> String {
-        let name = format!("{hint}-{}", self.rules.len());
-        self.rules.push((name.clone(), String::new()));
+        let name = format!("{hint}-{}", self.all.len());
+        self.all.push((name.clone(), String::new()));
         name
     }
 
     /// Defines a rule of [`reserve`](Self::reserve).
     pub(super) fn define(&mut self, name: &str, body: &str) {
-        if let Some(rule) = self.rules.iter_mut().find(|(own, _)| own == name) {
+        if let Some(rule) = self.all.iter_mut().find(|(own, _)| own == name) {
             body.clone_into(&mut rule.1);
             self.bytes += name.len() + body.len() + 6;
         }
@@ -42,8 +42,8 @@ impl Rules {
 
     /// Adds a rule with this very name, once.
     pub(super) fn named(&mut self, name: &str, body: &str) -> String {
-        if !self.rules.iter().any(|(own, _)| own == name) {
-            self.rules.push((name.to_owned(), String::new()));
+        if !self.all.iter().any(|(own, _)| own == name) {
+            self.all.push((name.to_owned(), String::new()));
             self.define(name, body);
         }
         name.to_owned()
@@ -57,7 +57,7 @@ impl Rules {
     /// Returns the grammar, its first rule `root`.
     pub(super) fn text(&self, root: &str, limit: usize) -> Result<String, GrammarError> {
         let mut out = format!("root ::= {root}\n");
-        for (name, body) in &self.rules {
+        for (name, body) in &self.all {
             if !body.is_empty() {
                 // Writing to a string does not fail.
                 let _ = writeln!(out, "{name} ::= {body}");

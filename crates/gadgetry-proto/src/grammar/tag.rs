@@ -29,7 +29,7 @@ pub(super) fn structural_tag(spec: &GrammarSpec<'_>) -> Result<Value, GrammarErr
         });
     }
     let format = match spec.choice {
-        _ if tags.is_empty() => json!({ "type": "any_text", "excludes": [trigger] }),
+        _ if tags.is_empty() => json!({ "type": "grammar", "grammar": spec.gbnf()? }),
         ToolChoice::Required | ToolChoice::Gadget(_) => json!({
             "type": "tags_with_separator",
             "tags": tags,

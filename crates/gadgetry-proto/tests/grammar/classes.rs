@@ -9,6 +9,7 @@ use super::shared::{Tools, random};
 /// Sentences of each class and form.
 const SENTENCES: u64 = 10_000;
 
+#[expect(clippy::needless_pass_by_value, reason = "the classes read better")]
 fn object(properties: Value) -> Value {
     let names: Vec<&String> = properties.as_object().expect("an object").keys().collect();
     json!({ "type": "object", "properties": properties, "required": names })

@@ -2,6 +2,11 @@
 //!
 //! `cargo xtask test servers` installs them; what is missing is skipped with a line on standard error.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "other programs read the grammars"
+)]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;

@@ -182,9 +182,11 @@ fn sentences_of_every_choice_are_read_as_their_calls() {
                 let (mut random, mut calls) = (random(5), 0);
                 for _ in 0..2_000 {
                     let text = grammar.text(&mut random);
-                    let start = match form {
-                        CallForm::Block => tools.markers.start(),
-                        _ => "<tool_call>",
+                    let is_block = form == CallForm::Block;
+                    let start = if is_block {
+                        tools.markers.start()
+                    } else {
+                        "<tool_call>"
                     };
                     let begun = text
                         .split('\n')

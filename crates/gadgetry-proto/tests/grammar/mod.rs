@@ -4,3 +4,4 @@ mod classes;
 mod engines;
 mod forms;
 mod shared;
+mod written;

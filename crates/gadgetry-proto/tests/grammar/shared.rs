@@ -83,9 +83,10 @@ impl Tools {
 
     /// The calls in a reply: each valid, or what is wrong with it.
     pub(super) fn calls(&self, form: CallForm, text: &str) -> Vec<Result<Value, String>> {
-        match form {
-            CallForm::Block => self.blocks(text),
-            _ => self.json_calls(text),
+        if form == CallForm::Block {
+            self.blocks(text)
+        } else {
+            self.json_calls(text)
         }
     }
 
@@ -100,13 +101,14 @@ impl Tools {
         let mut out = Vec::new();
         reader.push(Delta::text(text), &mut out);
         let _ = reader.finish(&mut out);
-        let calls = out.iter().filter_map(|delta| match delta {
-            Delta::GadgetCall(call) => Some(reader.check(call)),
-            _ => None,
-        });
-        let calls = calls.map(|verdict| match verdict {
-            Verdict::Valid(parameters) => Ok(parameters),
-            other => Err(format!("{other:?}")),
+        let calls = out.iter().filter_map(|delta| {
+            let Delta::GadgetCall(call) = delta else {
+                return None;
+            };
+            Some(match reader.check(call) {
+                Verdict::Valid(parameters) => Ok(parameters),
+                other @ (Verdict::NeedsResults | Verdict::Invalid(_)) => Err(format!("{other:?}")),
+            })
         });
         calls.collect()
     }

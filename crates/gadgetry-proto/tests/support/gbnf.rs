@@ -2,7 +2,7 @@
 //!
 //! The notation: <https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md>.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules in rules, after which a text takes the shortest way.
 const DEPTH: usize = 12;
@@ -125,7 +125,7 @@ impl Grammar {
     /// Whether the text follows the grammar.
     pub fn admits(&self, text: &str) -> bool {
         let chars: Vec<char> = text.chars().collect();
-        let mut known = HashMap::new();
+        let mut known = BTreeMap::new();
         let ends = self.ends(self.rules["root"], 0, &chars, &mut known);
         ends.contains(&chars.len())
     }
@@ -136,7 +136,7 @@ impl Grammar {
         node: usize,
         at: usize,
         text: &[char],
-        known: &mut HashMap<(usize, usize), BTreeSet<usize>>,
+        known: &mut BTreeMap<(usize, usize), BTreeSet<usize>>,
     ) -> BTreeSet<usize> {
         if let Some(ends) = known.get(&(node, at)) {
             return ends.clone();
@@ -277,9 +277,11 @@ impl Grammar {
 
     /// Rules that are named and not defined.
     pub fn undefined(&self) -> Vec<&str> {
-        let names = self.nodes.iter().filter_map(|node| match node {
-            Node::Rule(name) if !self.rules.contains_key(name) => Some(name.as_str()),
-            _ => None,
+        let names = self.nodes.iter().filter_map(|node| {
+            let Node::Rule(name) = node else {
+                return None;
+            };
+            (!self.rules.contains_key(name)).then_some(name.as_str())
         });
         names.collect()
     }
