@@ -147,7 +147,10 @@ class Gateway(Process):
                 self.url = line.split()[1].removesuffix("/v1")
                 break
         else:
-            raise Refused(" ".join(said)[-200:])
+            self.process.wait()
+            self.folder.cleanup()
+            # The end of the message lists all rules.
+            raise Refused(" ".join(said).split(", expected")[0])
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def __enter__(self):
