@@ -22,13 +22,22 @@ import bfcl
 MAX_TOKENS = 150
 
 # name, tool_choice, rules of the gateway (TOML), or None for the server's own tools.
+GRAMMAR = 'constrain = "llama-cpp"\n'
+JSON = 'form = "json"\n'
+EXAMPLES = "examples = 2\n"
+PLAIN = 'markers = "plain"\n'
+
 ARMS = [
     ("required", "required", ""),
     ("auto", "auto", ""),
-    ("required, plain markers", "required", 'markers = "plain"'),
-    ("required, grammar", "required", 'constrain = "llama-cpp"'),
-    ("auto, grammar", "auto", 'constrain = "llama-cpp"'),
-    ("required, plain, grammar", "required", 'markers = "plain"\nconstrain = "llama-cpp"'),
+    ("required, examples", "required", EXAMPLES),
+    ("required, grammar", "required", GRAMMAR),
+    ("required, grammar, examples", "required", GRAMMAR + EXAMPLES),
+    ("required, grammar, examples, plain", "required", GRAMMAR + EXAMPLES + PLAIN),
+    ("required, json, grammar", "required", JSON + GRAMMAR),
+    ("required, json, grammar, examples", "required", JSON + GRAMMAR + EXAMPLES),
+    ("auto, grammar, examples", "auto", GRAMMAR + EXAMPLES),
+    ("auto, json, grammar, examples", "auto", JSON + GRAMMAR + EXAMPLES),
     ("native required", "required", None),
     ("native auto", "auto", None),
 ]
@@ -147,7 +156,10 @@ class Gateway(Process):
                 self.url = line.split()[1].removesuffix("/v1")
                 break
         else:
-            raise Refused(" ".join(said)[-200:])
+            self.process.wait()
+            self.folder.cleanup()
+            # The end of the message lists all rules.
+            raise Refused(" ".join(said).split(", expected")[0])
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def __enter__(self):
