@@ -21,7 +21,7 @@ use std::thread;
 use row::Row;
 
 /// The rows that there must be at least; fewer means that a file was lost.
-const AT_LEAST: usize = 700;
+const AT_LEAST: usize = 1_000;
 
 #[test]
 fn no_attack_succeeds() {

@@ -4,7 +4,7 @@
 //! call. A form that is in the data of the conversation word by word is a quotation. Blocks need no such check: their markers are
 //! a secret that data cannot know.
 //!
-//! Words are compared, without what a quotation changes: white space, quotes and punctuation, case, the backslashes of a JSON string
+//! Words are compared, without what a quotation changes: whitespace, quotes and punctuation, case, the backslashes of a JSON string
 //! and the entities of HTML. What wraps a form is left out, so another wrapper makes no call of it.
 
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn words(text: &str, out: &mut String) {
                 let bare = rest.trim_start_matches('\\');
                 length = rest.len() - bare.len();
                 match bare.as_bytes().first() {
-                    // An escape in JSON, for white space or, as some encoders write `<`, by its number.
+                    // An escape in JSON, for whitespace or, as some encoders write `<`, by its number.
                     Some(b'n' | b'r' | b't' | b'b' | b'f') => length += 1,
                     Some(b'u') => {
                         if let Some(character) = numbered(bare) {
