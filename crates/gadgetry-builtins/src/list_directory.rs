@@ -45,9 +45,7 @@ impl Gadget for ListDirectory {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "ListDirectory",
-            format!(
-                "Lists a folder as type|name|size|age (D folder, F file, L link), without what .gitignore excludes."
-            ),
+            "Lists a folder as type|name|size|age (D folder, F file, L link), without what .gitignore excludes.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

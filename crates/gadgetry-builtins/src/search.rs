@@ -63,9 +63,7 @@ impl Gadget for Search {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "Search",
-            format!(
-                "Searches text files, without those that .gitignore excludes. Returns path:line:text."
-            ),
+            "Searches text files, without those that .gitignore excludes. Returns path:line:text.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

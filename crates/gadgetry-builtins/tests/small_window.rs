@@ -13,7 +13,7 @@ use crate::stage::Stage;
 
 const WINDOW: u64 = 4_096;
 
-/// Tokens of a request. The prompt has 3.17 bytes for a token of SmolLM2, whose vocabulary is small.
+/// Tokens of a request. The prompt has 3.17 bytes for a token of a model with a small vocabulary, as was measured.
 fn tokens(request: &Request) -> u64 {
     let texts = request.messages.iter().map(prompt_text);
     texts.map(|text| text.len() as u64 * 10 / 31 + 8).sum()
