@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::blocking::blocking;
 use crate::workspace::{Deleted, Workspace, WorkspacePath};

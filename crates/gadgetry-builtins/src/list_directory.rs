@@ -7,11 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, reads, whole_workspace};
 use crate::workspace::{Entry, EntryKind, Walk, Workspace};
@@ -46,9 +45,7 @@ impl Gadget for ListDirectory {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "ListDirectory",
-            format!(
-                "Lists a folder as type|name|size|age (D folder, F file, L link), without what .gitignore excludes."
-            ),
+            "Lists a folder as type|name|size|age (D folder, F file, L link), without what .gitignore excludes.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

@@ -4,12 +4,9 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
-};
+use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, reads};
 use crate::workspace::{Workspace, WorkspacePath};

@@ -9,12 +9,11 @@ use cap_std::fs::Dir;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, CancellationToken, CommandLine, Example, ExecutionContext, Gadget, GadgetError,
-    GadgetInfo, Permission, Subject,
+    CallPreview, CancellationToken, CommandLine, ExecutionContext, Gadget, GadgetError, GadgetInfo,
+    Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use tokio::process::Command;
 
 use crate::blocking::{blocking, whole_workspace};

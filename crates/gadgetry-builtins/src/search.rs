@@ -5,12 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Subject};
+use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Subject};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, reads, whole_workspace};
 use crate::glob;
@@ -64,9 +63,7 @@ impl Gadget for Search {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "Search",
-            format!(
-                "Searches text files, without those that .gitignore excludes. Returns path:line:text."
-            ),
+            "Searches text files, without those that .gitignore excludes. Returns path:line:text.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

@@ -1,10 +1,9 @@
 //! `AskUser`, `TellUser` and `Finish`.
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use gadgetry::{ExecutionContext, Gadget, GadgetError, GadgetInfo};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 /// Asks the user.
 #[derive(Debug)]

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
-use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission,
-};
+use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::blocking::{blocking, writes};
 use crate::diff::whole;

@@ -544,10 +544,19 @@ fn every_gadget_can_be_added_and_is_short() {
         let has_example = matches!(spec.name.as_str(), "EditFile" | "TodoWrite");
         assert_eq!(!spec.examples.is_empty(), has_example, "{}", spec.name);
         let parameters = gadgetry::proto::prompt::parameter_list(&spec.parameters);
-        text.push_str(&format!(
-            "## {}\n{}\n{parameters}\n\n",
-            spec.name, spec.description
-        ));
+        text.extend([
+            "## ",
+            &spec.name,
+            "
+",
+            &spec.description,
+            "
+",
+            &parameters,
+            "
+
+",
+        ]);
         toolbox.add(gadget).unwrap();
     }
     assert!(text.len() < 3_200, "{} bytes: {text}", text.len());

@@ -11,4 +11,5 @@ mod files;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod small_window;
 mod stage;

@@ -10,14 +10,13 @@ use gadgetry::proto::schema::{OnInterrupt, Unterminated};
 use gadgetry::provider::addresses::PublicAddresses;
 use gadgetry::provider::tls;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use url::Url;
 
 /// Redirects that are followed.

@@ -149,7 +149,7 @@ fn gadgets_that_are_listed_can_be_called() {
 #[test]
 fn the_provider_knows_all_gadgets_natively() {
     let log = play(&script(40).with(|config| config.tools = Tools::Native));
-    assert_eq!(log.plan.has_search(), false);
+    assert!(!log.plan.has_search());
 }
 
 #[test]

@@ -69,7 +69,9 @@ fn play(config: &RunConfig, server: &Server, turns: &[Turn]) -> (Summary, u32) {
         match run.poll() {
             Output::Send(request) => {
                 let summary = request.purpose == Purpose::Summary;
-                let reply = refusal(server, &request).map_or_else(
+                let refusal = refusal(server, &request);
+                refused += u32::from(refusal.is_some());
+                let deltas = refusal.map_or_else(
                     || {
                         let turn = turns.get(at).filter(|_| !summary);
                         at += usize::from(!summary);
@@ -78,12 +80,11 @@ fn play(config: &RunConfig, server: &Server, turns: &[Turn]) -> (Summary, u32) {
                             let inject = Command::Inject(text);
                             run.handle(Time(0), Input::Command(inject)).expect("a word");
                         }
-                        Ok(reply(turn, at, &request, server))
+                        reply(turn, at, &request, server)
                     },
-                    Err,
+                    |error| vec![error],
                 );
-                refused += u32::from(reply.is_err());
-                for delta in reply.unwrap_or_else(|error| vec![error]) {
+                for delta in deltas {
                     run.handle(Time(0), Input::Delta(delta)).expect("a reply");
                 }
                 let closed = Input::ModelClosed(Close::Ended);
@@ -225,7 +226,12 @@ fn what_cannot_fit_is_said() {
                     run.handle(Time(0), closed).expect("its end");
                 }
                 Output::Finished(summary) => break summary,
-                _ => {}
+                Output::Event(_)
+                | Output::Wait(_)
+                | Output::CloseModel
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Ask(_) => {}
             }
         };
         assert_eq!(end.reason, FinishReason::ModelError);
