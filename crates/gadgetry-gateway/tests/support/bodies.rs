@@ -30,6 +30,7 @@ pub(crate) fn check(api: Api, body: &[u8]) {
         owner: None,
         held: Arc::default(),
         reply_bytes: 1 << 20,
+        constraint: None,
     });
     let mut exchange = exchange.expect("the default rules are valid");
     let sent = exchange.request();

@@ -247,7 +247,7 @@ fn a_model_is_told_what_it_is() {
         reads_images: true,
         reads_audio: false,
         mode: Mode::Chat,
-        reports_cost: false,
+        ..ModelInfo::default()
     };
     assert_eq!(spec.info(), info);
     let local = ModelSpec {
