@@ -73,7 +73,7 @@ fn a_whole_file() {
     );
     let rules = &route.rules;
     assert_eq!(
-        (rules.mode, rules.repairs, rules.dialects.0.len()),
+        (rules.mode, rules.repairs, rules.dialects.known().len()),
         (ToolMode::Native, 3, 1)
     );
     assert_eq!(rules.reasoning_tags, ["thought"]);

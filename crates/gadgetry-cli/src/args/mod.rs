@@ -32,8 +32,7 @@ use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
 use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
-    AgentArgs, AgentOptions, Dialects, FormatArgs, MarkerKind, OnUnterminated, OutputLimit,
-    ToolForm,
+    AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm,
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gadgetry_gateway::exchange::{Constrain, Dialects, MarkerStyle, ToolMode};
+use gadgetry::proto::dialect::Dialects;
+use gadgetry_gateway::exchange::{Constrain, MarkerStyle, ToolMode};
 
 /// Options of `gadgetry serve`.
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! How an exchange ends.
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::dialect::Gate;
 use gadgetry::proto::usage::Usage;
 
 use super::{Exchange, HeldCall, Progress};
@@ -33,6 +34,7 @@ impl Exchange {
             return Progress::Done;
         }
         self.flush_text(out);
+        self.gate = Gate::default();
         self.add_usage();
         if self.is_enough() {
             return self.finish(StopReason::ToolUse, out);

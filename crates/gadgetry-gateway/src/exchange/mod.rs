@@ -14,7 +14,6 @@ mod call_ids;
 mod calls;
 mod eager;
 mod ending;
-mod gate;
 mod held;
 mod history;
 mod instructions;
@@ -30,9 +29,12 @@ mod turn;
 
 use std::sync::Arc;
 
+use gadgetry::proto::block::Anchoring;
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::dialect::{Dialects, Gate, Gated, Rules};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
+use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Message, Request};
 use gadgetry::proto::reply::{Format, Reader};
 use gadgetry::proto::schema::{Registry, Unterminated};
@@ -42,7 +44,6 @@ use serde_json::Value;
 
 use call_ids::CallIds;
 use eager::EagerCall;
-use gate::{Gate, Piece};
 use instructions::ANCHORING;
 use prefill::Prefill;
 use size::{size, written};
@@ -54,11 +55,14 @@ use crate::memory::Owner;
 pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
 pub use request::{Choice, ClientRequest, TEXT_PARAMETER, Tool, ToolKind};
-pub use rules::{Constrain, Dialects, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
+pub use rules::{Constrain, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
 pub use toolset::Toolset;
 
 /// The code of the error that a reply without end becomes.
 pub(crate) const TOO_LARGE: &str = "reply_too_large";
+
+/// What is wrong with a call that the end of the reply has cut off.
+const CUT: &str = "the reply ended inside the call; write it again, whole";
 
 /// What an exchange is made from.
 #[derive(Clone, Debug)]
@@ -179,6 +183,10 @@ pub struct Exchange {
     trailing: Vec<Message>,
     reader: Reader,
     gate: Gate,
+    /// The dialects that the gate takes out of the text.
+    dialects: Dialects,
+    /// The tools that can be called.
+    registry: Arc<Registry>,
     stops: Stops,
     ids: CallIds,
     turn: Turn,
@@ -211,7 +219,7 @@ pub struct Exchange {
     received: usize,
     counts: Counts,
     scratch: Vec<Delta>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Gated>,
 }
 
 impl Exchange {
@@ -235,19 +243,20 @@ impl Exchange {
             Arc::new(Registry::default())
         };
         let dialects = if reads_blocks {
-            rules.dialects.0.clone()
+            rules.dialects.clone()
         } else {
-            Vec::new()
+            Dialects::default()
         };
-        let gate = Gate::new(dialects, Arc::clone(&registry));
         let stops = if reads_blocks {
             request.options.stop.clone()
         } else {
             Vec::new()
         };
         let mut exchange = Self {
-            reader: reader(reads_blocks, rules, secrets, registry)?,
-            gate,
+            reader: reader(reads_blocks, rules, secrets, Arc::clone(&registry))?,
+            gate: Gate::default(),
+            dialects,
+            registry,
             stops: Stops::new(stops),
             ids: CallIds::new(setup.id_prefix, setup.id),
             messages: Vec::new(),
@@ -429,10 +438,7 @@ impl Exchange {
                             delta.remove(0);
                         }
                     }
-                    let mut pieces = std::mem::take(&mut self.pieces);
-                    self.gate.push(delta, &mut pieces);
-                    self.take(&mut pieces, out);
-                    self.pieces = pieces;
+                    self.gated(|gate, rules, pieces| gate.push(&delta, rules, pieces), out);
                 }
                 Delta::Reasoning { .. } if !self.is_repair() => {
                     self.start(out);
@@ -473,33 +479,56 @@ impl Exchange {
 
     /// Decides about text that was kept back, because something else than text follows.
     fn flush_text(&mut self, out: &mut Vec<Delta>) {
-        let mut pieces = std::mem::take(&mut self.pieces);
-        self.gate.finish(&mut pieces);
-        self.take(&mut pieces, out);
-        self.pieces = pieces;
+        self.gated(Gate::flush, out);
         let kept = self.stops.finish();
         self.show(kept, out);
     }
 
-    /// Takes what came through the gate.
-    fn take(&mut self, pieces: &mut Vec<Piece>, out: &mut Vec<Delta>) {
+    /// Lets the gate do something, and takes what comes through it.
+    fn gated(
+        &mut self,
+        act: impl FnOnce(&mut Gate, &Rules<'_>, &mut Vec<Gated>),
+        out: &mut Vec<Delta>,
+    ) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let rules = Rules {
+            dialects: &self.dialects,
+            registry: &self.registry,
+            limits: &Limits::default(),
+            anchoring: Anchoring::Anywhere,
+        };
+        act(&mut self.gate, &rules, &mut pieces);
         for piece in pieces.drain(..) {
             match piece {
-                Piece::Text(text) => {
+                Gated::Text(text) => {
                     let text = self.stops.push(text);
                     self.show(text, out);
                 }
-                Piece::Call(call) => {
+                Gated::Reasoning(delta) => {
+                    if !self.is_repair() {
+                        self.start(out);
+                        out.push(Delta::Reasoning {
+                            delta,
+                            metadata: None,
+                        });
+                    }
+                }
+                Gated::Call(call, _) => {
                     let kept = self.stops.finish();
                     self.show(kept, out);
                     let checked = match call.parameters {
+                        _ if !call.is_whole => Err(CUT.to_owned()),
                         Parameters::Parsed(input) => self.checked(&call.gadget_name, input),
                         Parameters::Malformed(problem) => Err(problem),
                     };
                     self.decide(String::new(), &call.gadget_name, checked, out);
                 }
+                Gated::Cut(_) => {
+                    self.turn.near_miss.get_or_insert_with(|| CUT.to_owned());
+                }
             }
         }
+        self.pieces = pieces;
     }
 
     /// Text for the client. That of a repair turn is kept until its end.

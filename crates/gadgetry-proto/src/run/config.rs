@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers};
 use crate::convo::compaction::Compaction;
-use crate::dialect::Dialect;
+use crate::dialect::Dialects;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
 use crate::prompt::PromptTemplate;
@@ -65,11 +65,11 @@ pub struct RunConfig {
     /// arrives; it has been shown as text until then, and calls in it have been executed.
     #[serde(skip_serializing_if = "is_default")]
     pub reasoning_open: bool,
-    /// Other forms of calling that are executed. Their calls are read when the reply is over; their text has been shown by
-    /// then. A call in another form, where a reply calls nothing, is reported to the model, so that it calls in the right
-    /// form.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dialects: Vec<Dialect>,
+    /// Other forms of calling that are executed, in the order of the text. Their text is kept back until it is decided and is
+    /// not shown. A call in another form, where a reply calls nothing, is reported to the model, so that it calls in the
+    /// right form.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialects: Dialects,
     /// Caps on what a reply may make the engine hold.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Limits,
@@ -136,7 +136,7 @@ impl Default for RunConfig {
             custom_blocks: Vec::new(),
             reasoning_tags: REASONING_TAGS.map(str::to_owned).to_vec(),
             reasoning_open: false,
-            dialects: Vec::new(),
+            dialects: Dialects::default(),
             limits: Limits::default(),
             schedule: sched::Config::default(),
             max_iterations: MAX_ITERATIONS,
