@@ -1,5 +1,7 @@
 //! Calls in other forms while the text streams: what is shown, what is called, and that the cut of the stream is no matter.
 
+use std::fmt::Write as _;
+
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::dialect::{Dialect, Dialects, Gate, Gated, Rules};
@@ -44,22 +46,22 @@ pub(crate) fn through<'t>(pieces: impl Iterator<Item = &'t str>, dialects: &Dial
             continue;
         }
         if !thought.is_empty() {
-            shown.push_str(&format!("‹{thought}›"));
+            let _ = write!(shown, "‹{thought}›");
             thought.clear();
         }
         match piece {
             Gated::Text(text) => shown.push_str(&text),
             Gated::Call(call, _) if !call.is_whole => shown.push_str("«cut»"),
             Gated::Call(call, _) => match call.parameters {
-                Parameters::Parsed(parameters) => shown.push_str(&format!("«{parameters}»")),
-                Parameters::Malformed(problem) => shown.push_str(&format!("«{problem}»")),
+                Parameters::Parsed(parameters) => drop(write!(shown, "«{parameters}»")),
+                Parameters::Malformed(problem) => drop(write!(shown, "«{problem}»")),
             },
             Gated::Cut(_) => shown.push_str("«begun»"),
-            _ => {}
+            Gated::Reasoning(_) => {}
         }
     }
     if !thought.is_empty() {
-        shown.push_str(&format!("‹{thought}›"));
+        let _ = write!(shown, "‹{thought}›");
     }
     shown
 }

@@ -90,9 +90,11 @@ impl Form {
                 Ok(Given::Values(paths.collect()))
             }
             (Self::Definitions, Value::List(items)) => {
-                let words = items.iter().map(|it| match &it.value {
-                    Value::Table(_) => Ok(it.json().to_string()),
-                    _ => it.text(&format!("an item of {name}")).map(str::to_owned),
+                let words = items.iter().map(|it| {
+                    if matches!(it.value, Value::Table(_)) {
+                        return Ok(it.json().to_string());
+                    }
+                    it.text(&format!("an item of {name}")).map(str::to_owned)
                 });
                 one(&words.collect::<Result<Vec<_>, _>>()?.join(","))
             }

@@ -112,7 +112,7 @@ impl CustomDialect {
             all.push(("value-before", value_before));
         }
         if let Some((field, _)) = needed.iter().find(|(_, text)| text.trim().is_empty()) {
-            return wrong(format!("needs a `{field}` that is not blank"));
+            return wrong(format!("has a blank `{field}`"));
         }
         all.extend(needed);
         all.extend(self.name_before.iter().map(|text| ("name-before", text)));

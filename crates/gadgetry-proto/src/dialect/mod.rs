@@ -12,14 +12,43 @@
 //! | [`Dialect::FencedJson`] | a code fence with `{"name": "Calc", "arguments": {…}}` | the closing fence |
 //! | [`Dialect::Xml`] | `<Calc><a>1</a></Calc>` at the start of a line | the closing tag |
 //! | [`Dialect::Python`] | `Calc(a=1)`, alone on a line | the line |
+//! | [`Dialect::Harmony`] | `<\|channel\|>commentary to=functions.Calc <\|constrain\|>json<\|message\|>{…}<\|call\|>` | the JSON |
+//! | [`Dialect::Glm`] | `<tool_call>Calc<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>` | the closing tag |
+//! | [`Dialect::Kimi`] | `<\|tool_call_begin\|>functions.Calc:0<\|tool_call_argument_begin\|>{…}<\|tool_call_end\|>` | its end marker |
+//! | [`Dialect::DeepSeek`] | `<｜tool▁call▁begin｜>Calc<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, also with the word `function` and a fence; `<｜DSML｜invoke name="Calc">` | its end marker |
+//! | [`Dialect::Gemma`] | a fence of `tool_code` with `Calc(a=1)`; `<start_function_call>call:Calc{a:1}<end_function_call>`; `<\|tool_call>call:Calc{a:1}<tool_call\|>` | the fence, or its end marker |
+//! | [`Dialect::Lfm2`] | `<\|tool_call_start\|>[Calc(a=1)]<\|tool_call_end\|>` | its end marker |
+//!
+//! The forms are those of the models' templates, as these say: Harmony, the guide to `OpenAI`'s `harmony` format; GLM 4.5 to 4.7,
+//! the documentation of vLLM's parsers `glm4_moe` and `glm47_moe`; Kimi K2, `docs/tool_call_guidance.md` of Kimi-K2-Instruct;
+//! `DeepSeek`, the chat templates of V3-0324 and V3.1, and the folder `encoding` of V3.2 and V4; Gemma, `FunctionGemma formatting`
+//! of Google's documentation, and for Gemma 4 vLLM's parser `gemma4`; LFM2, vLLM's parser `lfm2`. A configuration can define
+//! further ones: [`CustomDialect`].
 //!
 //! Where one object can be a call, an object with a list of them can be, too: `{"tool_calls": [{"type": "function", "function":
 //! {"name": "Calc", "arguments": "{…}"}}]}`, the form of `OpenAI`'s API.
 //!
-//! The forms that a wrapper marks beyond doubt count with any name; `Llama`, `FencedJson`, `Xml` and `Python` only with the name
-//! of a registered gadget, and the last two only with its parameters. A form with a backtick directly before it is a
-//! mention. The text is read once, from front to back; after [`Limits::near_misses`] forms that could not be read, no
-//! more are looked for.
+//! The forms that a wrapper marks beyond doubt count with any name; `Llama`, `FencedJson`, `Xml`, `Python` and the fence of `Gemma`
+//! only with the name of a registered gadget, and those of Python and `Xml` only with its parameters. What is between the tags
+//! or quotes of a value is data, whatever it contains. The text is read once, from front to back; after
+//! [`Limits::near_misses`] forms that could not be read, no more are looked for.
+//!
+//! # Quotations
+//!
+//! A text that quotes a call is none. Where a quotation and a call look the same, this decides:
+//!
+//! | a form is a quotation | so a call is missed if a model |
+//! |---|---|
+//! | in backticks, a code fence, quotation marks, a block quote, a table, or at the beginning of a list's item | writes it there: the form of a fence itself excepted |
+//! | in an element of data, such as `<tool_response>`, `<result>` or `<example>`, or after `RESULT (…):` | wraps it so |
+//! | inside another form, whichever that is | nests calls |
+//! | with prose before it, if the text behind it goes on in lower case, or on the same line as the prose | writes so |
+//! | with prose before it that says so, like "for example" or "looks like" | says so of a real call |
+//! | without a wrapper, if prose precedes *and* follows it | explains such a call on both sides |
+//!
+//! The first thing of a reply is a call, and so is the last one, unless one of the other rows holds: models stop after a call, and a
+//! quotation has words around it. What this misses is answered with a note about the right form in a run, and is text in the
+//! gateway. A text of others that a model repeats as the whole of its reply cannot be told from a call of its own.
 
 mod custom;
 mod envelope;
