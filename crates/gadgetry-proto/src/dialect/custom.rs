@@ -74,7 +74,7 @@ pub struct WrongDialect {
 }
 
 impl CustomDialect {
-    /// Checks that the form can be told from prose, and that its parts can be told apart.
+    /// Checks that the form differs from prose, and its parts from each other.
     ///
     /// # Errors
     ///
@@ -206,7 +206,7 @@ impl Dialects {
         dialect == Dialect::Custom || self.known.contains(&dialect)
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty() && self.custom.is_empty()
     }

@@ -5,7 +5,7 @@
 //!
 //! | the text | is kept back until |
 //! |---|---|
-//! | a marker that begins a call | the marker that ends it, and the character behind, if prose precedes the call |
+//! | a marker that begins a call | the marker that ends it, and the next character, if prose precedes the call |
 //! | `<\|python_tag\|>`, `[TOOL_CALLS]` | the end of the reply |
 //! | `{` at the start of a line, if the first key can be that of a call | the object is closed, and the same |
 //! | ```` ``` ```` at the start of a line, if what follows is such an object, or `tool_code` | the fence is closed, and the same |
@@ -28,7 +28,7 @@ use crate::schema::Registry;
 /// What comes out of the gate, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gated {
-    /// Text that is no call.
+    /// Text that is not a call.
     Text(String),
     /// The reasoning of a model that writes it in a channel.
     Reasoning(String),
@@ -68,7 +68,7 @@ pub struct Gate {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Channel {
-    /// There are none so far.
+    /// The reply has had no channel so far.
     #[default]
     None,
     Reasoning,

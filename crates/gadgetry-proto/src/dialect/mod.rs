@@ -35,20 +35,20 @@
 //!
 //! # Quotations
 //!
-//! A text that quotes a call is none. Where a quotation and a call look the same, this decides:
+//! A text that quotes a call is not a call. Where a quotation and a call look the same, this decides:
 //!
 //! | a form is a quotation | so a call is missed if a model |
 //! |---|---|
 //! | in backticks, a code fence, quotation marks, a block quote, a table, or at the beginning of a list's item | writes it there: the form of a fence itself excepted |
 //! | in an element of data, such as `<tool_response>`, `<result>` or `<example>`, or after `RESULT (…):` | wraps it so |
 //! | inside another form, whichever that is | nests calls |
-//! | with prose before it, if the text behind it goes on in lower case, or on the same line as the prose | writes so |
+//! | with prose before it, if the text after it continues in lower case, or on the same line as the prose | writes so |
 //! | with prose before it that says so, like "for example" or "looks like" | says so of a real call |
 //! | without a wrapper, if prose precedes *and* follows it | explains such a call on both sides |
 //!
 //! The first thing of a reply is a call, and so is the last one, unless one of the other rows holds: models stop after a call, and a
 //! quotation has words around it. What this misses is answered with a note about the right form in a run, and is text in the
-//! gateway. A text of others that a model repeats as the whole of its reply cannot be told from a call of its own.
+//! gateway. A text of others that a model repeats as the whole of its reply looks like a call of its own.
 
 mod custom;
 mod envelope;
@@ -222,18 +222,18 @@ pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall
     find_in(text, registry, limits, &[], &Place::default())
 }
 
-/// Where a text stands in a reply.
+/// Where a text is in a reply.
 #[derive(Default)]
 pub(crate) struct Place<'a> {
     /// What precedes it; nothing by default.
     pub(crate) around: Option<&'a Surroundings>,
-    /// What has arrived behind it.
+    /// What has arrived after it.
     pub(crate) behind: &'a str,
     /// Whether a form follows at once.
     pub(crate) before_form: bool,
 }
 
-/// The calls in a text that stands at a place.
+/// The calls in a text at a place.
 pub(crate) fn find_in(
     text: &str,
     registry: &Registry,
@@ -448,7 +448,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Decides about forms, given the text behind them.
+/// Decides about forms, given the text after them.
 fn settle(
     open: &mut Vec<Open>,
     mentions: &mut Vec<Range<usize>>,

@@ -122,7 +122,7 @@ const BEGUN: usize = 6;
 pub(super) enum Recognized {
     /// It does.
     Form(Form),
-    /// A token of Harmony that stands for nothing.
+    /// A token of Harmony without content.
     Token(usize),
     /// It does not.
     Text,

@@ -87,7 +87,7 @@ pub(crate) struct Before {
 }
 
 impl Surroundings {
-    /// Takes text that is no call.
+    /// Takes text that is not a call.
     pub(crate) fn push(&mut self, text: &str) {
         for c in text.chars() {
             if c == '\n' {
@@ -121,7 +121,7 @@ impl Surroundings {
         }
     }
 
-    /// Takes the text before a form, of which wrappers are no part.
+    /// Takes the text before a form, without its wrappers.
     pub(crate) fn push_gap(&mut self, gap: &str) {
         let text = before_wrappers(gap);
         let behind = &gap[text.len()..];

@@ -1,11 +1,15 @@
 //! Calls in other forms than ours: taken out of the text where that is switched on, and else
 //! found when the reply is over, for a note to the model.
 
+use std::sync::Arc;
+
 use crate::call::{Call, Parameters, TerminatedBy};
-use crate::dialect::{DialectCall, Rules, find};
+use crate::delta::Delta;
+use crate::dialect::{DialectCall, Gated, Rules, find};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
 use crate::message::Content;
+use crate::piece::CallStart;
 use crate::run::plan::Plan;
 
 const CUT: &str = "The reply ended inside the call";
@@ -21,7 +25,7 @@ pub(super) fn rules(plan: &Plan) -> Rules<'_> {
 }
 
 /// A call in a dialect of [`RunConfig::dialects`](crate::run::RunConfig::dialects), under an id that it did not have.
-pub(super) fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Call {
+fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Call {
     let (terminated_by, parameters) = if found.is_whole {
         (TerminatedBy::EndMarker, found.parameters)
     } else {
@@ -39,8 +43,33 @@ pub(super) fn call(found: DialectCall, written: String, span: Span, id: Invocati
     }
 }
 
+/// What has passed the gate, as deltas. `place` is the reply as written, and where its last call in a dialect ends.
+pub(super) fn deltas(
+    piece: Gated,
+    place: (&str, &mut usize),
+    next_id: impl FnOnce() -> InvocationId,
+) -> Vec<Delta> {
+    let (raw, end) = place;
+    match piece {
+        Gated::Text(text) => vec![Delta::text(text)],
+        Gated::Reasoning(delta) => vec![Delta::Reasoning {
+            delta,
+            metadata: None,
+        }],
+        Gated::Call(found, written) => {
+            let span = span_in(raw, &written, *end);
+            *end = usize::try_from(span.end).unwrap_or(usize::MAX);
+            let call = call(found, written, span, next_id());
+            let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
+            let start = Delta::GadgetCallStart(CallStart::new(name, id));
+            vec![start, Delta::GadgetCall(Arc::new(call))]
+        }
+        Gated::Cut(written) => vec![Delta::Diagnostic(cut(span_in(raw, &written, *end)))],
+    }
+}
+
 /// What is said of a call that was cut off before its name.
-pub(super) fn cut(span: Span) -> Diagnostic {
+fn cut(span: Span) -> Diagnostic {
     Diagnostic {
         code: DiagnosticCode::CutHeader,
         message: format!("{CUT}: write it again"),
@@ -48,8 +77,8 @@ pub(super) fn cut(span: Span) -> Diagnostic {
     }
 }
 
-/// The place of a text in a reply, at `from` or behind it. A transform may have changed the text: then it has none.
-pub(super) fn span_in(raw: &str, written: &str, from: usize) -> Span {
+/// The place of a text in a reply, at `from` or after it. A transform may have changed the text: then it has none.
+fn span_in(raw: &str, written: &str, from: usize) -> Span {
     let rest = raw.get(from..).unwrap_or_default();
     let start = rest.find(written).map_or(0, |at| from + at);
     Span {

@@ -232,28 +232,9 @@ impl Reply {
     /// What has passed the gate.
     fn take_gated(&mut self, pieces: Vec<Gated>, calls: &mut Calls, cx: &mut Context<'_>) {
         for piece in pieces {
-            match piece {
-                Gated::Text(text) => self.take(Delta::text(text), calls, cx),
-                Gated::Reasoning(text) => self.take(
-                    Delta::Reasoning {
-                        delta: text,
-                        metadata: None,
-                    },
-                    calls,
-                    cx,
-                ),
-                Gated::Call(found, written) => {
-                    let span = dialects::span_in(&self.raw, &written, self.gated);
-                    self.gated = usize::try_from(span.end).unwrap_or(usize::MAX);
-                    let call = dialects::call(found, written, span, calls.next_dialect_id());
-                    let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
-                    self.take(Delta::GadgetCallStart(CallStart::new(name, id)), calls, cx);
-                    self.take(Delta::GadgetCall(Arc::new(call)), calls, cx);
-                }
-                Gated::Cut(written) => {
-                    let cut = dialects::cut(dialects::span_in(&self.raw, &written, self.gated));
-                    self.take(Delta::Diagnostic(cut), calls, cx);
-                }
+            let place = (self.raw.as_str(), &mut self.gated);
+            for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
+                self.take(delta, calls, cx);
             }
         }
     }

@@ -162,7 +162,7 @@ impl AgentBuilder {
     /// Executes calls in other forms than gadget blocks, those that the model was trained on. By default none: such a call is
     /// reported to the model, which then writes a block. See [`dialect`](gadgetry_proto::dialect) for the forms.
     ///
-    /// The text of such a call is kept back until it is decided, and is no part of the text that streams.
+    /// The text of such a call is kept back until it is decided, and is not part of the text that streams.
     pub fn dialects(mut self, dialects: impl Into<Dialects>) -> Self {
         self.config.dialects = dialects.into();
         self
