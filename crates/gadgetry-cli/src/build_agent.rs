@@ -177,7 +177,7 @@ fn agent(
         agent = agent.max_gadgets_per_reply(clamp(limit.get()));
     }
     if let Some(dialects) = &options.dialects {
-        agent = agent.dialects(dialects.0.iter().copied());
+        agent = agent.dialects(dialects.clone());
     }
     agent = approvals.add_to(agent);
     if let Some(human) = situation.human {

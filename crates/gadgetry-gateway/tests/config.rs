@@ -29,7 +29,7 @@ model = "ollama:llama3.2"
 name = "claude-*"
 upstreams = ["cloud", "local"]
 model = "qwen"
-rules = { mode = "native", dialects = ["hermes"], reasoning-tags = ["thought"] }
+rules = { mode = "native", dialects = ["hermes", { name = "mine", before = "<c>", after = "</c>" }], reasoning-tags = ["thought"] }
 
 [[key]]
 name = "laptop"
@@ -73,7 +73,7 @@ fn a_whole_file() {
     );
     let rules = &route.rules;
     assert_eq!(
-        (rules.mode, rules.repairs, rules.dialects.0.len()),
+        (rules.mode, rules.repairs, rules.dialects.known().len()),
         (ToolMode::Native, 3, 1)
     );
     assert_eq!(rules.reasoning_tags, ["thought"]);
@@ -138,6 +138,18 @@ fn mistakes_have_their_place() {
         &format!("{upstream}[rules]\ndialects = [\"klingon\"]\n"),
         "5:12",
         "unknown dialect",
+    );
+    check(
+        &format!(
+            "{upstream}[rules]\ndialects = [{{ name = \"mine\", before = \"<c>\", after = \"\" }}]\n"
+        ),
+        "5:12",
+        "the dialect \"mine\" has a blank `after`",
+    );
+    check(
+        &format!("{upstream}[rules]\ndialects = [{{ name = \"mine\", befor = \"<c>\" }}]\n"),
+        "5:12",
+        "unknown field `befor`",
     );
     check(
         &format!("{upstream}[rules]\nstrip-tags = [\"a b\"]\n"),

@@ -109,7 +109,7 @@ fn every_form() {
         ),
         (&prefixed, &[r#"anthropic Calc {"a":1}"#]),
         (
-            "Here:\n```json\n{\"name\": \"Calc\", \"arguments\": {\"a\": 1,}}\n```\nDone.",
+            "Here:\n```json\n{\"name\": \"Calc\", \"arguments\": {\"a\": 1,}}\n```\n",
             &[r#"fenced-json Calc {"a":1}"#],
         ),
         (
@@ -132,8 +132,141 @@ fn every_form() {
     ]);
 }
 
+/// The forms as the templates of the models write them.
+#[test]
+fn every_form_of_a_template() {
+    check(&[
+        (
+            "<|channel|>analysis<|message|>I add. <tool_call>{\"name\":\"Calc\"}</tool_call><|end|><|start|>assistant<|channel|>commentary \
+             to=functions.Calc <|constrain|>json<|message|>{\"a\":1}<|call|>",
+            &[r#"harmony Calc {"a":1}"#],
+        ),
+        (
+            "<|start|>assistant to=functions.files.list<|channel|>commentary json<|message|>{}",
+            &["harmony files.list {}"],
+        ),
+        (
+            "<|channel|>commentary to=functions.Calc <|constrain|>json<|message|>{\"text\": \"<|call|>\"}<|call|><|channel|>final<|message|>Done.",
+            &[r#"harmony Calc {"text":"<|call|>"}"#],
+        ),
+        (
+            "<tool_call>Calc\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>text</arg_key>\n<arg_value>a\n</tool_call> b</arg_value>\n</tool_call>",
+            &[r#"glm Calc {"a":1,"text":"a\n</tool_call> b"}"#],
+        ),
+        (
+            "<tool_call>Calc<arg_key>a</arg_key><arg_value>1</arg_value></tool_call><tool_call>files.list</tool_call>",
+            &[r#"glm Calc {"a":1}"#, "glm files.list {}"],
+        ),
+        (
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.Calc:0<|tool_call_argument_begin|>{\"a\": 1}<|tool_call_end|>\
+             <|tool_call_begin|>functions.files.list:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+            &[r#"kimi Calc {"a":1}"#, "kimi files.list {}"],
+        ),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>Calc\n```json\n{\"a\": 1}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            &[r#"deepseek Calc {"a":1}"#],
+        ),
+        (
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>Calc<｜tool▁sep｜>{\"a\": 1}<｜tool▁call▁end｜><｜tool▁call▁begin｜>Calc<｜tool▁sep｜>{\"a\": \
+             2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            &[r#"deepseek Calc {"a":1}"#, r#"deepseek Calc {"a":2}"#],
+        ),
+        (
+            "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"Calc\">\n<｜DSML｜parameter name=\"a\" string=\"false\">1</｜DSML｜parameter>\n\
+             <｜DSML｜parameter name=\"text\" string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+            &[r#"deepseek Calc {"a":1,"text":"5"}"#],
+        ),
+        (
+            "<｜DSML｜tool_calls><｜DSML｜invoke name=\"files.list\"><｜DSML｜parameter name=\"x\" string=\"true\">7</｜DSML｜parameter>\
+             </｜DSML｜invoke></｜DSML｜tool_calls>",
+            &[r#"deepseek files.list {"x":"7"}"#],
+        ),
+        (
+            "<｜DSML｜ calls><｜DSML｜ invoke name=\"Calc\">{\"a\": 1}</｜DSML｜ invoke></｜DSML｜ calls>",
+            &[r#"deepseek Calc {"a":1}"#],
+        ),
+        (
+            "```tool_code\nCalc(a=1)\nprint(default_api.files.list())\n```",
+            &[r#"gemma Calc {"a":1}"#, "gemma files.list {}"],
+        ),
+        (
+            "<start_function_call>call:Calc{a:1,text:<escape>a, \"b\"}<escape>}<end_function_call>",
+            &[r#"gemma Calc {"a":1,"text":"a, \"b\"}"}"#],
+        ),
+        (
+            "<|tool_call>call:Calc{a:1,text:<|\"|>x<|\"|>}<tool_call|><|tool_call>call:files.list{deep:{list:[1,<|\"|>2<|\"|>,x]}}<tool_call|>",
+            &[
+                r#"gemma Calc {"a":1,"text":"x"}"#,
+                r#"gemma files.list {"deep":{"list":[1,"2","x"]}}"#,
+            ],
+        ),
+        (
+            "<|tool_call_start|>[Calc(a=1, text=\"<|tool_call_end|>\"), files.list()]<|tool_call_end|>",
+            &[
+                r#"lfm2 Calc {"a":1,"text":"<|tool_call_end|>"}"#,
+                "lfm2 files.list {}",
+            ],
+        ),
+        (
+            r#"<|tool_call_start|>[{"name": "Calc", "arguments": {"a": 1}}]<|tool_call_end|>"#,
+            &[r#"lfm2 Calc {"a":1}"#],
+        ),
+        // The markers of a form in its values are data.
+        (
+            r#"<tool_call>{"name": "Calc", "arguments": {"text": "</tool_call><tool_call>"}}</tool_call>"#,
+            &[r#"hermes Calc {"text":"</tool_call><tool_call>"}"#],
+        ),
+        (
+            "<function=Calc><parameter=text></function><parameter=a></parameter></function>",
+            &[r#"qwen-coder Calc {"text":"</function><parameter=a>"}"#],
+        ),
+        (
+            "<invoke name=\"Calc\"><parameter name=\"text\"></invoke></parameter></invoke>",
+            &[r#"anthropic Calc {"text":"</invoke>"}"#],
+        ),
+    ]);
+}
+
 #[test]
 fn what_has_no_end() {
+    check(&[
+        (
+            "<|channel|>commentary to=functions.Calc<|message|>{\"a\": 1",
+            &["harmony Calc malformed cut"],
+        ),
+        (
+            "<|tool_call_begin|>functions.Calc:0<|tool_call_argument_begin|>{\"a\": 1}",
+            &[r#"kimi Calc {"a":1} cut"#],
+        ),
+        (
+            "<｜tool▁call▁begin｜>Calc<｜tool▁sep｜>{\"a\": 1}<｜tool",
+            &[r#"deepseek Calc {"a":1} cut"#],
+        ),
+        (
+            "<tool_call>Calc<arg_key>a</arg_key><arg_value>1</arg_value>",
+            &[r#"glm Calc {"a":1} cut"#],
+        ),
+        (
+            "<tool_call>Calc<arg_key>a</arg_key><arg_value>12",
+            &["glm Calc {} cut"],
+        ),
+        ("<|tool_call>call:Calc{a:1", &["gemma Calc malformed cut"]),
+        (
+            "<start_function_call>call:Calc{a:1}",
+            &[r#"gemma Calc {"a":1} cut"#],
+        ),
+        ("```tool_code\nCalc(a=1)", &[r#"gemma Calc {"a":1} cut"#]),
+        ("```tool_code\nCalc(a=", &["gemma Calc {} cut"]),
+        ("<|tool_call_start|>[Calc(a=1)", &["lfm2 Calc {} cut"]),
+        (
+            "<｜DSML｜invoke name=\"Calc\"><｜DSML｜parameter name=\"a\" string=\"false\">1",
+            &[r#"deepseek Calc {"a":1} cut"#],
+        ),
+    ]);
+    what_has_no_end_in_older_forms();
+}
+
+fn what_has_no_end_in_older_forms() {
     check(&[
         (
             r#"<tool_call>{"name": "Calc", "arguments": {"a": 1}}"#,
@@ -198,11 +331,15 @@ fn what_is_only_text() {
             &[],
         ),
         (
-            "<tool_call>Calc</tool_call> <function=> <invoke name=\"\"> [TOOL_CALLS] none",
+            "<tool_call>Calc adds</tool_call> <function=> <invoke name=\"\"> [TOOL_CALLS] none",
             &[],
         ),
         (
             "An object {\"name\": \"Calc\", \"parameters\": {}} within a line.",
+            &[],
+        ),
+        (
+            "Here:\n```json\n{\"name\": \"Calc\", \"arguments\": {\"a\": 1}}\n```\nis a call.",
             &[],
         ),
         ("é<tool_callé\n[é\n{é\n`é\n<é>", &[]),
@@ -249,6 +386,20 @@ fn hostile_texts() {
         "Calc(a='\n",
         "Calc(a=1,\n",
         "[Calc(a=1),\n",
+        "<|channel|>",
+        "<|channel|>analysis<|message|>x<|end|>",
+        "<|channel|>commentary to=functions.Calc<|message|>{\"a\":",
+        "<tool_call>Calc<arg_key>",
+        "<tool_call>Calc\n<arg_key>a</arg_key><arg_value>",
+        "<|tool_call_begin|>",
+        "<|tool_call_begin|>functions.Calc:0<|tool_call_argument_begin|>{",
+        "<｜tool▁call▁begin｜>Calc<｜tool▁sep｜>",
+        "<｜DSML｜invoke name=\"Calc\">",
+        "<｜DSML｜invoke name=\"Calc\"><｜DSML｜parameter name=\"a\" string=\"true\">",
+        "```tool_code\nCalc(a=1)\n",
+        "<start_function_call>call:Calc{a:<escape>",
+        "<|tool_call>call:Calc{{",
+        "<|tool_call_start|>[Calc(",
         "\n",
         " ",
     ] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::dialect::{Dialect, UnknownDialect};
+use gadgetry::proto::dialect::Dialects;
 
 use super::limits::RateArgs;
 use super::sessions::SessionArgs;
@@ -68,9 +68,10 @@ pub(crate) struct AgentOptions {
 
     /// Also execute calls in other forms than blocks: dialect names separated by commas, or `all`
     ///
-    /// The dialects are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python. Without this, a call in such
+    /// The dialects are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, kimi,
+    /// deepseek, gemma and lfm2; a JSON object defines one. Without this, a call in such
     /// a form is reported to the model, which then writes a block.
-    #[arg(long, value_name = "LIST", value_parser = dialects)]
+    #[arg(long, value_name = "LIST")]
     pub(crate) dialects: Option<Dialects>,
 
     /// Form of calls in the model's text: `block`, or `json` for models that write that better
@@ -199,19 +200,6 @@ pub(crate) enum WhenConstrained {
     Auto,
     /// Never.
     Off,
-}
-
-/// Names of dialects.
-#[derive(Clone, Debug)]
-pub(crate) struct Dialects(pub(crate) Vec<Dialect>);
-
-fn dialects(text: &str) -> Result<Dialects, UnknownDialect> {
-    if text == "all" {
-        return Ok(Dialects(Dialect::ALL.to_vec()));
-    }
-    let dialects: Result<Vec<Dialect>, _> =
-        text.split(',').map(|name| name.trim().parse()).collect();
-    dialects.map(Dialects)
 }
 
 /// What happens to a block that only the end of the reply completes.

@@ -32,8 +32,8 @@ use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
 use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
-    AgentArgs, AgentOptions, Dialects, FormatArgs, MarkerKind, OnUnterminated, OutputLimit,
-    SearchGadgets, ToolForm, WhenConstrained,
+    AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, SearchGadgets,
+    ToolForm, WhenConstrained,
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]

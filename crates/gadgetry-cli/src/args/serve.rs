@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gadgetry::proto::call_form::CallForm;
-use gadgetry_gateway::exchange::{Constrain, Dialects, MarkerStyle, ToolMode};
+use gadgetry::proto::dialect::Dialects;
+use gadgetry_gateway::exchange::{Constrain, MarkerStyle, ToolMode};
 
 /// Options of `gadgetry serve`.
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction};
-use gadgetry_gateway::exchange;
+use gadgetry::proto::dialect::Dialects;
 
 use super::value::{Item, Value};
-use crate::args::{Dialects, OutputLimit, Tags};
+use crate::args::{OutputLimit, Tags};
 use crate::error::Error;
 
 /// What an option accepts.
@@ -26,6 +26,8 @@ pub(super) enum Form {
     Paths,
     /// Separated by commas.
     Commas,
+    /// The same, with tables among the texts.
+    Definitions,
     /// A JSON object.
     Object,
 }
@@ -41,11 +43,6 @@ impl Form {
             TypeId::of::<f64>(),
             TypeId::of::<NonZeroUsize>(),
         ];
-        let lists = [
-            TypeId::of::<Tags>(),
-            TypeId::of::<Dialects>(),
-            TypeId::of::<exchange::Dialects>(),
-        ];
         let is_path = id == TypeId::of::<PathBuf>();
         let is_repeated = matches!(argument.get_action(), ArgAction::Append);
         if matches!(argument.get_action(), ArgAction::SetTrue) {
@@ -58,8 +55,10 @@ impl Form {
             Self::Path
         } else if is_one_of(&numbers) {
             Self::Number
-        } else if is_one_of(&lists) {
+        } else if id == TypeId::of::<Tags>() {
             Self::Commas
+        } else if id == TypeId::of::<Dialects>() {
+            Self::Definitions
         } else if id == TypeId::of::<OutputLimit>() {
             Self::NumberOrText
         } else if argument.get_long() == Some("extra-body") {
@@ -90,6 +89,16 @@ impl Form {
                 let paths = texts()?.into_iter().map(|it| path(&it, folder));
                 Ok(Given::Values(paths.collect()))
             }
+            (Self::Definitions, Value::List(items)) => {
+                let words = items.iter().map(|it| {
+                    if matches!(it.value, Value::Table(_)) {
+                        return Ok(it.json().to_string());
+                    }
+                    it.text(&format!("an item of {name}")).map(str::to_owned)
+                });
+                one(&words.collect::<Result<Vec<_>, _>>()?.join(","))
+            }
+            (Self::Definitions, Value::Text(text)) => one(text),
             (Self::Commas, Value::Text(_) | Value::List(_)) => one(&texts()?.join(",")),
             _ => Err(item.wrong_type(name, self.expected())),
         }
@@ -114,6 +123,7 @@ impl Form {
             Self::Number => "a number",
             Self::NumberOrText => "a number or a text",
             Self::List | Self::Paths | Self::Commas => "a text, or a list of texts",
+            Self::Definitions => "a text, or a list of texts and tables",
             Self::Object => "a table, or a text with a JSON object",
         }
     }

@@ -281,6 +281,16 @@ fn lists_flags_and_tables_become_options() {
 }
 
 #[test]
+fn a_dialect_is_defined_in_a_table() {
+    let form = "[agent]\ndialects = ['xml', { name = 'mine', before = '<c>', after = '</c>' }]\n";
+    let configured = Configured::new(form);
+    assert_eq!(
+        configured.value("agent", "dialects", &[], &[]),
+        r#"["xml",{"name":"mine","before":"<c>","after":"</c>"}] from "user""#
+    );
+}
+
+#[test]
 fn the_data_directory_concerns_every_verb() {
     let configured =
         Configured::new("data-dir = '../../data'\nmodel = 'script:../../script.jsonl'\n");

@@ -46,7 +46,7 @@ fn mistakes() {
             "klingon",
         ],
         "invalid value 'klingon' for '--dialects <LIST>': unknown dialect \"klingon\"; available: hermes, qwen-coder, mistral, \
-         llama, anthropic, fenced-json, xml and python",
+         llama, anthropic, fenced-json, xml, python, harmony, glm, kimi, deepseek, gemma and lfm2",
     );
     refused(
         &["--config", "/nonexistent/gateway.toml"],

@@ -1,6 +1,7 @@
 //! How an exchange ends.
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::dialect::Gate;
 use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::reply::Stopped;
 use gadgetry::proto::usage::Usage;
@@ -35,6 +36,7 @@ impl Exchange {
             return Progress::Done;
         }
         self.flush_text(out);
+        self.gate = Gate::default();
         self.add_usage();
         if self.is_enough() {
             return self.finish(StopReason::ToolUse, out);

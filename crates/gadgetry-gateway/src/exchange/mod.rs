@@ -14,7 +14,6 @@ mod call_ids;
 mod calls;
 mod eager;
 mod ending;
-mod gate;
 mod held;
 mod history;
 mod instructions;
@@ -31,9 +30,13 @@ mod turn;
 
 use std::sync::Arc;
 
+use gadgetry::proto::block::Anchoring;
 use gadgetry::proto::call::Parameters;
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::dialect::{Dialect, DialectCall, Dialects, Gate, Gated, Rules};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
+use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Constraint, Message, Request};
 use gadgetry::proto::reply::{Format, Reader, StopEarly};
 use gadgetry::proto::schema::{Registry, Unterminated};
@@ -43,7 +46,6 @@ use serde_json::Value;
 
 use call_ids::CallIds;
 use eager::EagerCall;
-use gate::{Gate, Piece};
 use instructions::ANCHORING;
 use prefill::Prefill;
 use quoted::Quoted;
@@ -56,11 +58,14 @@ use crate::memory::Owner;
 pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
 pub use request::{Choice, ClientRequest, TEXT_PARAMETER, Tool, ToolKind};
-pub use rules::{Constrain, Dialects, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
+pub use rules::{Constrain, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
 pub use toolset::{Toolset, UnusableTool};
 
 /// The code of the error that a reply without end becomes.
 pub(crate) const TOO_LARGE: &str = "reply_too_large";
+
+/// What is wrong with a call that the end of the reply has cut off.
+const CUT: &str = "the reply ended inside the call; write it again, whole";
 
 /// What an exchange is made from.
 #[derive(Clone, Debug)]
@@ -184,6 +189,12 @@ pub struct Exchange {
     trailing: Vec<Message>,
     reader: Reader,
     gate: Gate,
+    /// What the model may only repeat.
+    quoted: Quoted,
+    /// The dialects that the gate takes out of the text.
+    dialects: Dialects,
+    /// The tools that can be called.
+    registry: Arc<Registry>,
     stops: Stops,
     ids: CallIds,
     turn: Turn,
@@ -216,7 +227,7 @@ pub struct Exchange {
     received: usize,
     counts: Counts,
     scratch: Vec<Delta>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Gated>,
 }
 
 impl Exchange {
@@ -242,18 +253,19 @@ impl Exchange {
         let dialects = if reads_blocks {
             rules.dialects_read()
         } else {
-            Vec::new()
+            Dialects::default()
         };
-        let quoted = Quoted::in_request(Arc::clone(request));
-        let gate = Gate::new(dialects, Arc::clone(&registry), quoted);
         let stops = if reads_blocks {
             request.options.stop.clone()
         } else {
             Vec::new()
         };
         let mut exchange = Self {
-            reader: reader(reads_blocks, rules, secrets, registry)?,
-            gate,
+            reader: reader(reads_blocks, rules, secrets, Arc::clone(&registry))?,
+            gate: Gate::default(),
+            quoted: Quoted::in_request(Arc::clone(request)),
+            dialects,
+            registry,
             stops: Stops::new(stops),
             ids: CallIds::new(setup.id_prefix, setup.id),
             messages: Vec::new(),
@@ -439,10 +451,7 @@ impl Exchange {
                             delta.remove(0);
                         }
                     }
-                    let mut pieces = std::mem::take(&mut self.pieces);
-                    self.gate.push(delta, &mut pieces);
-                    self.take(&mut pieces, out);
-                    self.pieces = pieces;
+                    self.gated(|gate, rules, pieces| gate.push(&delta, rules, pieces), out);
                 }
                 Delta::Reasoning { .. } if !self.is_repair() => {
                     self.start(out);
@@ -483,33 +492,72 @@ impl Exchange {
 
     /// Decides about text that was kept back, because something else than text follows.
     fn flush_text(&mut self, out: &mut Vec<Delta>) {
-        let mut pieces = std::mem::take(&mut self.pieces);
-        self.gate.finish(&mut pieces);
-        self.take(&mut pieces, out);
-        self.pieces = pieces;
+        self.gated(Gate::flush, out);
         let kept = self.stops.finish();
         self.show(kept, out);
     }
 
-    /// Takes what came through the gate.
-    fn take(&mut self, pieces: &mut Vec<Piece>, out: &mut Vec<Delta>) {
+    /// Lets the gate do something, and takes what comes through it.
+    fn gated(
+        &mut self,
+        act: impl FnOnce(&mut Gate, &Rules<'_>, &mut Vec<Gated>),
+        out: &mut Vec<Delta>,
+    ) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let rules = Rules {
+            dialects: &self.dialects,
+            registry: &self.registry,
+            limits: &Limits::default(),
+            anchoring: Anchoring::Anywhere,
+        };
+        act(&mut self.gate, &rules, &mut pieces);
+        // Several calls of one form are all of them quoted, or none.
+        let mut last = (0..0, false);
         for piece in pieces.drain(..) {
             match piece {
-                Piece::Text(text) => {
+                Gated::Call(call, written) if self.is_quoted(&call, &written) => {
+                    if last != (call.range.clone(), true) {
+                        let text = self.stops.push(written);
+                        self.show(text, out);
+                    }
+                    last = (call.range, true);
+                }
+                Gated::Text(text) => {
                     let text = self.stops.push(text);
                     self.show(text, out);
                 }
-                Piece::Call(call) => {
+                Gated::Reasoning(delta) => {
+                    if !self.is_repair() {
+                        self.start(out);
+                        out.push(Delta::Reasoning {
+                            delta,
+                            metadata: None,
+                        });
+                    }
+                }
+                Gated::Call(call, _) => {
                     let kept = self.stops.finish();
                     self.show(kept, out);
                     let checked = match call.parameters {
+                        _ if !call.is_whole => Err(CUT.to_owned()),
                         Parameters::Parsed(input) => self.checked(&call.gadget_name, input),
                         Parameters::Malformed(problem) => Err(problem),
                     };
                     self.decide(String::new(), &call.gadget_name, checked, out);
                 }
+                Gated::Cut(_) => {
+                    self.turn.near_miss.get_or_insert_with(|| CUT.to_owned());
+                }
             }
         }
+        self.pieces = pieces;
+    }
+
+    /// Whether a call is in the data of the conversation, word by word. The form that the prompt demands is not looked for: data has none.
+    fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
+        let is_demanded =
+            self.setup.rules.form == CallForm::Json && call.dialect == Dialect::Hermes;
+        !is_demanded && self.quoted.has(written)
     }
 
     /// Text for the client. That of a repair turn is kept until its end.

@@ -1,14 +1,11 @@
 //! How one model is treated.
 
-use std::str::FromStr;
-
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::dialect::{Dialect, UnknownDialect};
+use gadgetry::proto::dialect::{Dialect, Dialects};
 use gadgetry::proto::prompt::MAX_EXAMPLES;
 use gadgetry::{ConstraintField, ModelInfo};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 /// How a model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
@@ -82,8 +79,9 @@ rules! {
     reasoning_open: bool = false;
     /// Tags that are removed from its text, content included.
     strip_tags: Vec<String> = Vec::new();
-    /// Other forms of calls that are understood in its text.
-    dialects: Dialects = Dialects::default();
+    /// Other forms of calls that are understood in its text. By default all that a wrapper, or JSON with the name of a tool,
+    /// marks.
+    dialects: Dialects = Dialects::marked();
     /// How often it may correct the calls of a reply.
     repairs: u32 = 1;
     /// Whether its reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
@@ -134,56 +132,12 @@ impl ModelRules {
     }
 
     /// The dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
-    pub(crate) fn dialects_read(&self) -> Vec<Dialect> {
-        let mut all = self.dialects.0.clone();
-        if self.form == CallForm::Json && !all.contains(&Dialect::Hermes) {
-            all.push(Dialect::Hermes);
+    pub(crate) fn dialects_read(&self) -> Dialects {
+        let mut all = self.dialects.clone();
+        if self.form == CallForm::Json {
+            all.include(Dialect::Hermes);
         }
         all
-    }
-}
-
-/// Forms of calls other than blocks. By default all that a wrapper, or JSON with the name of a tool, marks.
-///
-/// ```
-/// use gadgetry_gateway::exchange::Dialects;
-/// let dialects: Dialects = "hermes,llama".parse()?;
-/// assert_eq!(dialects.0.len(), 2);
-/// assert!("none".parse::<Dialects>()?.0.is_empty());
-/// # Ok::<(), gadgetry::proto::dialect::UnknownDialect>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dialects(pub Vec<Dialect>);
-
-impl Default for Dialects {
-    fn default() -> Self {
-        use Dialect::{Anthropic, FencedJson, Hermes, Llama, Mistral, QwenCoder};
-        Self(vec![
-            Hermes, QwenCoder, Mistral, Llama, Anthropic, FencedJson,
-        ])
-    }
-}
-
-impl FromStr for Dialects {
-    type Err = UnknownDialect;
-
-    /// Names with commas between them; `none` for none.
-    fn from_str(names: &str) -> Result<Self, UnknownDialect> {
-        if names == "none" {
-            return Ok(Self(Vec::new()));
-        }
-        let names = names.split(',').map(|name| name.trim().parse());
-        names.collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Dialects {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let names = Vec::<String>::deserialize(deserializer)?;
-        let all = names.iter().map(|name| name.parse());
-        all.collect::<Result<_, UnknownDialect>>()
-            .map(Self)
-            .map_err(D::Error::custom)
     }
 }
 

@@ -304,8 +304,9 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
         ToolMode::Auto => "auto",
     }
     .into();
-    let dialects = rules.dialects.0.iter().map(|dialect| dialect.name());
-    entry["dialects"] = dialects.collect();
+    let dialects = rules.dialects.known().iter().map(|it| it.name());
+    let own = rules.dialects.custom().iter().map(|it| it.name.as_str());
+    entry["dialects"] = dialects.chain(own).collect();
     // A request may go to any of them, so all have to, and the smallest window counts.
     let upstreams = destination.upstreams.iter();
     let settled = join_all(

@@ -1,8 +1,9 @@
 //! What of a model's text the client receives as text and as calls.
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::dialect::Dialects;
 use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::{Dialects, Progress};
+use gadgetry_gateway::exchange::Progress;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, ask, end, feed, tool};
@@ -224,7 +225,7 @@ fn other_forms_of_calls() {
         ("Sure.\n", &[paris()][..])
     );
     let mut client = Client::new(Api::Chat);
-    client.rules.dialects = Dialects(Vec::new());
+    client.rules.dialects = Dialects::default();
     let received = client.receive(ask("Hi"), &[hermes]);
     assert_eq!((received.text.as_str(), received.calls.len()), (hermes, 0));
     // Invalid ones are corrected, too.

@@ -3,6 +3,7 @@
 mod calls;
 mod choices;
 mod dependencies;
+mod dialects;
 mod eager;
 mod history;
 mod injection;

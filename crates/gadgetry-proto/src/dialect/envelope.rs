@@ -170,10 +170,13 @@ impl Finder<'_> {
         let Some((language, body)) = head.split_once('\n') else {
             return Read::No;
         };
-        if language.contains('`') || !body.trim_start().starts_with(['{', '[']) {
+        let from = text.len() - body.len();
+        if language.trim() == "tool_code" {
+            return self.tool_code(at, from);
+        }
+        if !is_json(language) || !body.trim_start().starts_with(['{', '[']) {
             return Read::No;
         }
-        let from = text.len() - body.len();
         let close = memchr::memmem::find(body.as_bytes(), b"\n```");
         let end = close.map_or(text.len(), |close| from + close);
         let behind = close.map_or(text.len(), |_| end + 1 + FENCE.len());
@@ -212,7 +215,7 @@ impl Finder<'_> {
     }
 
     /// Where the object or array at `from` ends, and whether it does.
-    fn json_end(&self, from: usize) -> (usize, bool) {
+    pub(super) fn json_end(&self, from: usize) -> (usize, bool) {
         let bytes = self.text.as_bytes();
         let (mut depth, mut quoted, mut at) = (0_usize, false, from);
         while let Some(byte) = bytes.get(at) {
@@ -232,6 +235,24 @@ impl Finder<'_> {
         }
         (self.text.len(), false)
     }
+}
+
+/// Whether a fence of this language may hold a call.
+pub(super) fn is_json(language: &str) -> bool {
+    let known = [
+        "",
+        "json",
+        "json5",
+        "jsonc",
+        "tool",
+        "tool_call",
+        "tool_calls",
+        "tool_use",
+        "function",
+        "function_call",
+        "action",
+    ];
+    known.contains(&language.trim())
 }
 
 fn parameters(object: &Map<String, Value>) -> Option<&Value> {

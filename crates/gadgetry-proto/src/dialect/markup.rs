@@ -1,15 +1,28 @@
 //! Calls between tags.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
+use serde_json::Value;
+
+use crate::block::Next;
+use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, name_at, template};
+use crate::error::ParseError;
+use crate::schema::{RegisteredGadget, json_parameters};
 
 const HERMES: &str = "<tool_call>";
+const HERMES_END: &str = "</tool_call>";
 const QWEN: &str = "<function=";
 const PYTHON_TAG: &str = "<|python_tag|>";
 const INVOKE: &str = "invoke name=\"";
-/// What some models write before the names of these tags.
-const PREFIX: &str = "ant\u{6d}l:";
+/// What models write before the names of these tags.
+const PREFIXES: [(&str, Dialect); 5] = [
+    ("", Dialect::Anthropic),
+    ("ant\u{6d}l:", Dialect::Anthropic),
+    ("｜DSML｜", Dialect::DeepSeek),
+    ("｜DSML｜ ", Dialect::DeepSeek),
+    ("|DSML|", Dialect::DeepSeek),
+];
 
 impl<'a> Finder<'a> {
     /// The form that begins with the `<` at `at`.
@@ -25,10 +38,29 @@ impl<'a> Finder<'a> {
             let json = at + PYTHON_TAG.len();
             return self.llama(at, json + self.white(json));
         }
-        let inner = &rest[1..];
-        let bare = inner.strip_prefix(PREFIX);
-        if bare.unwrap_or(inner).starts_with(INVOKE) {
-            return self.invoke(at, bare.is_some());
+        if rest.starts_with(template::KIMI) {
+            return self.kimi(at);
+        }
+        if rest.starts_with(template::DEEPSEEK) {
+            return self.deepseek(at);
+        }
+        if rest.starts_with(template::LFM2) {
+            return self.lfm2(at);
+        }
+        if template::HARMONY
+            .iter()
+            .any(|opener| rest.starts_with(opener))
+        {
+            return self.harmony(at);
+        }
+        if let Some(markers) = gemma::GEMMA.into_iter().find(|it| rest.starts_with(it[0])) {
+            return self.gemma(at, markers);
+        }
+        for (prefix, dialect) in PREFIXES {
+            let bare = rest[1..].strip_prefix(prefix);
+            if bare.is_some_and(|bare| bare.starts_with(INVOKE)) {
+                return self.invoke(at, prefix, dialect);
+            }
         }
         Read::No
     }
@@ -39,18 +71,48 @@ impl<'a> Finder<'a> {
         rest.len() - rest.trim_start().len()
     }
 
+    /// JSON, or the name and tagged arguments of GLM. Qwen3-Coder has the same wrapper around a form of its own.
     fn hermes(&mut self, at: usize) -> Read {
+        let text = self.text;
         let from = at + HERMES.len();
-        let (end, behind, is_whole) = self.end(0, from);
-        let inner = self.text[from..end].trim();
-        // Qwen3-Coder has the same wrapper around a form of its own.
+        let start = from + self.white(from);
+        let inner = &text[start..];
         if inner.starts_with(QWEN) {
             return Read::No;
         }
-        let calls = self.envelopes(inner);
+        if !inner.starts_with(['{', '[']) {
+            return self.glm(at, from);
+        }
+        let (end, mut is_whole) = self.json_end(start);
+        let calls = self.envelopes(&text[start..end]);
         if calls.is_empty() {
             return Read::Unread;
         }
+        let after = end + self.white(end);
+        let closes = text[after..].starts_with(HERMES_END);
+        if is_whole && !closes && !HERMES_END.starts_with(&text[after..]) {
+            // Slips like a surplus brace end with the tag.
+            let Some(tag) = memchr::memmem::find(&text.as_bytes()[after..], HERMES_END.as_bytes())
+            else {
+                return Read::Unread;
+            };
+            let calls = self.envelopes(&text[start..after + tag]);
+            let behind = after + tag + HERMES_END.len();
+            for (name, parameters) in &calls {
+                self.call(Dialect::Hermes, name, parameters.clone(), at..behind, true);
+            }
+            return if calls.is_empty() {
+                Read::Unread
+            } else {
+                Read::To(behind)
+            };
+        }
+        is_whole &= closes;
+        let behind = if closes {
+            after + HERMES_END.len()
+        } else {
+            text.len()
+        };
         for (name, parameters) in calls {
             self.call(Dialect::Hermes, &name, parameters, at..behind, is_whole);
         }
@@ -65,29 +127,129 @@ impl<'a> Finder<'a> {
         if name.is_empty() || !text[body - 1..].starts_with('>') {
             return Read::Unread;
         }
-        let (end, behind, is_whole) = self.end(1, body);
-        let texts = pairs(&text[body..end], "<parameter=", ">", "</parameter>");
+        let tags = Tags {
+            opening: "<parameter=",
+            opened: ">",
+            closing: "</parameter>",
+            end: "</function>",
+        };
+        let (texts, behind, is_whole) = self.tagged(body, &tags);
+        let texts: Vec<_> = texts
+            .into_iter()
+            .map(|(key, _, text)| (key, text))
+            .collect();
         let parameters = self.texts(name, &texts);
         self.call(Dialect::QwenCoder, name, parameters, at..behind, is_whole);
         Read::To(behind)
     }
 
-    fn invoke(&mut self, at: usize, has_prefix: bool) -> Read {
+    /// `<invoke name="…">`, with what `prefix` puts before the names of tags.
+    fn invoke(&mut self, at: usize, prefix: &str, dialect: Dialect) -> Read {
         let text = self.text;
-        let prefix = if has_prefix { PREFIX } else { "" };
         let from = at + 1 + prefix.len() + INVOKE.len();
         let name = name_at(&text[from..]);
         let body = from + name.len() + 2;
         if name.is_empty() || !text[body - 2..].starts_with("\">") {
             return Read::Unread;
         }
-        let (end, behind, is_whole) = self.end(2 + usize::from(has_prefix), body);
-        let opening = format!("<{prefix}parameter name=\"");
-        let closing = format!("</{prefix}parameter>");
-        let texts = pairs(&text[body..end], &opening, "\">", &closing);
-        let parameters = self.texts(name, &texts);
-        self.call(Dialect::Anthropic, name, parameters, at..behind, is_whole);
+        let tags = Tags {
+            opening: &format!("<{prefix}parameter name=\""),
+            opened: "\"",
+            closing: &format!("</{prefix}parameter>"),
+            end: &format!("</{prefix}invoke>"),
+        };
+        let (texts, behind, is_whole) = self.tagged(body, &tags);
+        let parameters = if dialect == Dialect::DeepSeek {
+            self.typed(name, &text[body..behind], &texts)
+        } else {
+            let texts: Vec<_> = texts
+                .into_iter()
+                .map(|(key, _, text)| (key, text))
+                .collect();
+            self.texts(name, &texts)
+        };
+        self.call(dialect, name, parameters, at..behind, is_whole);
         Read::To(behind)
+    }
+
+    /// Parameters that say whether they are text or JSON; an object in their place is all of them.
+    fn typed(
+        &self,
+        name: &str,
+        body: &str,
+        texts: &[(&str, &str, &'a str)],
+    ) -> Result<Value, ParseError> {
+        let mut json = "{".to_owned();
+        for (key, attributes, text) in texts {
+            let is_text = attributes.contains("string=\"true\"");
+            let value = if is_text {
+                Value::from(*text).to_string()
+            } else {
+                (*text).to_owned()
+            };
+            let _ = write!(json, "{}:{value},", Value::from(*key));
+        }
+        json.push('}');
+        if texts.is_empty() && body.trim_start().starts_with('{') {
+            let from = self.text.len() - self.text[self.offset(body)..].trim_start().len();
+            self.text[from..self.json_end(from).0].clone_into(&mut json);
+        }
+        let schema = self.gadget(name).map(RegisteredGadget::schema);
+        json_parameters(&json, schema, self.limits).map(Option::unwrap_or_default)
+    }
+
+    fn offset(&self, part: &str) -> usize {
+        part.as_ptr() as usize - self.text.as_ptr() as usize
+    }
+
+    /// Names, further attributes and texts of parameters; where the form ends; whether it does. What is between an opening and
+    /// a closing tag is data, whatever it contains.
+    fn tagged(
+        &self,
+        from: usize,
+        tags: &Tags<'_>,
+    ) -> (Vec<(&'a str, &'a str, &'a str)>, usize, bool) {
+        let text = self.text;
+        let mut found = Vec::new();
+        let mut at = from;
+        let mut next_end = Next::default();
+        loop {
+            let rest = &text[at..];
+            let end = next_end.from(at, || text[at..].find(tags.end).map(|end| at + end));
+            let end = end.map(|end| end - at);
+            let opening = rest[..end.unwrap_or(rest.len())].find(tags.opening);
+            let Some(opening) = opening else {
+                return match end {
+                    Some(end) => (found, at + end + tags.end.len(), true),
+                    None => (found, text.len(), false),
+                };
+            };
+            let rest = &rest[opening + tags.opening.len()..];
+            let key = &rest[..rest.find(['>', '\n', '"']).unwrap_or(rest.len())];
+            let head = rest[key.len()..].strip_prefix(tags.opened);
+            let Some((attributes, value)) = head.and_then(|head| {
+                if tags.opened == ">" {
+                    Some(("", head))
+                } else {
+                    head.split_once('>')
+                }
+            }) else {
+                at = text.len() - rest.len();
+                continue;
+            };
+            let (value, rest) = match value.split_once(tags.closing) {
+                Some(parts) => parts,
+                // Some leave the last closing tag out.
+                None => value
+                    .find(tags.end)
+                    .map_or((value, ""), |end| value.split_at(end)),
+            };
+            found.push((key, attributes, trim_break(value)));
+            at = text.len() - rest.len();
+            if rest.is_empty() {
+                return (found, at, false);
+            }
+        }
     }
 
     /// The name of a gadget as the tag at `at`, with its parameters as tags and nothing else in it.
@@ -163,25 +325,14 @@ fn closed<'t>(text: &'t str, name: &str) -> Option<&'t str> {
         .strip_prefix('>')
 }
 
-/// Names and texts of parameters, each between an opening and a closing tag. The last one may have no closing tag.
-fn pairs<'t>(
-    mut text: &'t str,
-    opening: &str,
-    opened: &str,
-    closing: &str,
-) -> Vec<(&'t str, &'t str)> {
-    let mut pairs = Vec::new();
-    while let Some((_, rest)) = text.split_once(opening) {
-        let key = &rest[..rest.find(['>', '\n', '"']).unwrap_or(rest.len())];
-        let Some(value) = rest[key.len()..].strip_prefix(opened) else {
-            text = rest;
-            continue;
-        };
-        let (value, rest) = value.split_once(closing).unwrap_or((value, ""));
-        pairs.push((key, trim_break(value)));
-        text = rest;
-    }
-    pairs
+/// The tags of parameters.
+struct Tags<'t> {
+    opening: &'t str,
+    /// What follows the name.
+    opened: &'t str,
+    closing: &'t str,
+    /// What ends the form.
+    end: &'t str,
 }
 
 /// Without a line break at either end: models put the tags on lines of their own.

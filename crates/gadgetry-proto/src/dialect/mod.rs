@@ -12,18 +12,53 @@
 //! | [`Dialect::FencedJson`] | a code fence with `{"name": "Calc", "arguments": {…}}` | the closing fence |
 //! | [`Dialect::Xml`] | `<Calc><a>1</a></Calc>` at the start of a line | the closing tag |
 //! | [`Dialect::Python`] | `Calc(a=1)`, alone on a line | the line |
+//! | [`Dialect::Harmony`] | `<\|channel\|>commentary to=functions.Calc <\|constrain\|>json<\|message\|>{…}<\|call\|>` | the JSON |
+//! | [`Dialect::Glm`] | `<tool_call>Calc<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>` | the closing tag |
+//! | [`Dialect::Kimi`] | `<\|tool_call_begin\|>functions.Calc:0<\|tool_call_argument_begin\|>{…}<\|tool_call_end\|>` | its end marker |
+//! | [`Dialect::DeepSeek`] | `<｜tool▁call▁begin｜>Calc<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, also with the word `function` and a fence; `<｜DSML｜invoke name="Calc">` | its end marker |
+//! | [`Dialect::Gemma`] | a fence of `tool_code` with `Calc(a=1)`; `<start_function_call>call:Calc{a:1}<end_function_call>`; `<\|tool_call>call:Calc{a:1}<tool_call\|>` | the fence, or its end marker |
+//! | [`Dialect::Lfm2`] | `<\|tool_call_start\|>[Calc(a=1)]<\|tool_call_end\|>` | its end marker |
+//!
+//! The forms are those of the models' templates, as these say: Harmony, the guide to `OpenAI`'s `harmony` format; GLM 4.5 to 4.7,
+//! the documentation of vLLM's parsers `glm4_moe` and `glm47_moe`; Kimi K2, `docs/tool_call_guidance.md` of Kimi-K2-Instruct;
+//! `DeepSeek`, the chat templates of V3-0324 and V3.1, and the folder `encoding` of V3.2 and V4; Gemma, `FunctionGemma formatting`
+//! of Google's documentation, and for Gemma 4 vLLM's parser `gemma4`; LFM2, vLLM's parser `lfm2`. A configuration can define
+//! further ones: [`CustomDialect`].
 //!
 //! Where one object can be a call, an object with a list of them can be, too: `{"tool_calls": [{"type": "function", "function":
 //! {"name": "Calc", "arguments": "{…}"}}]}`, the form of `OpenAI`'s API.
 //!
-//! The forms that a wrapper marks beyond doubt count with any name; `Llama`, `FencedJson`, `Xml` and `Python` only with the name
-//! of a registered gadget, and the last two only with its parameters. A form with a backtick directly before it is a
-//! mention. The text is read once, from front to back; after [`Limits::near_misses`] forms that could not be read, no
-//! more are looked for.
+//! The forms that a wrapper marks beyond doubt count with any name; `Llama`, `FencedJson`, `Xml`, `Python` and the fence of `Gemma`
+//! only with the name of a registered gadget, and those of Python and `Xml` only with its parameters. What is between the tags
+//! or quotes of a value is data, whatever it contains. The text is read once, from front to back; after
+//! [`Limits::near_misses`] forms that could not be read, no more are looked for.
+//!
+//! # Quotations
+//!
+//! A text that quotes a call is not a call. Where a quotation and a call look the same, this decides:
+//!
+//! | a form is a quotation | so a call is missed if a model |
+//! |---|---|
+//! | in backticks, a code fence, quotation marks, a block quote, a table, or at the beginning of a list's item | writes it there: the form of a fence itself excepted |
+//! | in an element of data, such as `<tool_response>`, `<result>` or `<example>`, or after `RESULT (…):` | wraps it so |
+//! | inside another form, whichever that is | nests calls |
+//! | with prose before it, if the text after it continues in lower case, or on the same line as the prose | writes so |
+//! | with prose before it that says so, like "for example" or "looks like" | says so of a real call |
+//! | without a wrapper, if prose precedes *and* follows it | explains such a call on both sides |
+//!
+//! The first thing of a reply is a call, and so is the last one, unless one of the other rows holds: models stop after a call, and a
+//! quotation has words around it. What this misses is answered with a note about the right form in a run, and is text in the
+//! gateway. A text of others that a model repeats as the whole of its reply looks like a call of its own.
 
+mod custom;
 mod envelope;
+mod gate;
+mod gemma;
 mod markup;
+mod openers;
 mod python;
+mod quotes;
+mod template;
 
 use std::fmt;
 use std::ops::Range;
@@ -32,11 +67,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::block::Next;
+use quotes::{Before, Surroundings};
+
 use crate::call::Parameters;
 use crate::error::ParseError;
 use crate::limits::Limits;
 use crate::schema::{RegisteredGadget, Registry, Schema, parameters, pointer};
+
+pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
+pub use gate::{Gate, Gated, Rules};
 
 /// A form of calling that is not ours. See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,11 +98,27 @@ pub enum Dialect {
     Xml,
     /// A function call of Python with keyword arguments.
     Python,
+    /// A message to a function in `<|channel|>`: gpt-oss.
+    Harmony,
+    /// A name and tagged arguments in `<tool_call>`: GLM.
+    Glm,
+    /// `<|tool_call_begin|>`: Kimi K2.
+    Kimi,
+    /// `<｜tool▁call▁begin｜>` and `<｜DSML｜invoke …>`: `DeepSeek`.
+    #[serde(rename = "deepseek")]
+    DeepSeek,
+    /// A fence of `tool_code`, `<start_function_call>` and `<|tool_call>`: Gemma.
+    Gemma,
+    /// A list of Python's calls in `<|tool_call_start|>`: LFM2.
+    Lfm2,
+    /// One that the configuration defines.
+    #[serde(skip)]
+    Custom,
 }
 
 impl Dialect {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
+    /// All that have a name.
+    pub const ALL: [Self; 14] = [
         Self::Hermes,
         Self::QwenCoder,
         Self::Mistral,
@@ -72,6 +127,12 @@ impl Dialect {
         Self::FencedJson,
         Self::Xml,
         Self::Python,
+        Self::Harmony,
+        Self::Glm,
+        Self::Kimi,
+        Self::DeepSeek,
+        Self::Gemma,
+        Self::Lfm2,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -85,6 +146,13 @@ impl Dialect {
             Self::FencedJson => "fenced-json",
             Self::Xml => "xml",
             Self::Python => "python",
+            Self::Harmony => "harmony",
+            Self::Glm => "glm",
+            Self::Kimi => "kimi",
+            Self::DeepSeek => "deepseek",
+            Self::Gemma => "gemma",
+            Self::Lfm2 => "lfm2",
+            Self::Custom => "custom",
         }
     }
 }
@@ -98,7 +166,8 @@ impl fmt::Display for Dialect {
 /// A word that names no dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python"
+    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
+     kimi, deepseek, gemma and lfm2"
 )]
 pub struct UnknownDialect(pub String);
 
@@ -107,7 +176,12 @@ impl FromStr for Dialect {
 
     fn from_str(name: &str) -> Result<Self, UnknownDialect> {
         let mut all = Self::ALL.into_iter();
-        all.find(|dialect| dialect.name() == name)
+        // Once they were stored in another case.
+        let stored = |it: Dialect| {
+            it == Self::QwenCoder && name == "qwenCoder"
+                || it == Self::FencedJson && name == "fencedJson"
+        };
+        all.find(|dialect| dialect.name() == name || stored(*dialect))
             .ok_or_else(|| UnknownDialect(name.to_owned()))
     }
 }
@@ -145,33 +219,45 @@ pub struct DialectCall {
 /// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall> {
+    find_in(text, registry, limits, &[], &Place::default())
+}
+
+/// Where a text is in a reply.
+#[derive(Default)]
+pub(crate) struct Place<'a> {
+    /// What precedes it; nothing by default.
+    pub(crate) around: Option<&'a Surroundings>,
+    /// What has arrived after it.
+    pub(crate) behind: &'a str,
+    /// Whether a form follows at once.
+    pub(crate) before_form: bool,
+}
+
+/// The calls in a text at a place.
+pub(crate) fn find_in(
+    text: &str,
+    registry: &Registry,
+    limits: &Limits,
+    custom: &[CustomDialect],
+    place: &Place<'_>,
+) -> Vec<DialectCall> {
     let mut finder = Finder {
         text,
         registry,
         limits,
+        custom,
         calls: Vec::new(),
-        ends: [Next::default(); ENDS.len()],
         unread: 0,
     };
-    finder.run();
-    finder.calls
+    finder.run(place)
 }
-
-/// What ends a form. The last one has the prefix that some models write before the names of tags.
-const ENDS: [&str; 4] = [
-    "</tool_call>",
-    "</function>",
-    "</invoke>",
-    "</ant\u{6d}l:invoke>",
-];
 
 struct Finder<'a> {
     text: &'a str,
     registry: &'a Registry,
     limits: &'a Limits,
+    custom: &'a [CustomDialect],
     calls: Vec<DialectCall>,
-    /// The next position of each of [`ENDS`], so that a text without one is searched for it once.
-    ends: [Next; ENDS.len()],
     /// Forms that were begun and could not be read.
     unread: usize,
 }
@@ -186,37 +272,108 @@ enum Read {
     Unread,
 }
 
+/// A form of which what follows decides whether it is a call.
+struct Open {
+    calls: Range<usize>,
+    is_marked: bool,
+    before: Before,
+}
+
 impl<'a> Finder<'a> {
-    fn run(&mut self) {
-        let mut at = 0;
-        let mut at_line_start = true;
+    fn run(&mut self, place: &Place<'_>) -> Vec<DialectCall> {
+        let mut around = place.around.cloned().unwrap_or_default();
+        let (mut at, mut seen) = (0, 0);
+        let mut at_line_start = around.is_line_blank();
+        let mut open: Vec<Open> = Vec::new();
+        let mut mentions: Vec<Range<usize>> = Vec::new();
         while at < self.text.len()
             && self.unread < self.limits.near_misses
             && self.calls.len() < self.limits.calls_per_reply
         {
-            let place = if at_line_start {
+            let start = if at_line_start {
                 at + self.blanks(at)
             } else {
                 at
             };
-            let next = match self.form_at(place, at_line_start) {
-                Read::To(end) => end.max(place + 1),
-                Read::No => place,
+            let first = self.calls.len();
+            let next = match self.form_at(start, at_line_start) {
+                Read::To(end) => {
+                    let gap = &self.text[seen..start];
+                    settle(&mut open, &mut mentions, &unwrapped(gap), false, false);
+                    around.push_gap(gap);
+                    seen = start;
+                    if around.is_quoted() {
+                        self.calls.truncate(first);
+                        self.unread += 1;
+                        start + 1
+                    } else {
+                        seen = end.max(start + 1);
+                        if first < self.calls.len() {
+                            open.push(Open {
+                                calls: first..self.calls.len(),
+                                is_marked: self.is_marked(start, self.calls[first].dialect),
+                                before: around.before(),
+                            });
+                        }
+                        seen
+                    }
+                }
+                Read::No => start,
                 Read::Unread => {
                     self.unread += 1;
-                    place + 1
+                    start + 1
                 }
             };
-            let stays = next == place && self.text.as_bytes().get(place) != Some(&b'\n');
+            let stays = next == start && self.text.as_bytes().get(start) != Some(&b'\n');
             let from = next + usize::from(stays);
-            let rest = self.text.as_bytes().get(from..).unwrap_or_default();
-            let Some(found) = memchr::memchr3(b'<', b'[', b'\n', rest) else {
-                return;
+            let Some(found) = self.next_candidate(from) else {
+                break;
             };
-            let found = from + found;
             at_line_start = self.text.as_bytes()[found] == b'\n';
             at = found + usize::from(at_line_start);
         }
+        let mut rest = unwrapped(&self.text[seen..]);
+        rest.push_str(place.behind);
+        settle(
+            &mut open,
+            &mut mentions,
+            &rest,
+            place.behind.is_empty(),
+            place.before_form,
+        );
+        let mut is_call = vec![true; self.calls.len()];
+        for range in mentions {
+            is_call[range].fill(false);
+        }
+        let calls = std::mem::take(&mut self.calls).into_iter().zip(is_call);
+        calls
+            .filter_map(|(call, is_call)| is_call.then_some(call))
+            .collect()
+    }
+
+    /// Where the next form may begin, or a line ends.
+    fn next_candidate(&self, from: usize) -> Option<usize> {
+        let rest = self.text.as_bytes().get(from..)?;
+        let first = |it: &CustomDialect| it.before.as_bytes().first().copied().unwrap_or(b'<');
+        let found = if self
+            .custom
+            .iter()
+            .all(|it| matches!(first(it), b'<' | b'['))
+        {
+            memchr::memchr3(b'<', b'[', b'\n', rest)
+        } else {
+            let mut bytes = rest.iter();
+            let is_first = |byte: &u8| self.custom.iter().any(|it| first(it) == *byte);
+            bytes.position(|byte| matches!(byte, b'<' | b'[' | b'\n') || is_first(byte))
+        };
+        found.map(|found| from + found)
+    }
+
+    /// Whether a wrapper marks the form that begins here.
+    fn is_marked(&self, at: usize, dialect: Dialect) -> bool {
+        let first = self.text.as_bytes().get(at);
+        let is_bare = matches!(first, Some(b'{' | b'`'));
+        dialect == Dialect::Custom || !is_bare && !matches!(dialect, Dialect::Xml | Dialect::Python)
     }
 
     fn blanks(&self, at: usize) -> usize {
@@ -230,8 +387,12 @@ impl<'a> Finder<'a> {
         let Some(rest) = self.text.get(at..) else {
             return Read::No;
         };
-        if rest.starts_with(['<', '[']) && at > 0 && self.text.as_bytes()[at - 1] == b'`' {
+        if at > 0 && self.text.as_bytes()[at - 1] == b'`' && !rest.starts_with('`') {
             return Read::No;
+        }
+        let custom = self.custom;
+        if let Some(form) = custom.iter().find(|form| rest.starts_with(&form.before)) {
+            return self.custom(at, form);
         }
         let marked = match rest.as_bytes().first() {
             Some(b'<') => self.markup(at),
@@ -247,20 +408,6 @@ impl<'a> Finder<'a> {
             Some(b'<') => self.xml(at),
             Some(_) => self.python(at),
             None => Read::No,
-        }
-    }
-
-    /// Where the form that began before `from` ends, and what follows its end; the end of the text if it has none.
-    fn end(&mut self, which: usize, from: usize) -> (usize, usize, bool) {
-        let text = self.text;
-        let needle = ENDS[which];
-        let found = self.ends[which].from(from, || {
-            let rest = text.as_bytes().get(from..)?;
-            memchr::memmem::find(rest, needle.as_bytes()).map(|at| from + at)
-        });
-        match found {
-            Some(at) => (at, at + needle.len(), true),
-            None => (text.len(), text.len(), false),
         }
     }
 
@@ -299,6 +446,99 @@ impl<'a> Finder<'a> {
         let arguments = pointers.iter().map(|(name, text)| (name.as_ref(), *text));
         parameters(arguments, schema, "", self.limits)
     }
+}
+
+/// Decides about forms, given the text after them.
+fn settle(
+    open: &mut Vec<Open>,
+    mentions: &mut Vec<Range<usize>>,
+    gap: &str,
+    is_end: bool,
+    before_form: bool,
+) {
+    let is_blank = gap.trim().is_empty();
+    if is_blank && !is_end {
+        // Another form follows: it decides about forms that nothing marks.
+        open.retain(|it| !it.is_marked);
+        if !before_form {
+            return;
+        }
+    }
+    for form in open.drain(..) {
+        let is_call = form
+            .before
+            .is_call(form.is_marked, gap, is_end || before_form);
+        if is_call != Some(true) {
+            mentions.push(form.calls);
+        }
+    }
+}
+
+/// Wrappers around forms, which are not a part of the text.
+const WRAPPERS: [&str; 18] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_calls>",
+    "</tool_calls>",
+    "<function_calls>",
+    "</function_calls>",
+    "<ant\u{6d}l:function_calls>",
+    "</ant\u{6d}l:function_calls>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_calls_section_end|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜end▁of▁sentence｜>",
+    "<|call|>",
+    "<end_of_turn>",
+];
+/// What begins a tag of the markup of `DeepSeek`.
+const DSML: [&str; 4] = ["<｜DSML｜", "</｜DSML｜", "<|DSML|", "</|DSML|"];
+
+/// Whether a text is the beginning of a wrapper.
+pub(crate) fn begins_wrapper(text: &str) -> bool {
+    let is_begun = |whole: &str| whole.starts_with(text);
+    WRAPPERS.into_iter().any(is_begun)
+        || DSML
+            .into_iter()
+            .any(|tag| is_begun(tag) || text.starts_with(tag))
+}
+
+/// What precedes the blanks and wrappers at the end of a text.
+pub(crate) fn before_wrappers(mut text: &str) -> &str {
+    loop {
+        text = text.trim_end();
+        if !text.ends_with('>') {
+            return text;
+        }
+        let tag = &text[text.rfind('<').unwrap_or_default()..];
+        if !unwrapped(tag).is_empty() {
+            return text;
+        }
+        text = &text[..text.len() - tag.len()];
+    }
+}
+
+/// Text without wrappers of calls.
+pub(crate) fn unwrapped(text: &str) -> String {
+    if !text.contains('<') {
+        return text.to_owned();
+    }
+    let mut rest = text.to_owned();
+    for wrapper in WRAPPERS {
+        if rest.contains(wrapper) {
+            rest = rest.replace(wrapper, "");
+        }
+    }
+    for tag in DSML {
+        for name in ["function_calls>", "tool_calls>", " calls>"] {
+            rest = rest.replace(&format!("{tag}{name}"), "");
+        }
+    }
+    rest
 }
 
 /// Whether the schema of a gadget names this parameter.

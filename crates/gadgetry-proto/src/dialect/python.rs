@@ -1,33 +1,52 @@
 //! Calls as Python writes them.
 
 use std::fmt::Write as _;
+use std::ops::Range;
+
+use serde_json::Value;
 
 use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
 use crate::schema::{RegisteredGadget, json_parameters};
 
-impl Finder<'_> {
+/// The name, the parameters and the place of a call.
+pub(super) type PythonCall<'a> = (&'a str, Value, Range<usize>);
+
+impl<'a> Finder<'a> {
     /// `Name(key=value)` from `at` to the end of its line, or several of them in brackets. Only with keyword arguments that
     /// are literals, and only with parameters that the gadget has.
     pub(super) fn python(&mut self, at: usize) -> Read {
         let text = self.text;
-        let is_list = text[at..].starts_with('[');
-        let mut place = at + usize::from(is_list);
-        let name = name_at(&text[place..]);
+        let head = &text[at + usize::from(text[at..].starts_with('['))..];
+        let name = name_at(head);
         // Nearly all lines of prose end here, so the search for the gadget comes last.
-        if !text[place + name.len()..].starts_with('(') || self.gadget(name).is_none() {
+        if !head[name.len()..].starts_with('(') || self.gadget(name).is_none() {
             return Read::No;
         }
+        let Some((calls, end)) = self.python_calls(at) else {
+            return Read::Unread;
+        };
+        let line = text[end..].split('\n').next().unwrap_or_default();
+        if !line.trim().is_empty() {
+            return Read::Unread;
+        }
+        for (name, parameters, range) in calls {
+            self.call(Dialect::Python, name, Ok(parameters), range, true);
+        }
+        Read::To(end)
+    }
+
+    /// One call, or several of them in brackets, and where they end.
+    pub(super) fn python_calls(&self, at: usize) -> Option<(Vec<PythonCall<'a>>, usize)> {
+        let text = self.text;
+        let is_list = text[at..].starts_with('[');
+        let mut place = at + usize::from(is_list);
         let mut calls = Vec::new();
         loop {
             let from = place;
             let name = name_at(&text[place..]);
-            let Some((end, json)) = self.arguments(name, place + name.len()) else {
-                return Read::Unread;
-            };
+            let (end, json) = self.arguments(name, place + name.len())?;
             let schema = self.gadget(name).map(RegisteredGadget::schema);
-            let Ok(Some(parameters)) = json_parameters(&json, schema, self.limits) else {
-                return Read::Unread;
-            };
+            let parameters = json_parameters(&json, schema, self.limits).ok()??;
             calls.push((name, parameters, from..end));
             place = end;
             match text[place..].strip_prefix(',') {
@@ -35,20 +54,11 @@ impl Finder<'_> {
                 Some(_) | None => break,
             }
         }
-        let rest = &text[place..];
-        let rest = if is_list {
-            rest.strip_prefix(']')
-        } else {
-            Some(rest)
-        };
-        let line = rest.map(|rest| rest.split('\n').next().unwrap_or_default());
-        if line.is_none_or(|line| !line.trim().is_empty()) {
-            return Read::Unread;
+        if is_list {
+            place += self.white(place);
+            place = text.len() - text[place..].strip_prefix(']')?.len();
         }
-        for (name, parameters, range) in calls {
-            self.call(Dialect::Python, name, Ok(parameters), range, true);
-        }
-        Read::To(place)
+        Some((calls, place))
     }
 
     /// The arguments that begin with the `(` at `at`, as the text of a JSON object, and where they end.
@@ -95,4 +105,26 @@ fn literal_end(text: &str) -> Option<usize> {
         at += 1;
     }
     None
+}
+
+/// Whether text ends inside the brackets or quotes that it begins with.
+pub(super) fn is_open(text: &str) -> bool {
+    let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
+    for byte in text.bytes() {
+        match (quote, byte) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), b'\\') => is_escaped = true,
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'[' | b'{' | b'(') => depth += 1,
+            (None, b']' | b'}' | b')') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return false;
+                }
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+    true
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::{Anchoring, Markers};
 use crate::call_form::CallForm;
 use crate::convo::compaction::Compaction;
-use crate::dialect::Dialect;
+use crate::dialect::Dialects;
 use crate::limits::Limits;
 use crate::message::{Notation, ToolChoice};
 use crate::prompt::{CallStyle, GadgetSearch, PromptTemplate};
@@ -81,11 +81,11 @@ pub struct RunConfig {
     /// arrives; it has been shown as text until then, and calls in it have been executed.
     #[serde(skip_serializing_if = "is_default")]
     pub reasoning_open: bool,
-    /// Other forms of calling that are executed. Their calls are read when the reply is over; their text has been shown by
-    /// then. A call in another form, where a reply calls nothing, is reported to the model, so that it calls in the right
-    /// form.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dialects: Vec<Dialect>,
+    /// Other forms of calling that are executed, in the order of the text. Their text is kept back until it is decided and is
+    /// not shown. A call in another form, where a reply calls nothing, is reported to the model, so that it calls in the
+    /// right form.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialects: Dialects,
     /// Caps on what a reply may make the engine hold.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Limits,
@@ -160,7 +160,7 @@ impl Default for RunConfig {
             custom_blocks: Vec::new(),
             reasoning_tags: REASONING_TAGS.map(str::to_owned).to_vec(),
             reasoning_open: false,
-            dialects: Vec::new(),
+            dialects: Dialects::default(),
             limits: Limits::default(),
             stop_early: StopEarly::default(),
             schedule: sched::Config::default(),
@@ -190,12 +190,6 @@ impl RunConfig {
             markers: &self.markers,
             anchoring: self.anchoring,
         }
-    }
-
-    /// Whether calls of a dialect are executed.
-    pub(super) fn executes(&self, dialect: Dialect) -> bool {
-        let is_form = self.form == CallForm::Json && dialect == Dialect::Hermes;
-        is_form || self.dialects.contains(&dialect)
     }
 }
 

@@ -1,42 +1,102 @@
-//! Calls in other forms than ours: found when the reply is over, and executed only where that is switched on.
+//! Calls in other forms than ours: taken out of the text where that is switched on, and else
+//! found when the reply is over, for a note to the model.
 
-use crate::block::Anchoring;
+use std::sync::Arc;
+
 use crate::call::{Call, Parameters, TerminatedBy};
-use crate::dialect::{DialectCall, find};
+use crate::delta::Delta;
+use crate::dialect::{DialectCall, Gated, Rules, find};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
 use crate::message::Content;
+use crate::piece::CallStart;
 use crate::run::plan::Plan;
-
-/// What may precede a call on its line: wrappers around the forms of Qwen3-Coder and Anthropic.
-const WRAPPERS: [&str; 3] = [
-    "<tool_call>",
-    "<function_calls>",
-    "<ant\u{6d}l:function_calls>",
-];
 
 const CUT: &str = "The reply ended inside the call";
 
-/// The calls in the visible text of a reply.
-#[derive(Default)]
-pub(super) struct FoundCalls {
-    /// Those in a dialect of [`RunConfig::dialects`], with the text that they are written in.
-    pub(super) calls: Vec<Found>,
-    /// Those of known gadgets in other dialects. They are not executed.
-    pub(super) foreign: Vec<Found>,
+/// What the gate of a run reads.
+pub(super) fn rules(plan: &Plan) -> Rules<'_> {
+    Rules {
+        dialects: &plan.config.dialects,
+        registry: &plan.registry,
+        limits: &plan.config.limits,
+        anchoring: plan.config.anchoring,
+    }
 }
 
-/// One call in a text.
-pub(super) struct Found {
+/// A call in a dialect of [`RunConfig::dialects`](crate::run::RunConfig::dialects), under an id that it did not have.
+fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Call {
+    let (terminated_by, parameters) = if found.is_whole {
+        (TerminatedBy::EndMarker, found.parameters)
+    } else {
+        let cut = Parameters::Malformed(CUT.to_owned());
+        (TerminatedBy::EndOfStream, cut)
+    };
+    Call {
+        gadget_name: found.gadget_name,
+        invocation_id: id,
+        dependencies: Vec::new(),
+        parameters_raw: written,
+        parameters,
+        terminated_by,
+        span,
+    }
+}
+
+/// What has passed the gate, as deltas. `place` is the reply as written, and where its last call in a dialect ends.
+pub(super) fn deltas(
+    piece: Gated,
+    place: (&str, &mut usize),
+    next_id: impl FnOnce() -> InvocationId,
+) -> Vec<Delta> {
+    let (raw, end) = place;
+    match piece {
+        Gated::Text(text) => vec![Delta::text(text)],
+        Gated::Reasoning(delta) => vec![Delta::Reasoning {
+            delta,
+            metadata: None,
+        }],
+        Gated::Call(found, written) => {
+            let span = span_in(raw, &written, *end);
+            *end = usize::try_from(span.end).unwrap_or(usize::MAX);
+            let call = call(found, written, span, next_id());
+            let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
+            let start = Delta::GadgetCallStart(CallStart::new(name, id));
+            vec![start, Delta::GadgetCall(Arc::new(call))]
+        }
+        Gated::Cut(written) => vec![Delta::Diagnostic(cut(span_in(raw, &written, *end)))],
+    }
+}
+
+/// What is said of a call that was cut off before its name.
+fn cut(span: Span) -> Diagnostic {
+    Diagnostic {
+        code: DiagnosticCode::CutHeader,
+        message: format!("{CUT}: write it again"),
+        span,
+    }
+}
+
+/// The place of a text in a reply, at `from` or after it. A transform may have changed the text: then it has none.
+fn span_in(raw: &str, written: &str, from: usize) -> Span {
+    let rest = raw.get(from..).unwrap_or_default();
+    let start = rest.find(written).map_or(0, |at| from + at);
+    Span {
+        start: start as u64,
+        end: (start + written.len()) as u64,
+    }
+}
+
+/// A call of a known gadget in a dialect that is not executed.
+pub(super) struct Foreign {
     call: DialectCall,
-    raw: String,
     span: Span,
 }
 
-impl FoundCalls {
-    /// Looks for calls. `raw` is the reply as written, to which the spans refer.
-    pub(super) fn of(raw: &str, content: &[Content], plan: &Plan) -> Self {
-        let mut all = Self::default();
+impl Foreign {
+    /// Looks for calls in the visible text of a reply. `raw` is the reply as written, to which the spans refer.
+    pub(super) fn of(raw: &str, content: &[Content], plan: &Plan) -> Vec<Self> {
+        let mut all = Vec::new();
         if plan.registry.is_empty() {
             return all;
         }
@@ -44,55 +104,14 @@ impl FoundCalls {
             let Content::Text { text } = part else {
                 continue;
             };
-            // The text is as it was written, unless a transform has changed it.
-            let base = raw.find(text.as_str()).unwrap_or_default() as u64;
-            let mut end = 0;
             for call in find(text, &plan.registry, &plan.config.limits) {
-                let span = Span {
-                    start: base + call.range.start as u64,
-                    end: base + call.range.end as u64,
-                };
-                let begins = begins_line(&text[end..call.range.start], plan.config.anchoring);
-                end = call.range.end;
-                let raw = text[call.range.clone()].to_owned();
-                let is_executed = plan.config.executes(call.dialect) && begins;
-                let is_known = plan.registry.get(&call.gadget_name).is_some();
-                let found = Found { call, raw, span };
-                if is_executed {
-                    all.calls.push(found);
-                } else if is_known {
-                    all.foreign.push(found);
+                if plan.registry.get(&call.gadget_name).is_some() {
+                    let span = span_in(raw, &text[call.range.clone()], 0);
+                    all.push(Self { call, span });
                 }
             }
         }
         all
-    }
-}
-
-/// Whether a call may begin after this text: anywhere, or only where nothing precedes it on its line.
-fn begins_line(before: &str, anchoring: Anchoring) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or_default().trim();
-    anchoring == Anchoring::Anywhere || line.is_empty() || WRAPPERS.contains(&line)
-}
-
-impl Found {
-    /// The call, under an id that it did not have.
-    pub(super) fn into_call(self, id: InvocationId) -> Call {
-        let (terminated_by, parameters) = if self.call.is_whole {
-            (TerminatedBy::EndMarker, self.call.parameters)
-        } else {
-            let cut = Parameters::Malformed(CUT.to_owned());
-            (TerminatedBy::EndOfStream, cut)
-        };
-        Call {
-            gadget_name: self.call.gadget_name,
-            invocation_id: id,
-            dependencies: Vec::new(),
-            parameters_raw: self.raw,
-            parameters,
-            terminated_by,
-            span: self.span,
-        }
     }
 
     /// Why a call in a foreign dialect is not executed, for the observer and the model.

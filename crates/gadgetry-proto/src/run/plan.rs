@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::block::Markers;
+use crate::call_form::CallForm;
 use crate::convo::viewer;
+use crate::dialect::Dialect;
 use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
@@ -115,6 +117,9 @@ impl Plan {
         registry: impl Into<Arc<Registry>>,
         code: Code,
     ) -> Result<Self, PlanError> {
+        if config.form == CallForm::Json {
+            config.dialects.include(Dialect::Hermes);
+        }
         let mut registry = registry.into();
         let has_viewer = config.output_limit.is_some() && !registry.is_empty();
         if has_viewer {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::Accumulator;
 use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
+use crate::dialect::{Gate, Gated};
 use crate::error::{Diagnostic, DiagnosticCode, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::limits::{Limit, LimitExceeded};
@@ -18,7 +19,7 @@ use crate::reply::Stopped;
 use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
 use crate::run::conversation::Conversation;
-use crate::run::dialects::FoundCalls;
+use crate::run::dialects::{self, Foreign};
 use crate::run::io::Close;
 use crate::run::native;
 use crate::run::pipeline::Pipeline;
@@ -44,6 +45,10 @@ pub(super) struct Reply {
     accumulator: Accumulator,
     /// The reply as written.
     raw: String,
+    /// Calls in other forms are taken out of the text here.
+    gate: Gate,
+    /// Where in `raw` the last such call ends.
+    gated: usize,
     size: ReplySize,
     /// Whether a model was called for it.
     is_sent: bool,
@@ -212,7 +217,7 @@ impl Reply {
         }
     }
 
-    /// The end of the pipeline: into the message, the events and the calls.
+    /// The end of the pipeline: text goes through the gate.
     fn take_in(&mut self, mut delta: Delta, calls: &mut Calls, cx: &mut Context<'_>) {
         if let Delta::Text { delta: text, .. } = &mut delta {
             for interceptor in &cx.plan.code.interceptors {
@@ -221,7 +226,34 @@ impl Reply {
                     None => return,
                 }
             }
+            if !cx.plan.config.dialects.is_empty() {
+                let mut pieces = Vec::new();
+                self.gate.push(text, &dialects::rules(cx.plan), &mut pieces);
+                self.take_gated(pieces, calls, cx);
+                return;
+            }
         }
+        if delta.is_action() || matches!(delta, Delta::Reasoning { .. } | Delta::GadgetCallStart(_))
+        {
+            let mut pieces = Vec::new();
+            self.gate.flush(&dialects::rules(cx.plan), &mut pieces);
+            self.take_gated(pieces, calls, cx);
+        }
+        self.take(delta, calls, cx);
+    }
+
+    /// What has passed the gate.
+    fn take_gated(&mut self, pieces: Vec<Gated>, calls: &mut Calls, cx: &mut Context<'_>) {
+        for piece in pieces {
+            let place = (self.raw.as_str(), &mut self.gated);
+            for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
+                self.take(delta, calls, cx);
+            }
+        }
+    }
+
+    /// Into the message, the events and the calls.
+    fn take(&mut self, mut delta: Delta, calls: &mut Calls, cx: &mut Context<'_>) {
         self.is_acted_on |= delta.is_action();
         self.see(&delta);
         if calls.is_surplus(&delta, self.raw.len() as u64, cx) {
@@ -436,6 +468,9 @@ impl Reply {
             self.take_in(delta, calls, cx);
         }
         pipeline.recycle(ready);
+        let mut pieces = Vec::new();
+        self.gate.finish(&dialects::rules(cx.plan), &mut pieces);
+        self.take_gated(pieces, calls, cx);
         let output = mem::take(&mut self.accumulator).into_output();
         conversation.observe(output.usage.input_tokens);
         let usage = if self.is_sent {
@@ -444,9 +479,9 @@ impl Reply {
         } else {
             output.usage
         };
-        let mut message = output.message;
+        let message = output.message;
         self.end_tool_calls(&message.content, calls, cx);
-        self.read_dialects(&mut message.content, calls, cx);
+        self.note_foreign(&message.content, calls, cx);
         let announced = output.stop_reason == Some(StopReason::ToolUse);
         let lacks_call = announced && self.truncation.is_none() && calls.is_empty();
         if lacks_call {
@@ -511,23 +546,15 @@ impl Reply {
         }
     }
 
-    /// Announces calls in other dialects, after the other calls of the reply. If the reply calls nothing, the model
-    /// learns about calls in dialects that are not executed.
-    fn read_dialects(&self, content: &mut Vec<Content>, calls: &mut Calls, cx: &mut Context<'_>) {
-        let found = FoundCalls::of(&self.raw, content, cx.plan);
-        for found in found.calls {
-            let call = Arc::new(found.into_call(calls.next_dialect_id()));
-            let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
-            calls.announce_start(CallStart::new(name, id), cx);
-            content.push(Content::GadgetCall(Arc::clone(&call)));
-            calls.announce(call, self.truncation.as_ref(), cx);
+    /// If the reply calls nothing, the model learns about calls in dialects that are not executed.
+    fn note_foreign(&self, content: &[Content], calls: &mut Calls, cx: &mut Context<'_>) {
+        if !calls.is_empty() {
+            return;
         }
-        if calls.is_empty() {
-            for found in found.foreign {
-                let refusal = found.refusal(cx.plan);
-                calls.notes.add(&refusal.message);
-                cx.out.emit(EventKind::Diagnostic(refusal));
-            }
+        for found in Foreign::of(&self.raw, content, cx.plan) {
+            let refusal = found.refusal(cx.plan);
+            calls.notes.add(&refusal.message);
+            cx.out.emit(EventKind::Diagnostic(refusal));
         }
     }
 

@@ -28,7 +28,7 @@ fn full() -> RunConfig {
         }],
         reasoning_tags: vec!["think".to_owned()],
         reasoning_open: true,
-        dialects: vec![Dialect::Hermes],
+        dialects: [Dialect::Hermes].into_iter().collect(),
         max_iterations: 3,
         default_timeout_ms: Some(1_000),
         text_only: OnTextOnlyReply::Remind("Use a gadget.".to_owned()),

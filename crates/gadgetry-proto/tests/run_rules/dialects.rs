@@ -2,7 +2,7 @@
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::dialect::Dialect;
+use gadgetry_proto::dialect::{Dialect, Dialects};
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::event::{EventKind, FinishReason};
 use gadgetry_proto::run::{RunConfig, Tools};
@@ -107,7 +107,7 @@ fn a_call_in_another_form_is_never_an_answer() {
 fn a_dialect_that_is_switched_on_is_executed() {
     for (dialect, form) in FORMS {
         let reply = format!("Let me see.\n{form}\n");
-        let on = |spec: &mut RunConfig| spec.dialects = vec![dialect];
+        let on = |spec: &mut RunConfig| spec.dialects = [dialect].into_iter().collect();
         for cut in (0..=reply.len()).step_by(7) {
             let (before, behind) = reply.split_at(cut);
             let pieces = [before, behind].map(|text| Piece::Text(text.to_owned()));
@@ -130,11 +130,11 @@ fn a_dialect_that_is_switched_on_is_executed() {
             "{error}"
         );
         assert_eq!(second, ("call_2", "{\"a\":1}"), "{dialect}");
-        // With blocks, behind them.
+        // With blocks, in the order of the text.
         let log = run(on, &[&format!("{reply}{}", block("Calc:c", &[("a", "2")]))]);
         assert_eq!(
             log.told(),
-            [("c", "{\"a\":2}"), ("call_1", "{\"a\":1}")],
+            [("call_1", "{\"a\":1}"), ("c", "{\"a\":2}")],
             "{dialect}"
         );
         // Others are not.
@@ -143,7 +143,10 @@ fn a_dialect_that_is_switched_on_is_executed() {
         } else {
             Dialect::Xml
         };
-        let log = run(|spec| spec.dialects = vec![other], &[&reply]);
+        let log = run(
+            |spec| spec.dialects = [other].into_iter().collect(),
+            &[&reply],
+        );
         assert_eq!(log.told(), [], "{dialect}");
     }
 }
@@ -158,7 +161,7 @@ fn a_call_that_the_end_of_the_reply_cut_never_runs() {
         for finish in [Finish::Stop, Finish::Length, Finish::Disconnect] {
             for length in [end, end / 2] {
                 let script = Script::default().gadget(calc()).with(|spec| {
-                    spec.dialects = vec![dialect];
+                    spec.dialects = [dialect].into_iter().collect();
                     spec.max_iterations = 1;
                 });
                 let log = play(&script.reply_cut(&form[..length], finish.clone()));
@@ -171,7 +174,10 @@ fn a_call_that_the_end_of_the_reply_cut_never_runs() {
         }
     }
     let cut = "<tool_call>{\"name\":\"Calc\",\"arguments\":{\"a\":1}}";
-    let log = run(|spec| spec.dialects = vec![Dialect::Hermes], &[cut]);
+    let log = run(
+        |spec| spec.dialects = [Dialect::Hermes].into_iter().collect(),
+        &[cut],
+    );
     let [(_, text)] = log.told()[..] else {
         panic!("one answer");
     };
@@ -199,7 +205,7 @@ fn where_a_call_may_stand() {
         let log = run(
             |spec| {
                 spec.anchoring = anchoring;
-                spec.dialects = Dialect::ALL.to_vec();
+                spec.dialects = Dialects::all();
             },
             &[&reply],
         );
@@ -212,7 +218,7 @@ fn where_a_call_may_stand() {
 fn native_mode_and_transforms() {
     let form = FORMS[0].1;
     let on = |spec: &mut RunConfig| {
-        spec.dialects = vec![Dialect::Hermes];
+        spec.dialects = [Dialect::Hermes].into_iter().collect();
         spec.tools = Tools::Native;
     };
     let log = run(on, &[form]);
@@ -225,7 +231,7 @@ fn native_mode_and_transforms() {
     let script = Script::default().gadget(calc()).with(on);
     let pieces = vec![Piece::Text(form.to_owned()), Piece::Delta(whole)];
     let log = play(&script.replies(Reply::stop(pieces)));
-    assert_eq!(log.told(), [("n", "{\"a\":3}"), ("call_1", "{\"a\":1}")]);
+    assert_eq!(log.told(), [("call_1", "{\"a\":1}"), ("n", "{\"a\":3}")]);
 }
 
 /// The span of a call in another dialect is its place in the reply as written, with all that is not visible text.
@@ -233,7 +239,10 @@ fn native_mode_and_transforms() {
 fn the_span_is_the_place_in_the_reply() {
     for (dialect, form) in FORMS {
         let reply = format!("<think>Hm.</think>Then:\n{form}\n");
-        let log = run(|spec| spec.dialects = vec![dialect], &[&reply]);
+        let log = run(
+            |spec| spec.dialects = [dialect].into_iter().collect(),
+            &[&reply],
+        );
         let mut found = Vec::new();
         for event in log.events() {
             if let EventKind::GadgetCall { written, .. } = &event.kind {

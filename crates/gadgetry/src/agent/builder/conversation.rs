@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::convo::compaction::Compaction;
-use gadgetry_proto::dialect::Dialect;
+use gadgetry_proto::dialect::Dialects;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::{GadgetSearch, PromptTemplate};
@@ -207,9 +207,9 @@ impl AgentBuilder {
     /// Executes calls in other forms than gadget blocks, those that the model was trained on. By default none: such a call is
     /// reported to the model, which then writes a block. See [`dialect`](gadgetry_proto::dialect) for the forms.
     ///
-    /// These calls are read when the reply is over, so their text is part of the text that streams.
-    pub fn dialects(mut self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
-        self.config.dialects = dialects.into_iter().collect();
+    /// The text of such a call is kept back until it is decided, and is not part of the text that streams.
+    pub fn dialects(mut self, dialects: impl Into<Dialects>) -> Self {
+        self.config.dialects = dialects.into();
         self
     }
 
