@@ -21,23 +21,23 @@ import bfcl
 
 MAX_TOKENS = 150
 
-# name, tool_choice, rules of the gateway (TOML), or None for the server's own tools.
-GRAMMAR = 'constrain = "llama-cpp"\n'
+# name, tool_choice, rules of the gateway (TOML), or None for the server's own tools. By default the gateway recognises the server and the
+# size of the model, so it sends a grammar and two worked turns.
 JSON = 'form = "json"\n'
-EXAMPLES = "examples = 2\n"
+BARE = "examples = 0\n"
+FREE = 'constrain = "off"\n'
 PLAIN = 'markers = "plain"\n'
 
 ARMS = [
     ("required", "required", ""),
     ("auto", "auto", ""),
-    ("required, examples", "required", EXAMPLES),
-    ("required, grammar", "required", GRAMMAR),
-    ("required, grammar, examples", "required", GRAMMAR + EXAMPLES),
-    ("required, grammar, examples, plain", "required", GRAMMAR + EXAMPLES + PLAIN),
-    ("required, json, grammar", "required", JSON + GRAMMAR),
-    ("required, json, grammar, examples", "required", JSON + GRAMMAR + EXAMPLES),
-    ("auto, grammar, examples", "auto", GRAMMAR + EXAMPLES),
-    ("auto, json, grammar, examples", "auto", JSON + GRAMMAR + EXAMPLES),
+    ("required, json", "required", JSON),
+    ("auto, json", "auto", JSON),
+    ("required, plain markers", "required", PLAIN),
+    ("required, no grammar", "required", FREE),
+    ("required, no examples", "required", BARE),
+    ("required, json, no examples", "required", JSON + BARE),
+    ("required, neither", "required", BARE + FREE),
     ("native required", "required", None),
     ("native auto", "auto", None),
 ]
