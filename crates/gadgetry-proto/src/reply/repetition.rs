@@ -160,7 +160,7 @@ mod tests {
             ("|---|---|\n".repeat(500), None),
             // Periods of a few lines.
             ("One, two.\nThree.\n".repeat(20), Some(20)),
-            ("One.\nTwo.\n\nThree.\nFour.\n".repeat(20), Some(49)),
+            ("One.\nTwo.\n\nThree.\nFour.\n".repeat(20), Some(50)),
             ("a\nb\nc\nd\nfive lines\n".repeat(50), None),
             // Other letters are letters.
             ("同じことを\n".repeat(50), Some(10)),

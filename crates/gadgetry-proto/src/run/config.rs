@@ -182,14 +182,12 @@ impl Default for RunConfig {
     }
 }
 
-impl RunConfig {
-    /// How the model is to write calls.
-    pub(super) fn call_style(&self) -> CallStyle<'_> {
-        CallStyle {
-            form: self.form,
-            markers: &self.markers,
-            anchoring: self.anchoring,
-        }
+/// How the model is to write calls.
+pub(super) fn call_style(config: &RunConfig) -> CallStyle<'_> {
+    CallStyle {
+        form: config.form,
+        markers: &config.markers,
+        anchoring: config.anchoring,
     }
 }
 

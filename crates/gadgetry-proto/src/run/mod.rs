@@ -35,7 +35,7 @@
 // be read alone. `tests/run_parts.rs` reads this table.
 //
 // | start question open_question interceptor io pending | what goes in and comes out |
-// | retry ephemeral config plan | what a run is made from |
+// | retry ephemeral config constraints plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
 // | questions context native dialects pipeline | tools of the larger parts |
 // | calls conversation summary reply turn verdict | the cycle |

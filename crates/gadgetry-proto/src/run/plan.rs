@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
-use crate::run::config::RunConfig;
+use crate::run::config::{RunConfig, call_style};
 use crate::run::constraints::Constraints;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
 use crate::run::interceptor::Interceptor;
@@ -363,7 +363,7 @@ fn gadget_instructions(config: &RunConfig, registry: &Registry, hidden: &[String
         _ => Cow::Owned(brief()),
     };
     let shown = shown(registry, hidden);
-    let text = prompt.render_registry(&shown, config.call_style());
+    let text = prompt.render_registry(&shown, call_style(config));
     text.unwrap_or_default().into()
 }
 
@@ -380,7 +380,7 @@ fn worked_turns(config: &RunConfig, registry: &Registry, hidden: &[String]) -> A
     if !config.tools.reads_blocks() || config.examples == 0 {
         return Arc::default();
     }
-    let style = config.call_style();
+    let style = call_style(config);
     let turns = with_entries(&shown(registry, hidden), style, |entries| {
         WorkedTurns::new(config.examples, entries, style)
     });

@@ -194,7 +194,12 @@ fn sentences_of_every_choice_are_read_as_their_calls() {
                         .count();
                     let read = tools.calls(form, &text);
                     assert!(read.iter().all(Result::is_ok), "{text}\n{read:?}");
-                    assert_eq!(read.len(), begun, "{text}");
+                    // Prose that quotes makes a mention of JSON, which has no markers that only the model knows.
+                    let may_quote = !is_block && choice.is_auto();
+                    assert!(
+                        read.len() == begun || may_quote && read.len() < begun,
+                        "{text}"
+                    );
                     assert!(!choice.is_forced() || begun > 0, "{text}");
                     calls += begun;
                 }

@@ -16,6 +16,7 @@ use crate::message::Content;
 use crate::prompt::correction;
 use crate::run::calls::notes::Notes;
 use crate::run::calls::record::{Record, Status};
+use crate::run::config::call_style;
 use crate::run::interceptor::Interceptor;
 use crate::run::plan::Plan;
 use crate::run::start::AboutCall;
@@ -134,7 +135,7 @@ fn help(call: &Call, error: &str, gadget: &RegisteredGadget, plan: &Plan) -> Str
     let unreadable = matches!(call.parameters, Parameters::Malformed(_))
         && error.starts_with(&parse_failure(name, ""));
     if invalid || unreadable {
-        correction(gadget, plan.config.call_style())
+        correction(gadget, call_style(&plan.config))
     } else {
         String::new()
     }

@@ -427,8 +427,10 @@ impl Watch {
             // A reply that says nothing does not part what follows it from what follows the one before.
             let silent = rounds.peek().filter(|next| !next.is_said());
             let theirs = silent.and_then(|next| next.append.first());
-            // What the user said while the decision was open comes before a reply that answers no request.
-            while round.is_given && new.next_if(|it| self.is_injected(it)).is_some() {}
+            // What the user said while the decision was open comes before a reply that answers no request, and before a text in place of
+            // a reply of which an interceptor has left nothing.
+            let is_late = round.is_given || self.rewritten && round.instead.is_some();
+            while is_late && new.next_if(|it| self.is_injected(it)).is_some() {}
             let reply = new.next_if(|message| {
                 // Interceptors may have made something of nothing.
                 let expected =
