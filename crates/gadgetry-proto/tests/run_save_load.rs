@@ -81,7 +81,7 @@ proptest! {
 )]
 fn random_interruptions_have_everything() {
     let mut seen = BTreeSet::new();
-    for seed in 0..600 {
+    for seed in 0..1200 {
         let script = random::script(seed, true);
         // Most of what is expected needs a user.
         if !script.base.asks.human && seed % 8 > 0 {
@@ -142,7 +142,7 @@ fn random_interruptions_have_everything() {
 #[test]
 fn random_runs_have_everything() {
     let mut seen = BTreeSet::new();
-    for seed in 0..800 {
+    for seed in 0..1600 {
         let log = play(&random::script(seed, true));
         for (_, input) in &log.inputs {
             if let Input::Decision(_, decision) = input {
