@@ -7,6 +7,7 @@ mod chat;
 mod complete;
 mod config;
 mod doctor;
+mod eval;
 mod gadget;
 mod limits;
 #[cfg(feature = "mcp")]
@@ -44,6 +45,7 @@ pub(crate) use config::{
     TrustArgs,
 };
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use eval::{EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -175,6 +177,12 @@ pub(crate) enum Verb {
     /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the
     /// test.
     Doctor(DoctorArgs),
+    /// Measures how a model calls tools, in each form that there is, and can keep the best one.
+    ///
+    /// Sends questions with tools, one at a time and at temperature 0, and compares the calls with those that are right. Nothing
+    /// is executed. --save writes the best settings to the user's configuration, from where agent, chat and serve take them. Ctrl-C
+    /// prints what was measured. Exit code 1: nothing could be measured, or it was stopped.
+    Eval(EvalArgs),
     /// Serves native tool calls to clients of OpenAI's and Anthropic's APIs, on any text model.
     ///
     /// Writes the tools of a request into the prompt, and sends the blocks that the model writes as tool calls of the client's
