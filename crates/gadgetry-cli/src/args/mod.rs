@@ -171,11 +171,11 @@ pub(crate) enum Verb {
     Skill(SkillArgs),
     /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
-    /// Checks keys and local servers; tests whether a model follows the block format.
+    /// Checks keys and local servers; tests whether a model calls tools, and in which form.
     ///
-    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends one request with
-    /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the
-    /// test.
+    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends six questions in one
+    /// form of calls after the other, until the model is good at one. Exit code 1: no key and no server was found, or the
+    /// model is good at none.
     Doctor(DoctorArgs),
     /// Measures how a model calls tools, in each form that there is, and can keep the best one.
     ///

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::args::{EvalArgs, EvalMarkers};
 use crate::catalog;
-use crate::config::{Config, ModelMarkers, save_model};
+use crate::config::{Config, ModelMarkers, ModelSettings, save_model};
 use crate::connect::{self, Requests};
 use crate::error::Error;
 use crate::lines::one_line;
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &EvalArgs, config: &Config, printer: &mut Printer) -> Re
     let requests = requests.collect::<Result<Vec<_>, Error>>()?;
     let (mut reports, mut was_stopped) = (Vec::new(), false);
     for (name, requests) in requests {
-        let report = model(name, requests, &cases, args, printer)?;
+        let mut report = model(name, requests, &cases, args, printer)?;
+        report.report.configured = config.models.model_settings(name);
         was_stopped = report.is_stopped;
         if !args.json {
             let blank = if reports.is_empty() { "" } else { "\n" };
@@ -77,7 +78,9 @@ pub(crate) fn run(args: &EvalArgs, config: &Config, printer: &mut Printer) -> Re
         printer.json_line(&json!({ "models": models, "isStopped": was_stopped }))?;
     }
     if was_stopped {
-        return Err(Error::Failed("stopped before everything was measured".to_owned()));
+        return Err(Error::Failed(
+            "stopped before everything was measured".to_owned(),
+        ));
     }
     end(args, config, &reports, printer)
 }
@@ -98,14 +101,18 @@ fn end(
         if let Some(path) = config.user_path.as_ref().filter(|_| args.save) {
             save_model(path, &report.model, &settings).map_err(Error::Failed)?;
             let table = format!("[models.{:?}]", report.model);
-            printer.progress(&format!("saved {} in {}\n", one_line(&table), path.display()));
+            printer.progress(&format!(
+                "saved {} in {}\n",
+                one_line(&table),
+                path.display()
+            ));
         }
     }
     if failed.is_empty() {
         return Ok(());
     }
     Err(Error::Failed(format!(
-        "{} gave no right reply in any form",
+        "{} made no right call, in whatever form",
         failed.join(", ")
     )))
 }
@@ -118,7 +125,9 @@ fn names(args: &EvalArgs, config: &Config) -> Result<Vec<String>, Error> {
     let configured = config.everywhere("model")?;
     let name = configured.and_then(|it| it.written.as_str().map(str::to_owned));
     let name = name.ok_or_else(|| {
-        Error::input("no model: name one, as in `gadgetry eval MODEL`, or set `model` in the configuration")
+        Error::input(
+            "no model: name one, as in `gadgetry eval MODEL`, or set `model` in the configuration",
+        )
     })?;
     Ok(vec![name])
 }
@@ -163,6 +172,7 @@ fn model(
         cases: cases.len(),
         markers: kind,
         arms,
+        configured: ModelSettings::default(),
         left_out,
     };
     Ok(OfModel { report, is_stopped })

@@ -208,11 +208,7 @@ fn word<T: Copy>(entry: &Entry, all: &[(&str, T)]) -> Result<T, Error> {
     let found = all.iter().find(|(word, _)| *word == text);
     found.map(|(_, it)| *it).ok_or_else(|| {
         let words: Vec<String> = all.iter().map(|(word, _)| format!("{word:?}")).collect();
-        let problem = format_args!(
-            "{} is {text:?}; expected {}",
-            entry.key,
-            words.join(" or ")
-        );
+        let problem = format_args!("{} is {text:?}; expected {}", entry.key, words.join(" or "));
         entry.item.place.error(problem)
     })
 }
@@ -312,7 +308,10 @@ mod tests {
             "form = 'yaml'",
             Err("c.toml:2:8: unknown form of calls \"yaml\"; available: block and json"),
         );
-        check("form = 1", Err("c.toml:2:8: form is a number; expected a text"));
+        check(
+            "form = 1",
+            Err("c.toml:2:8: form is a number; expected a text"),
+        );
         check(
             "examples = 3",
             Err("c.toml:2:12: examples is 3; expected 0 to 2"),
@@ -335,10 +334,15 @@ mod tests {
         );
         check(
             "temperature = 1",
-            Err("c.toml:2:1: unknown key temperature; a model has form, examples, constrain, markers, tools"),
+            Err(
+                "c.toml:2:1: unknown key temperature; a model has form, examples, constrain, markers, tools",
+            ),
         );
         let error = read("[models]\nm = 1\n").expect_err("it is no table");
-        assert_eq!(error, "c.toml:2:5: models.\"m\" is a number; expected a table");
+        assert_eq!(
+            error,
+            "c.toml:2:5: models.\"m\" is a number; expected a table"
+        );
     }
 
     #[test]

@@ -13,12 +13,10 @@ use gadgetry::proto::dialect::{Dialect, find};
 use gadgetry::proto::grammar::{GrammarLimits, GrammarSpec, GrammarTool};
 use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Content, Message, Role, ToolChoice};
-use gadgetry::proto::prompt::{
-    CallStyle, CatalogEntry, MAX_EXAMPLES, PromptTemplate, WorkedTurns,
-};
+use gadgetry::proto::prompt::{CallStyle, CatalogEntry, MAX_EXAMPLES, PromptTemplate, WorkedTurns};
 use gadgetry::proto::reply::{Format, Reader, StopEarly, Verdict};
 use gadgetry::proto::run::RunConfig;
-use gadgetry::proto::schema::{Registry, coerce_json, json_parameters};
+use gadgetry::proto::schema::{RegisteredGadget, Registry, coerce_json, json_parameters};
 use gadgetry::provider::ConstraintField;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -93,7 +91,9 @@ impl Arm {
     fn examples(self) -> usize {
         match self {
             Self::Text | Self::Native => 0,
-            _ => MAX_EXAMPLES,
+            Self::TextExamples | Self::JsonExamples | Self::Constrained | Self::ConstrainedJson => {
+                MAX_EXAMPLES
+            }
         }
     }
 
@@ -160,6 +160,10 @@ impl Arm {
     }
 
     /// The fields of the request that hold the grammar.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "there may be fields that are not known here"
+    )]
     pub(super) fn fields(
         self,
         case: &Case,
@@ -183,16 +187,13 @@ impl Arm {
             limits: GrammarLimits::default(),
         };
         let grammar = spec.gbnf().map_err(Error::input)?;
-        let fields = match field {
-            ConstraintField::LlamaCpp => json!({ "grammar": grammar }),
-            ConstraintField::Vllm => json!({ "structured_outputs": { "grammar": grammar } }),
-            ConstraintField::Sglang => json!({ "ebnf": grammar }),
-            _ => json!({}),
+        let (name, value) = match field {
+            ConstraintField::LlamaCpp => ("grammar", grammar.into()),
+            ConstraintField::Vllm => ("structured_outputs", json!({ "grammar": grammar })),
+            ConstraintField::Sglang => ("ebnf", grammar.into()),
+            _ => return Ok(Map::new()),
         };
-        Ok(match fields {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
-        })
+        Ok([(name.to_owned(), value)].into_iter().collect())
     }
 
     /// A reader of its replies.
@@ -263,6 +264,10 @@ impl ArmReader {
     }
 
     /// The calls of the reply, and the rest of it.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other parts hold no calls"
+    )]
     pub(super) fn finish(mut self) -> (Vec<Made>, Output) {
         let mut out = Vec::new();
         let output = self.reader.finish(&mut out);
@@ -301,13 +306,15 @@ impl ArmReader {
     }
 
     fn native(&self, name: &str, input: &Value) -> Result<Value, String> {
-        let schema = self.registry.get(name).map(|it| it.schema());
+        let schema = self.registry.get(name).map(RegisteredGadget::schema);
         let parameters = match input {
             Value::Object(_) => coerce_json(input.clone(), schema),
             Value::String(text) => json_parameters(text, schema, &Limits::default())
                 .map_err(|error| error.to_string())?
                 .ok_or("the input is not a JSON object")?,
-            _ => return Err("the input is not a JSON object".to_owned()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                return Err("the input is not a JSON object".to_owned());
+            }
         };
         self.checked(name, parameters)
     }

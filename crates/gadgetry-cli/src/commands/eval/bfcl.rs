@@ -27,8 +27,9 @@ const CATEGORIES: [(&str, Class); 4] = [
 #[derive(Deserialize)]
 struct Question {
     id: String,
-    /// Turns, of which the first one counts.
-    question: Vec<Vec<Turn>>,
+    /// Of which the first one counts.
+    #[serde(rename = "question")]
+    turns: Vec<Vec<Turn>>,
     function: Vec<Function>,
 }
 
@@ -120,7 +121,7 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Error> {
 }
 
 fn case(question: Question, class: Class, calls: Vec<Map<String, Value>>) -> Case {
-    let turns = question.question.into_iter().next().unwrap_or_default();
+    let turns = question.turns.into_iter().next().unwrap_or_default();
     let messages = turns.into_iter().map(|turn| {
         let role = match turn.role.as_str() {
             "system" => Role::System,
@@ -209,14 +210,20 @@ mod tests {
             "id": "simple_python_0", "ground_truth": [{ "way.length": { "to": ["Rome"], "by": [2.0, ""] } }],
         });
         write("possible_answer/BFCL_v4_simple_python.json", &answer);
-        write("BFCL_v4_irrelevance.json", &json!({
-            "id": "irrelevance_0", "question": [[{ "role": "user", "content": "Hi." }]], "function": [],
-        }));
+        write(
+            "BFCL_v4_irrelevance.json",
+            &json!({
+                "id": "irrelevance_0", "question": [[{ "role": "user", "content": "Hi." }]], "function": [],
+            }),
+        );
         // Another category of a similar name.
         write("BFCL_v4_live_irrelevance.json", &json!({}));
         let found = cases(folder.path()).expect("cases");
         let of: Vec<(&str, Class)> = found.iter().map(|it| (&*it.id, it.class)).collect();
-        let expected = [("simple_python_0", Class::One), ("irrelevance_0", Class::NoCall)];
+        let expected = [
+            ("simple_python_0", Class::One),
+            ("irrelevance_0", Class::NoCall),
+        ];
         assert_eq!(of, expected);
         let first = &found[0];
         assert_eq!(first.tools[0].name, "way_length");
@@ -230,6 +237,9 @@ mod tests {
 
         let none = tempfile::tempdir().expect("a folder");
         let error = cases(none.path()).expect_err("it is empty");
-        assert!(error.to_string().contains("BFCL_v4_parallel.json"), "{error}");
+        assert!(
+            error.to_string().contains("BFCL_v4_parallel.json"),
+            "{error}"
+        );
     }
 }

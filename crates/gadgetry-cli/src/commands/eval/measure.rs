@@ -1,6 +1,5 @@
 //! Sends the questions of the cases, and reads the replies.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -164,33 +163,31 @@ fn line(arm: Arm, probes: &[Probe], cases: usize) -> String {
 }
 
 /// Sends one question. Whatever the server does, this ends in time.
-fn probe<'a>(plan: &'a Plan, arm: Arm, case: &'a Case) -> impl Future<Output = Probe> + 'a {
-    async move {
-        let began = Instant::now();
-        let mut read = Read::default();
-        let done = timeout(plan.patience, reply(plan, arm, case, &mut read)).await;
-        let error = match done {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error),
-            Err(_) => Some(format!("no whole reply within {:?}", plan.patience)),
-        };
-        let mut verdict = score(&case.right, &read.made, &schemas(case));
-        // What is not there is not right.
-        verdict.right &= error.is_none() && (read.has_text || !read.made.is_empty());
-        let usage = read.usage.with_reasoning_in_output();
-        Probe {
-            case: case.id.clone(),
-            class: Some(case.class),
-            right: verdict.right,
-            verdict,
-            calls: read.made.into_iter().map(MadeCall::from).collect(),
-            error,
-            text: read.text,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            estimated: usage.estimated,
-            seconds: began.elapsed().as_secs_f64(),
-        }
+async fn probe(plan: &Plan, arm: Arm, case: &Case) -> Probe {
+    let began = Instant::now();
+    let mut read = Read::default();
+    let done = timeout(plan.patience, reply(plan, arm, case, &mut read)).await;
+    let error = match done {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error),
+        Err(_) => Some(format!("no whole reply within {:?}", plan.patience)),
+    };
+    let mut verdict = score(&case.right, &read.made, &schemas(case));
+    // What is not there is not right.
+    verdict.right &= error.is_none() && (read.has_text || !read.made.is_empty());
+    let usage = read.usage.with_reasoning_in_output();
+    Probe {
+        case: case.id.clone(),
+        class: Some(case.class),
+        right: verdict.right,
+        verdict,
+        calls: read.made.into_iter().map(MadeCall::from).collect(),
+        error,
+        text: read.text,
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        estimated: usage.estimated,
+        seconds: began.elapsed().as_secs_f64(),
     }
 }
 
@@ -203,6 +200,10 @@ struct Read {
     text: String,
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the others have no text, or little"
+)]
 async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<(), String> {
     /// Characters of a text that are kept.
     const SHOWN: usize = 200;

@@ -16,15 +16,17 @@ const TIE: usize = 30;
 
 /// What was measured of one model.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) model: String,
+pub(crate) struct Report {
+    pub(crate) model: String,
     /// What its server says about itself.
-    pub(super) server: String,
-    pub(super) cases: usize,
-    pub(super) markers: ModelMarkers,
-    pub(super) arms: Vec<Measured>,
+    pub(crate) server: String,
+    pub(crate) cases: usize,
+    pub(crate) markers: ModelMarkers,
+    pub(crate) arms: Vec<Measured>,
+    /// The settings that the configuration has for it.
+    pub(crate) configured: ModelSettings,
     /// Arms that were left out, and why.
-    pub(super) left_out: Vec<(Arm, &'static str)>,
+    pub(crate) left_out: Vec<(Arm, &'static str)>,
 }
 
 /// The numbers of one arm.
@@ -43,6 +45,8 @@ pub(crate) struct Numbers {
     pub(crate) tool: usize,
     /// Everything was right, of all.
     pub(crate) right: usize,
+    /// The same, where no call is needed.
+    pub(crate) right_without: usize,
     /// There is no whole reply.
     pub(crate) failed: usize,
     /// On average, of the replies that did not fail.
@@ -51,6 +55,20 @@ pub(crate) struct Numbers {
     pub(crate) seconds: f64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) estimated: bool,
+}
+
+impl Numbers {
+    /// Right replies. A model that never calls a tool is right whenever none is needed, so that such replies count in proportion to
+    /// the right calls only.
+    fn merit(&self) -> usize {
+        let without = self.cases - self.need_call;
+        let calls = self.right - self.right_without;
+        let proportion = (calls * without).div_ceil(self.need_call.max(1));
+        if self.need_call == 0 {
+            return self.right;
+        }
+        calls + self.right_without.min(proportion)
+    }
 }
 
 impl Measured {
@@ -78,12 +96,24 @@ impl Measured {
             valid: of_need(|it| it.verdict.valid),
             tool: of_need(|it| it.verdict.tool),
             right: self.probes.iter().filter(|it| it.verdict.right).count(),
+            right_without: self.of_class(Class::NoCall).1,
             failed: self.probes.len() - whole.len(),
             input_tokens: input,
             output_tokens: output,
             seconds: mean(|it| it.seconds),
             estimated: whole.iter().any(|it| it.estimated),
         }
+    }
+
+    /// Why it was given up, if it was.
+    pub(crate) fn given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
+    }
+
+    /// The first reply in which no call could be read.
+    pub(crate) fn first_text(&self) -> Option<&str> {
+        let mut texts = self.probes.iter().map(|it| it.text.as_str());
+        texts.find(|it| !it.is_empty())
     }
 
     /// Cases of a class, and how many replies to them were right.
@@ -94,13 +124,13 @@ impl Measured {
     }
 }
 
-/// The best arm of those that saw the same cases: the most right replies, and of those that are as good, within one case in thirty,
-/// the fewest tokens.
+/// The best arm of those that saw the same cases: the one of the most [merit](Numbers::merit), and of those that are as good, within
+/// one case in thirty, the one of the fewest tokens.
 pub(crate) fn best(arms: &[Measured], cases: usize) -> Option<&Measured> {
     let whole = arms.iter().filter(|it| it.probes.len() == cases);
     let whole: Vec<(&Measured, Numbers)> = whole.map(|it| (it, it.numbers())).collect();
-    let most = whole.iter().map(|(_, it)| it.right).max()?;
-    let is_as_good = |it: &Numbers| it.right > 0 && (most - it.right) * TIE <= cases;
+    let most = whole.iter().map(|(_, it)| it.merit()).max()?;
+    let is_as_good = |it: &Numbers| it.merit() > 0 && (most - it.merit()) * TIE <= cases;
     let tokens = |it: &Numbers| it.input_tokens + it.output_tokens;
     let good = whole.into_iter().filter(|(_, it)| is_as_good(it));
     let best = good.min_by(|(_, one), (_, other)| tokens(one).total_cmp(&tokens(other)));
@@ -114,11 +144,26 @@ impl Report {
     }
 
     pub(super) fn words(&self) -> String {
-        let mut out = format!("{}  {}\n\n", one_line(&self.model), one_line(&self.server));
-        let rows: Vec<Vec<String>> = self.arms.iter().map(row).collect();
+        let mut out = self.tables();
+        if self.configured != ModelSettings::default() {
+            let _ = writeln!(out, "configured: {}", options(&self.configured));
+        }
+        match self.best() {
+            Some((best, settings)) => {
+                let _ = writeln!(out, "best: {} ({})", best.arm.name(), options(&settings));
+            }
+            None => out.push_str("no form gave a right call\n"),
+        }
+        out
+    }
+
+    /// The numbers, and what was left out or given up.
+    pub(crate) fn tables(&self) -> String {
         const HEAD: [&str; 8] = [
             "FORM", "CALLS", "VALID", "TOOL", "RIGHT", "IN", "OUT", "SECONDS",
         ];
+        let mut out = format!("{}  {}\n\n", one_line(&self.model), one_line(&self.server));
+        let rows: Vec<Vec<String>> = self.arms.iter().map(row).collect();
         table(&mut out, &HEAD.map(str::to_owned), &rows);
         let classes: Vec<Class> = Class::ALL
             .into_iter()
@@ -133,7 +178,10 @@ impl Report {
                     let (cases, right) = arm.of_class(*class);
                     format!("{right}/{cases}")
                 });
-                [arm.arm.name().to_owned()].into_iter().chain(cells).collect()
+                [arm.arm.name().to_owned()]
+                    .into_iter()
+                    .chain(cells)
+                    .collect()
             });
             table(&mut out, &head, &rows.collect::<Vec<_>>());
         }
@@ -150,26 +198,19 @@ impl Report {
                     let _ = writeln!(out, "{name} was given up: {}", short(why));
                 }
                 (None, Some(last)) => {
-                    let _ = writeln!(out, "{name}: {} failed, the last one: {last}", failed.count());
+                    let _ = writeln!(
+                        out,
+                        "{name}: {} failed, the last one: {last}",
+                        failed.count()
+                    );
                 }
                 (None, None) => {}
             }
         }
-        match self.best() {
-            Some((best, settings)) => {
-                let _ = writeln!(
-                    out,
-                    "best: {} ({})",
-                    best.arm.name(),
-                    options(&settings)
-                );
-            }
-            None => out.push_str("no form is good for anything\n"),
-        }
         out
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let arms = self.arms.iter().map(|measured| {
             let classes = Class::ALL.into_iter().filter_map(|class| {
                 let (cases, right) = measured.of_class(class);
@@ -193,6 +234,7 @@ impl Report {
             "model": self.model,
             "server": self.server,
             "cases": self.cases,
+            "configured": self.configured,
             "arms": arms.collect::<Vec<_>>(),
             "leftOut": left_out.collect::<Vec<_>>(),
             "best": best,
@@ -203,7 +245,9 @@ impl Report {
 /// The settings as options of `agent`.
 pub(crate) fn options(settings: &ModelSettings) -> String {
     let pairs = settings.pairs().into_iter();
-    let words: Vec<String> = pairs.map(|(key, value)| format!("--{key} {value}")).collect();
+    let words: Vec<String> = pairs
+        .map(|(key, value)| format!("--{key} {value}"))
+        .collect();
     words.join(" ")
 }
 
@@ -248,6 +292,7 @@ fn table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
 mod tests {
     use super::super::score::Verdict;
     use super::*;
+    use Arm::{JsonExamples, Native, Text};
 
     /// An arm with so many right replies of 60, and so many tokens.
     fn measured(arm: Arm, right: usize, tokens: u64, cases: usize) -> Measured {
@@ -275,7 +320,6 @@ mod tests {
             let all: Vec<Measured> = all.collect();
             assert_eq!(best(&all, 60).map(|it| it.arm), expected, "{arms:?}");
         };
-        use Arm::{JsonExamples, Native, Text};
         check(&[], None);
         check(&[(Text, 0, 1)], None);
         check(&[(Text, 10, 500), (Native, 40, 900)], Some(Native));
@@ -288,6 +332,19 @@ mod tests {
             Some(JsonExamples),
         );
         check(&[(Text, 0, 1), (Native, 1, 900)], Some(Native));
+        // One that never calls is right where no call is needed, and good for nothing.
+        let without = |arm, right, right_without| {
+            let mut all = measured(arm, right, 1, 60);
+            for (at, probe) in all.probes.iter_mut().skip(50).enumerate() {
+                probe.class = Some(Class::NoCall);
+                probe.verdict.right = at < right_without;
+            }
+            all
+        };
+        let all = [without(Text, 0, 10), without(Native, 5, 0)];
+        assert_eq!(best(&all, 60).map(|it| it.arm), Some(Native));
+        let all = [without(Text, 48, 10), without(Native, 50, 2)];
+        assert_eq!(best(&all, 60).map(|it| it.arm), Some(Text));
         // One that was given up has no number to compare.
         let all = [measured(Text, 20, 1, 20), measured(Native, 15, 1, 60)];
         assert_eq!(best(&all, 60).map(|it| it.arm), Some(Native));

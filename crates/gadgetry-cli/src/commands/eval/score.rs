@@ -168,13 +168,21 @@ mod tests {
 
     /// The verdict as a word: `-` no call, then one letter for each column that is true.
     #[track_caller]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "rows are easier to read without references"
+    )]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a text is an error, and anything else parameters"
+    )]
     fn check(schema: Value, right: Value, made: Value, word: &str) {
         let schemas = ["a", "b"].map(|it| (it.to_owned(), json!({ "properties": schema })));
         let of = |call: &Value| Made {
             name: call[0].as_str().expect("a name").to_owned(),
             parameters: match &call[1] {
                 Value::String(error) => Err(error.clone()),
-                other => Ok(other.clone()),
+                parameters => Ok(parameters.clone()),
             },
         };
         let made: Vec<Made> = made.as_array().expect("calls").iter().map(of).collect();
@@ -281,7 +289,11 @@ mod tests {
             json!({ "x": [1.5, 2.0] }),
             true,
         );
-        check(json!({ "x": [[1.5, 2.0]] }), json!({ "x": [1.5, 2] }), false);
+        check(
+            json!({ "x": [[1.5, 2.0]] }),
+            json!({ "x": [1.5, 2] }),
+            false,
+        );
         check(json!({ "x": [[1, 2]] }), json!({ "x": [1, 2] }), true);
         let thing = json!({ "o": [{ "k": ["v"], "p": [1, null] }] });
         check(thing.clone(), json!({ "o": { "k": "V" } }), true);
@@ -292,11 +304,7 @@ mod tests {
         check(nested.clone(), json!({ "o": { "k": { "m": "Y" } } }), true);
         check(nested, json!({ "o": { "k": { "m": "z" } } }), false);
         let list = json!({ "l": [[{ "k": [1] }, { "k": [2, 3] }]] });
-        check(
-            list.clone(),
-            json!({ "l": [{ "k": 1 }, { "k": 3 }] }),
-            true,
-        );
+        check(list.clone(), json!({ "l": [{ "k": 1 }, { "k": 3 }] }), true);
         check(list, json!({ "l": [{ "k": 1 }] }), false);
     }
 }
