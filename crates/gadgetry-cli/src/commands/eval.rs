@@ -10,7 +10,7 @@ mod score;
 use std::sync::Arc;
 
 use gadgetry::proto::block::Markers;
-use gadgetry::provider::{ModelOptions, ServerFacts};
+use gadgetry::provider::{ModelOptions, ServerFacts, ServerKind};
 use serde_json::json;
 
 use crate::args::{EvalArgs, EvalMarkers};
@@ -168,7 +168,7 @@ fn model(
     let (arms, is_stopped) = measured(plan, |_| false, printer)?;
     let report = Report {
         model: name.to_owned(),
-        server: facts.words(),
+        server: server_words(&facts),
         cases: cases.len(),
         markers: kind,
         arms,
@@ -176,6 +176,14 @@ fn model(
         left_out,
     };
     Ok(OfModel { report, is_stopped })
+}
+
+/// What a server says about itself; nothing if that is unknown.
+pub(super) fn server_words(facts: &ServerFacts) -> String {
+    if facts.kind == ServerKind::Unknown {
+        return String::new();
+    }
+    facts.words()
 }
 
 /// Measures, and says whether an interrupt has stopped it.

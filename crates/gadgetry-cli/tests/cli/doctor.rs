@@ -213,7 +213,7 @@ fn a_model_that_fails() {
 }
 
 /// What llama.cpp says about itself.
-fn llama_cpp() -> [Reply; 2] {
+pub(super) fn llama_cpp(has_tools: bool) -> [Reply; 2] {
     let get = |path, body: Value| Reply::Gets(path, "200 OK", body.to_string());
     [
         get(
@@ -224,7 +224,7 @@ fn llama_cpp() -> [Reply; 2] {
             "/props",
             json!({
                 "default_generation_settings": { "n_ctx": 8192 }, "build_info": "b11549",
-                "chat_template_caps": { "supports_tools": false },
+                "chat_template_caps": { "supports_tools": has_tools },
             }),
         ),
     ]
@@ -232,7 +232,7 @@ fn llama_cpp() -> [Reply; 2] {
 
 #[test]
 fn what_servers_say_about_themselves() {
-    let server = Server::start(llama_cpp());
+    let server = Server::start(llama_cpp(false));
     let env = [("LLAMACPP_BASE_URL", server.url())];
     let found = doctor(&[], &env);
     let line = format!(
@@ -250,7 +250,7 @@ fn what_servers_say_about_themselves() {
     assert_eq!(report["servers"], expected);
 
     // Its template has no tools, so that native calls are not tried; grammars are.
-    let replies = llama_cpp().into_iter().chain([Reply::says("42.")]);
+    let replies = llama_cpp(false).into_iter().chain([Reply::says("42.")]);
     let server = Server::start(replies);
     let ended = doctor(&["small", "--base-url", server.url()], &[]);
     let part = "\nServer of the model\n  llama.cpp b11549, takes grammars\n  small: 8,192 tokens\n\nsmall  llama.cpp";
@@ -258,7 +258,7 @@ fn what_servers_say_about_themselves() {
     let part = "\nnative is left out: the model's chat template has no tools\n";
     assert!(ended.stdout.contains(part), "{ended:?}");
     assert!(
-        ended.stdout.contains("\nconstrained-json  0/5 "),
+        ended.stdout.contains("\nconstrained-json    0/5 "),
         "{ended:?}"
     );
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::agent_models::nonce;
 use super::config::Configured;
+use super::doctor::llama_cpp;
 use super::server::{Reply, Server};
 use super::workshop::Ended;
 
@@ -131,7 +132,7 @@ pub(crate) fn native_only(request: &Value) -> Reply {
     wordy(request)
 }
 
-/// Right where the reply is constrained, and otherwise cut off within each call.
+/// Right where the reply is constrained, and otherwise cut off within each call, which is then none.
 fn constrained_only(request: &Value) -> Reply {
     if request["grammar"].is_string() {
         return perfect(request);
@@ -145,15 +146,6 @@ fn eager(request: &Value) -> Reply {
         return Reply::ManyCalls(vec![("fly".to_owned(), "{}".to_owned())]);
     }
     Reply::Says(vec![json_call("fly", &json!({}))])
-}
-
-/// What llama.cpp says about itself.
-pub(crate) fn llama_cpp() -> [Reply; 2] {
-    let get = |path, body: Value| Reply::Gets(path, "200 OK", body.to_string());
-    [
-        get("/v1/models", json!({ "data": [{ "id": "small" }] })),
-        get("/props", json!({ "build_info": "b1" })),
-    ]
 }
 
 fn command(configured: &Configured, server: &Server, args: &[&str]) -> Command {
@@ -175,7 +167,7 @@ fn eval(server: &Server, args: &[&str]) -> (Value, Ended) {
 /// The arms as `name: called/valid/tool of needed, right of all`, and the best one.
 #[track_caller]
 fn check(model: fn(&Value) -> Reply, args: &[&str], arms: &[&str], best: Option<&str>) {
-    let server = Server::start(llama_cpp().into_iter().chain([Reply::By(model)]));
+    let server = Server::start(llama_cpp(true).into_iter().chain([Reply::By(model)]));
     let (document, ended) = eval(&server, args);
     let measured = document["models"][0]["arms"].as_array();
     let measured = measured.unwrap_or_else(|| panic!("{ended:?}"));
@@ -231,7 +223,7 @@ fn models_that_are_good_at_one_form() {
         constrained_only,
         &[&six[..], &["--form", "json+examples,constrained-json"]].concat(),
         &[
-            "json+examples: 5/0/5 of 5, 0 of 6",
+            "json+examples: 0/0/0 of 5, 1 of 6",
             "constrained-json: 5/5/5 of 5, 6 of 6",
         ],
         Some("constrained-json"),
@@ -276,7 +268,7 @@ fn all_cases_can_be_solved() {
 /// What is sent is bounded and repeatable, and only constrained arms have a grammar.
 #[test]
 fn requests() {
-    let server = Server::start(llama_cpp().into_iter().chain([Reply::By(perfect)]));
+    let server = Server::start(llama_cpp(true).into_iter().chain([Reply::By(perfect)]));
     eval(&server, &["--cases", "1"]);
     let asked = server.asked();
     let requests = asked.iter().filter(|it| it.line.starts_with("POST"));
@@ -305,7 +297,7 @@ fn requests() {
 
 #[test]
 fn the_best_settings_are_saved() {
-    let server = Server::start(llama_cpp().into_iter().chain([Reply::By(json_only)]));
+    let server = Server::start(llama_cpp(true).into_iter().chain([Reply::By(json_only)]));
     let configured = Configured::new("# Mine.\nquiet = true\n");
     let args = ["--cases", "6", "--save"];
     let ended = Ended::of(&mut command(&configured, &server, &args));
@@ -321,7 +313,7 @@ fn the_best_settings_are_saved() {
     let file = configured.0.read("home/gadgetry/config.toml");
     assert_eq!(file, format!("# Mine.\nquiet = true\n\n{table}"));
     let shown = configured.ended(&["config"]);
-    let line = "\n[models]\nsmall  {\"form\":\"json\",\"examples\":2,\"constrain\":\"off\",\"tools\":\"text\"}";
+    let line = "\n[models]\nsmall {\"form\":\"json\",\"examples\":2,\"constrain\":\"off\",\"tools\":\"text\"}";
     assert!(shown.stdout.contains(line), "{shown:?}");
     // The next time it is shown next to what is measured, with a prefix, too.
     let again = [
@@ -371,10 +363,10 @@ fn mistakes() {
     let server = ["small", "--base-url", "http://127.0.0.1:9/v1"];
     check(&[&server[..], &["--cases", "0"]].concat(), "--cases");
     check(&[&server[..], &["--bfcl", "missing"]].concat(), "missing");
-    check(
-        &[&server[..], &["--save", "--no-config"]].concat(),
-        "--save needs",
-    );
+    let args = [&["--no-config", "eval"], &server[..], &["--save"]].concat();
+    let ended = Configured::new("").ended(&args);
+    let error = "error: --save needs a configuration file, and none is read\n";
+    ended.check("", error, 2);
 }
 
 /// A model that is measured with the cases of the leaderboard.

@@ -13,7 +13,7 @@ use crate::args::{DoctorArgs, ToolForm};
 use crate::commands::eval::arm::Arm;
 use crate::commands::eval::measure::{Measured, Plan};
 use crate::commands::eval::report::{Report, best, options};
-use crate::commands::eval::{cases, measured, possible};
+use crate::commands::eval::{cases, measured, possible, server_words};
 use crate::config::{ModelMarkers, ModelSettings};
 use crate::connect::{self, Requests};
 use crate::error::Error;
@@ -103,7 +103,7 @@ impl Tested {
         }
         let report = Report {
             model: self.name,
-            server: facts.words(),
+            server: server_words(facts),
             cases: cases.len(),
             markers: kind,
             arms,

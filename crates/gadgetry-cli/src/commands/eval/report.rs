@@ -162,7 +162,8 @@ impl Report {
         const HEAD: [&str; 8] = [
             "FORM", "CALLS", "VALID", "TOOL", "RIGHT", "IN", "OUT", "SECONDS",
         ];
-        let mut out = format!("{}  {}\n\n", one_line(&self.model), one_line(&self.server));
+        let head = format!("{}  {}", one_line(&self.model), one_line(&self.server));
+        let mut out = format!("{}\n\n", head.trim_end());
         let rows: Vec<Vec<String>> = self.arms.iter().map(row).collect();
         table(&mut out, &HEAD.map(str::to_owned), &rows);
         let classes: Vec<Class> = Class::ALL
