@@ -131,7 +131,11 @@ impl ModelTables {
             let (provider, model) = parts(name);
             let is_it = |table: &&String| {
                 let (of_table, model_of_table) = parts(table);
-                model == model_of_table && (provider.is_none() || of_table.is_none())
+                let is_one = match (provider, of_table) {
+                    (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+                    _ => true,
+                };
+                model == model_of_table && is_one
             };
             let table = self.0.keys().find(is_it)?;
             self.0.get(table)
@@ -362,6 +366,7 @@ mod tests {
         check("vllm:llama3:8b", Some(0));
         check("llama3:8b", Some(2));
         check("groq:llama3:8b", None);
+        check("Ollama:llama3:8b", Some(2));
         check("llama3", None);
         let full = Resolver::shortcuts().find(|(short, _)| *short == "haiku");
         let (_, full) = full.expect("a shortcut");
