@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
+use gadgetry::provider::resolve::Place;
 use gadgetry::provider::{ModelOptions, Resolver, ServerFacts};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
+use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, ServerArgs};
 use crate::error::Error;
@@ -127,6 +129,74 @@ pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFact
     }
     let resolver = resolver(server, ModelOptions::default())?;
     Ok(facts::of(&resolver, name))
+}
+
+/// A model that is made anew for each request, with fields of the body that only this request has.
+#[derive(Clone)]
+pub(crate) enum Requests {
+    /// A script, whose replies follow each other, and other models without such fields.
+    Fixed(Arc<dyn Model>),
+    /// A model of a server.
+    Served(Box<Served>),
+}
+
+/// A model of a server, before its requests are known.
+#[derive(Clone)]
+pub(crate) struct Served {
+    resolver: Resolver,
+    options: ModelOptions,
+    name: String,
+    place: Place,
+    variable: Option<String>,
+}
+
+impl Requests {
+    /// The requests to the model of this name, with these options. What is wrong with the name or the key is the user's mistake.
+    pub(crate) fn new(
+        name: &str,
+        server: &ServerArgs,
+        options: ModelOptions,
+        catalog: &ModelRegistry,
+    ) -> Result<Self, Error> {
+        if script(name).is_some() || is_of_genai(name) {
+            let overrides = ModelOverrides {
+                options,
+                ..ModelOverrides::plain(server)
+            };
+            return model(name, &overrides, catalog).map(Self::Fixed);
+        }
+        let resolver = resolver(server, options.clone())?.registry(catalog.clone());
+        let place = resolver.locate(name).map_err(Error::input)?;
+        let served = Served {
+            options: server::apply(server, options)?,
+            name: name.to_owned(),
+            place,
+            variable: server.api_key_env.clone(),
+            resolver,
+        };
+        served.with(Map::new())?;
+        Ok(Self::Served(Box::new(served)))
+    }
+
+    /// The model with these fields, which replace those of the command line.
+    pub(crate) fn with(&self, fields: Map<String, Value>) -> Result<Arc<dyn Model>, Error> {
+        match self {
+            Self::Fixed(model) => Ok(Arc::clone(model)),
+            Self::Served(served) => served.with(fields),
+        }
+    }
+}
+
+impl Served {
+    fn with(&self, fields: Map<String, Value>) -> Result<Arc<dyn Model>, Error> {
+        let mut options = self.options.clone();
+        options.fields.extend(fields);
+        let resolver = self.resolver.clone().options(options);
+        let model = resolver.resolve(&self.name).map_err(Error::input)?;
+        let variable = self.variable.as_deref();
+        let model = WithKeyHint::new(model, &resolver, &self.place, variable);
+        Ok(Arc::new(model))
+    }
 }
 
 /// Finds models with what the command line says about the server.

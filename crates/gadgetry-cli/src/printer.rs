@@ -122,6 +122,16 @@ impl Printer {
         }
     }
 
+    /// Sets the spinner's message from anywhere, if there is one.
+    pub(crate) fn spinner_words(&self) -> impl Fn(String) + Send + Sync + 'static {
+        let spinner = self.spinner.as_ref().map(Spinner::words);
+        move |words| {
+            if let Some(spinner) = &spinner {
+                spinner(words);
+            }
+        }
+    }
+
     /// Stops the spinner.
     pub(crate) fn stop_spinning(&mut self) {
         if self.spinner.take().is_some() {

@@ -13,9 +13,9 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// How the model should call the gadget: as a block of text, or as a native tool call
-    #[arg(long, value_name = "FORM", default_value = "text", requires = "model")]
-    pub(crate) tools: ToolForm,
+    /// Try only forms of text, or only native tool calls [default: both]
+    #[arg(long, value_name = "FORM", requires = "model")]
+    pub(crate) tools: Option<ToolForm>,
 
     /// Maximum time to wait for a local server
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration, default_value = "2s")]

@@ -7,6 +7,7 @@ mod chat;
 mod complete;
 mod config;
 mod doctor;
+mod eval;
 mod gadget;
 mod limits;
 #[cfg(feature = "mcp")]
@@ -44,6 +45,7 @@ pub(crate) use config::{
     TrustArgs,
 };
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use eval::{EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -169,12 +171,18 @@ pub(crate) enum Verb {
     Skill(SkillArgs),
     /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
-    /// Checks keys and local servers; tests whether a model follows the block format.
+    /// Checks keys and local servers; tests whether a model calls tools, and in which form.
     ///
-    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends one request with
-    /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the
-    /// test.
+    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends six questions in one
+    /// form of calls after the other, until the model is good at one. Exit code 1: no key and no server was found, or the
+    /// model is good at none.
     Doctor(DoctorArgs),
+    /// Measures how a model calls tools, in each form that there is, and can keep the best one.
+    ///
+    /// Sends questions with tools, one at a time and at temperature 0, and compares the calls with those that are right. Nothing
+    /// is executed. --save writes the best settings to the user's configuration, from where agent, chat and serve take them. Ctrl-C
+    /// prints what was measured. Exit code 1: nothing could be measured, or it was stopped.
+    Eval(EvalArgs),
     /// Serves native tool calls to clients of OpenAI's and Anthropic's APIs, on any text model.
     ///
     /// Writes the tools of a request into the prompt, and sends the blocks that the model writes as tool calls of the client's

@@ -10,17 +10,18 @@ use futures_util::future::join_all;
 use gadgetry::provider::resolve::LocalServer;
 use gadgetry::provider::{ConstraintField, Resolver, ServerFacts, ServerKind};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::DoctorArgs;
 use crate::catalog;
-use crate::connect::{self, ModelOverrides};
+use crate::connect;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 use crate::usage_totals::grouped;
 
-use probe::Probe;
+use probe::{Probe, Tested};
 
 /// Maximum number of model names shown per server.
 const SHOWN: usize = 5;
@@ -36,7 +37,9 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<Recognised>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    probe: Option<Probe>,
+    probe: Option<Value>,
+    #[serde(skip)]
+    tested: Option<Probe>,
 }
 
 /// A provider's key, without its value.
@@ -116,10 +119,9 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
         printer.be_quiet();
     }
     // A wrong model name is reported before anything is done.
-    let overrides = ModelOverrides::plain(&args.server);
     let catalog = catalog::load(&args.data)?;
-    let connected = |name: &String| connect::model(name, &overrides, &catalog);
-    let model = args.model.as_ref().map(connected).transpose()?;
+    let tested = |name: &String| Tested::new(name, args, &catalog);
+    let tested = args.model.as_ref().map(tested).transpose()?;
     printer.spin();
     printer.spin_with(|| "looking for local servers".to_owned());
     let resolver = Resolver::from_env();
@@ -129,15 +131,14 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
         servers: servers(resolver, args.wait)?,
         server: None,
         probe: None,
+        tested: None,
     };
-    if let Some((model, name)) = model.zip(args.model.as_ref()) {
+    if let Some((tested, name)) = tested.zip(args.model.as_ref()) {
         let facts = connect::server_facts(name, &args.server)?;
         report.server = Recognised::new(&facts);
-        printer.spin_with(|| format!("asks {name}"));
-        let id = name.split_once(':').map_or(name.as_str(), |(_, id)| id);
-        let facts = facts.model(id).or_else(|| facts.model(name));
-        let has_tools = facts.and_then(|facts| facts.template_has_tools);
-        report.probe = Some(probe::probe(name, model, args.tools, has_tools)?);
+        let probe = tested.probe(args.tools, &facts, printer)?;
+        report.probe = args.json.then(|| probe.json());
+        report.tested = Some(probe);
     }
     printer.stop_spinning();
     if args.json {
@@ -204,7 +205,7 @@ impl Report {
                 let _ = writeln!(out, "  {}: {} tokens", one_line(name), grouped(*window));
             }
         }
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = &self.tested {
             let _ = write!(out, "\n{}", probe.words());
         }
         out
@@ -213,7 +214,7 @@ impl Report {
     fn verdict(&self) -> Result<(), Error> {
         let has_any =
             !self.servers.is_empty() || self.keys.iter().any(|key| key.found_in.is_some());
-        match &self.probe {
+        match &self.tested {
             Some(probe) => probe.verdict(),
             None if has_any => Ok(()),
             None => Err(Error::Failed(

@@ -8,6 +8,7 @@ mod config;
 pub(crate) mod continued;
 mod demo;
 mod doctor;
+mod eval;
 mod gadget;
 mod init;
 mod man;
@@ -36,6 +37,9 @@ use crate::args::{self, Gadgetry, Verb};
 use crate::error::Error;
 use crate::logging;
 use crate::printer::Printer;
+
+pub(crate) use eval::arm::Arm;
+pub(crate) use eval::cases::Class;
 
 /// Does what was typed.
 pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
@@ -66,6 +70,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
+        Some(Verb::Eval(typed)) => eval::run(&typed, &args.configuration, printer),
         Some(Verb::Serve(args)) => serve::run(&args, printer),
         Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
         Some(Verb::Init(args)) => init::run(&args, printer),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::form;
 use super::keys::{Keys, SYSTEM_PROMPT};
 use super::layer::{Layer, LayerReader, Origin, Settings, Source, unknown};
+use super::models::{self, ModelTables};
 use super::tables::{self, ApprovalRule, McpServer};
 use super::value::{self, Entry, Item, Place, Value};
 use super::verb::ConfigVerb;
@@ -19,10 +20,11 @@ pub(crate) const LIMIT: u64 = 1 << 20;
 const MOST: usize = 500;
 
 /// Keys and tables outside of tables that set no option.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "approvals",
     "commands",
     "mcp",
+    "models",
     "profile",
     "profiles",
     "prompts",
@@ -48,6 +50,7 @@ pub(crate) struct ConfigFile {
     pub(crate) servers: Vec<McpServer>,
     /// Folders with skills.
     pub(crate) skills: Vec<(PathBuf, Place)>,
+    pub(crate) models: ModelTables,
 }
 
 /// A table `[profiles.NAME]`.
@@ -130,6 +133,10 @@ pub(crate) fn parse(
             }
             "approvals" => file.approvals = tables::approvals(item)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
+            "models" => {
+                few("models", item)?;
+                file.models = models::models(item)?;
+            }
             "skills" => {
                 let folders = tables::skills(item)?.into_iter();
                 let folders = folders.map(|(it, place)| (form::path(&it, folder).into(), place));

@@ -11,6 +11,7 @@
 //! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
+//! | `models` | how a model calls gadgets best: read, found by name, written to the user's file |
 //! | `remember`, `add_servers`, `end_of_file` | rules and MCP servers that are written to the user's file; where new tables go |
 //! | `switch` | another profile for a conversation in progress |
 //! | `words`, `custom` | from the configuration to words of the command line; custom commands |
@@ -25,6 +26,7 @@ mod file;
 mod form;
 mod keys;
 mod layer;
+mod models;
 mod profiles;
 mod project;
 mod prompts;
@@ -64,6 +66,9 @@ pub(crate) use keys::{
     CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Keys, SYSTEM, SYSTEM_PROMPT,
 };
 pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
+pub(crate) use models::{
+    Constrain, ModelMarkers, ModelSettings, ModelTables, ModelTools, save_model,
+};
 pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status};
 pub(crate) use prompts::Prompts;
@@ -101,6 +106,8 @@ pub(crate) struct Config {
     pub(crate) approvals: Vec<ApprovalRule>,
     /// MCP servers by name.
     pub(crate) servers: BTreeMap<String, McpServer>,
+    /// How single models call gadgets. The project's tables replace the user's of the same name.
+    pub(crate) models: ModelTables,
     /// Folders with skills, the user's before the project's.
     pub(crate) skills: Vec<(PathBuf, Place)>,
     /// The names of the options that were typed, and so have precedence.
@@ -184,6 +191,7 @@ impl Config {
             self.commands.extend(file.commands);
             self.approvals.extend(file.approvals);
             self.skills.extend(file.skills);
+            self.models.extend(file.models);
             let servers = file.servers.into_iter();
             self.servers.extend(servers.map(|it| (it.name.clone(), it)));
             self.profile = file.profile.or(self.profile.take());

@@ -67,7 +67,7 @@ pub(crate) fn command_line(
         return Ok((words, config));
     }
     match name {
-        "sessions" | "models" | "doctor" => {
+        "sessions" | "models" | "doctor" | "eval" => {
             // The options after `sessions resume NAME` are those of the agent.
             let chosen = scanned(&words[verb + 1..]).or(of_root);
             let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;

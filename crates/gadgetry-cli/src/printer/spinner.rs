@@ -30,6 +30,12 @@ impl Spinner {
         self.bar.set_message(words);
     }
 
+    /// Sets the message, from anywhere.
+    pub(super) fn words(&self) -> impl Fn(String) + Send + Sync + 'static {
+        let bar = self.bar.clone();
+        move |words| bar.set_message(words)
+    }
+
     /// Takes the line away for a while, from anywhere.
     pub(super) fn pause(&self) -> Pause {
         Pause(self.bar.clone())

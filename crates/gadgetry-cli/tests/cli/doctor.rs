@@ -2,24 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::agent_models::nonce;
+use super::eval::{json_only, native_only, perfect};
 use super::server::{Reply, Server};
 use super::workshop::{Ended, Workshop};
-
-const WORD: &str = "The word was marmalade-7f3.";
-
-/// The right call, with the markers of the system message.
-fn call(system: &str) -> String {
-    let nonce = nonce(system);
-    assert_eq!(
-        nonce.split(' ').count(),
-        3,
-        "random markers, as `agent` has them"
-    );
-    format!(
-        "!!!GADGET_START{nonce}:OpenLocker\n!!!ARG{nonce}:number\n42\n!!!ARG{nonce}:owner\nAda\n!!!GADGET_END{nonce}\n"
-    )
-}
 
 /// Without any server on this machine but those in `env`.
 fn doctor(args: &[&str], env: &[(&str, &str)]) -> Ended {
@@ -71,7 +56,7 @@ fn what_there_is() {
 
 #[test]
 fn as_json() {
-    let server = Server::start([Reply::Answers(call), Reply::says(WORD)]);
+    let server = Server::start([Reply::By(perfect)]);
     let args = ["vllm:small", "--base-url", server.url(), "--json"];
     let ended = doctor(&args, &[("GROQ_API_KEY", "gsk-nobody-may-see-this")]);
     ended.check(&ended.stdout, "", 0);
@@ -81,26 +66,47 @@ fn as_json() {
         json!({ "provider": "groq", "variables": ["GROQ_API_KEY"], "foundIn": "GROQ_API_KEY" });
     assert!(report["keys"].as_array().expect("keys").contains(&groq));
     assert_eq!(report["servers"], json!([]));
-    let mut probe = report["probe"].clone();
-    assert!(probe["durationMs"].take().is_u64());
+    let probe = &report["probe"];
+    assert_eq!(probe["model"], "vllm:small");
+    assert_eq!(probe["followsFormat"], true);
+    let options = "--form block --examples 0 --constrain off --markers random --tools text";
+    assert_eq!(probe["recommended"], options);
+    let arms = probe["arms"].as_array().expect("arms");
+    let [arm] = arms.as_slice() else {
+        panic!("{arms:?}")
+    };
+    let mut numbers = arm["numbers"].clone();
+    assert!(numbers["seconds"].take().is_f64());
     let expected = json!({
-        "model": "vllm:small", "followsFormat": true, "answered": true, "called": true, "parametersRight": true,
-        "usedResult": true, "durationMs": null, "inputTokens": 2400, "outputTokens": 68, "cost": 0.0,
+        "cases": 6, "needCall": 5, "called": 5, "valid": 5, "tool": 5, "right": 6, "rightWithout": 1, "failed": 0, "inputTokens": 1200.0,
+        "outputTokens": 34.0, "seconds": null,
     });
-    assert_eq!(probe, expected);
+    assert_eq!(numbers, expected);
+    // Bounded, and the same each time.
+    let requests = server.asked();
+    assert_eq!(requests.len(), 6);
+    for request in requests {
+        let body = &request.body;
+        assert_eq!(
+            (&body["temperature"], &body["max_tokens"]),
+            (&json!(0.0), &json!(512))
+        );
+    }
 }
 
-/// What is said of a model with these replies: the steps that it did, notes, and the error.
+/// What is said of a model: the forms that were tried, a part of the report, and the error.
 #[track_caller]
-fn check(replies: &[Reply], steps: usize, note: &str, stderr: &str) {
-    let server = Server::start(replies.iter().cloned());
-    let ended = doctor(&["vllm:small", "--base-url", server.url()], &[]);
-    let done = ended
-        .stdout
-        .lines()
-        .filter(|line| line.starts_with("  yes "));
-    assert_eq!(done.count(), steps, "{ended:?}");
-    assert!(ended.stdout.contains(note), "{ended:?}");
+fn check(reply: Reply, args: &[&str], forms: &[&str], part: &str, stderr: &str) {
+    let server = Server::start([reply]);
+    let ended = doctor(
+        &[&["vllm:small", "--base-url", server.url()], args].concat(),
+        &[],
+    );
+    let table = ended.stdout.split("\nFORM ").nth(1).unwrap_or_default();
+    let rows = table.lines().skip(1).take_while(|line| !line.is_empty());
+    let tried: Vec<&str> = rows.filter_map(|row| row.split(' ').next()).collect();
+    assert_eq!(tried, forms, "{ended:?}");
+    assert!(ended.stdout.contains(part), "{ended:?}");
     let code = i32::from(!stderr.is_empty());
     let stderr = if stderr.is_empty() {
         String::new()
@@ -111,77 +117,61 @@ fn check(replies: &[Reply], steps: usize, note: &str, stderr: &str) {
 }
 
 #[test]
-fn whether_a_model_follows_the_format() {
-    let word = Reply::says(WORD);
+fn the_form_that_a_model_is_good_at() {
     let says = Reply::says;
     check(
-        &[Reply::Answers(call), word.clone()],
-        4,
-        "2,400 tokens in, 68 tokens out\n",
+        Reply::By(perfect),
+        &[],
+        &["text"],
+        "the default settings are good for it\n",
         "",
     );
     check(
-        &[says("42 Ada\nis it.")],
-        1,
-        "  it wrote:\n  | 42 Ada\n  | is it.\n",
-        "vllm:small wrote no gadget block; if it can call tools, try --tools native",
+        Reply::By(json_only),
+        &[],
+        &["text", "text+examples", "json+examples"],
+        "use it with --form json --examples 2 --constrain off --tools text, or measure more and keep the best: \
+         gadgetry eval vllm:small --save\n",
+        "",
     );
     check(
-        &[Reply::Ends("Let me", "length")],
-        1,
+        Reply::By(native_only),
+        &[],
+        &["text", "text+examples", "json+examples", "native"],
+        "use it with --tools native, or",
         "",
-        "vllm:small reached its token limit before it called the gadget",
     );
     check(
-        &[Reply::Ends("No.", "content_filter")],
-        1,
+        Reply::By(native_only),
+        &["--tools", "native"],
+        &["native"],
+        "use it with --tools native, or",
         "",
-        "vllm:small refused, or its provider withheld the reply",
     );
-    check(&[says("")], 1, "", "vllm:small wrote nothing");
+    let none = "vllm:small made no right call, in whatever form";
+    let text = ["text", "text+examples", "json+examples"];
+    check(
+        says("42 Ada\nis it."),
+        &["--tools", "text"],
+        &text,
+        "it wrote:\n  | 42 Ada\n  | is it.\n",
+        none,
+    );
+    check(
+        Reply::Ends("Let me", "length"),
+        &["--tools", "text"],
+        &text,
+        "",
+        none,
+    );
+    check(says(""), &["--tools", "text"], &text, "", none);
     // Markers that are not those of this run are no call: nothing that others wrote beforehand is executed.
     check(
-        &[says(
-            "!!!GADGET_START:OpenLocker\n!!!ARG:number\n42\n!!!ARG:owner\nAda\n!!!GADGET_END\n",
-        )],
-        1,
-        "note: !!!GADGET_START is not a marker",
-        "vllm:small wrote no gadget block; if it can call tools, try --tools native",
-    );
-    let wrong = Reply::Answers(|system| call(system).replace("number\n42", "number\n24"));
-    let error = "vllm:small called the gadget with wrong parameters";
-    check(&[wrong, word.clone()], 3, "", error);
-    let error = "vllm:small did not use the gadget's result";
-    check(&[Reply::Answers(call), says("A sock.")], 3, "", error);
-    let near = Reply::Answers(|system| {
-        format!(
-            "!!GADGET_START{}:OpenLocker\n{}",
-            nonce(system),
-            call(system)
-        )
-    });
-    let error = "vllm:small called the gadget, but not exactly in the right form";
-    check(&[near, word], 4, "note: !!GADGET_START ", error);
-}
-
-#[test]
-fn native_calls() {
-    let call = Reply::Calls("c1", "OpenLocker", r#"{"number":42,"owner":"Ada"}"#);
-    let server = Server::start([call, Reply::says(WORD)]);
-    let args = [
-        "vllm:small",
-        "--base-url",
-        server.url(),
-        "--tools",
-        "native",
-    ];
-    let ended = doctor(&args, &[]);
-    ended.check(&ended.stdout, "", 0);
-    let line = "  yes called the gadget natively\n";
-    assert!(ended.stdout.contains(line), "{ended:?}");
-    assert_eq!(
-        server.asked()[0].body["tools"][0]["function"]["name"],
-        "OpenLocker"
+        says("!!!GADGET_START:set_timer\n!!!ARG:minutes\n12\n!!!GADGET_END\n"),
+        &["--tools", "text"],
+        &text,
+        "  | !!!GADGET_START:set_timer\n",
+        none,
     );
 }
 
@@ -223,7 +213,7 @@ fn a_model_that_fails() {
 }
 
 /// What llama.cpp says about itself.
-fn llama_cpp() -> [Reply; 2] {
+pub(super) fn llama_cpp(has_tools: bool) -> [Reply; 2] {
     let get = |path, body: Value| Reply::Gets(path, "200 OK", body.to_string());
     [
         get(
@@ -234,7 +224,7 @@ fn llama_cpp() -> [Reply; 2] {
             "/props",
             json!({
                 "default_generation_settings": { "n_ctx": 8192 }, "build_info": "b11549",
-                "chat_template_caps": { "supports_tools": false },
+                "chat_template_caps": { "supports_tools": has_tools },
             }),
         ),
     ]
@@ -242,7 +232,7 @@ fn llama_cpp() -> [Reply; 2] {
 
 #[test]
 fn what_servers_say_about_themselves() {
-    let server = Server::start(llama_cpp());
+    let server = Server::start(llama_cpp(false));
     let env = [("LLAMACPP_BASE_URL", server.url())];
     let found = doctor(&[], &env);
     let line = format!(
@@ -259,12 +249,17 @@ fn what_servers_say_about_themselves() {
     }]);
     assert_eq!(report["servers"], expected);
 
-    // Its template has no tools, so that no other form of calls is advised.
-    let replies = llama_cpp().into_iter().chain([Reply::says("42.")]);
+    // Its template has no tools, so that native calls are not tried; grammars are.
+    let replies = llama_cpp(false).into_iter().chain([Reply::says("42.")]);
     let server = Server::start(replies);
     let ended = doctor(&["small", "--base-url", server.url()], &[]);
-    let part = "\nServer of the model\n  llama.cpp b11549, takes grammars\n  small: 8,192 tokens\n\nsmall\n";
+    let part = "\nServer of the model\n  llama.cpp b11549, takes grammars\n  small: 8,192 tokens\n\nsmall  llama.cpp";
     assert!(ended.stdout.contains(part), "{ended:?}");
-    let error = "error: small wrote no gadget block, and its chat template has no tools, so that --tools native is of no use\n";
-    ended.check(&ended.stdout, error, 1);
+    let part = "\nnative is left out: the model's chat template has no tools\n";
+    assert!(ended.stdout.contains(part), "{ended:?}");
+    assert!(
+        ended.stdout.contains("\nconstrained-json    0/5 "),
+        "{ended:?}"
+    );
+    assert_eq!(ended.code, Some(1), "{ended:?}");
 }

@@ -20,6 +20,7 @@ mod config;
 mod demo;
 mod docs;
 mod doctor;
+mod eval;
 mod gadget;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod gadget_form;

@@ -40,3 +40,48 @@ fn the_window_of_a_real_server() {
     let header: Value = serde_json::from_str(log.lines().next().expect("a header")).expect("JSON");
     assert_eq!(header["config"]["contextWindow"], 2048, "{ended:?}");
 }
+
+/// Whatever a model of this size writes: a call under a grammar is valid, and the table has a row for each form.
+#[test]
+fn a_real_model_is_measured() {
+    let Some(llama) = Llama::start(4096, &[]) else {
+        return;
+    };
+    let url = llama.url();
+    let workshop = Workshop::new("");
+    let forms = "json+examples,constrained,constrained-json,native";
+    let eval = [
+        "eval",
+        "smollm2",
+        "--base-url",
+        &url,
+        "--form",
+        forms,
+        "--cases",
+        "5",
+        "--max-tokens",
+        "200",
+        "--json",
+    ];
+    let ended = Ended::of(&mut workshop.command(&eval));
+    let document: Value = serde_json::from_str(&ended.stdout).expect("a document");
+    let model = &document["models"][0];
+    assert_eq!(model["leftOut"][0]["arm"], "native", "{ended:?}");
+    let arms = model["arms"].as_array().expect("arms");
+    assert_eq!(arms.len(), 3, "{ended:?}");
+    for arm in arms {
+        assert_eq!(arm["numbers"]["cases"], 5, "{arm}");
+        assert_eq!(arm["numbers"]["failed"], 0, "{arm}");
+        if arm["settings"]["constrain"] == "auto" {
+            let probes = arm["probes"].as_array().expect("probes");
+            let calls = probes
+                .iter()
+                .flat_map(|it| it["calls"].as_array().expect("calls"));
+            let cut = "the reply ended";
+            for call in calls {
+                let error = call["error"].as_str().unwrap_or_default();
+                assert!(error.is_empty() || error.contains(cut), "{call}");
+            }
+        }
+    }
+}

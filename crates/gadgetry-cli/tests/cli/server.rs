@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -18,6 +18,12 @@ pub(crate) enum Reply {
     Ends(&'static str, &'static str),
     /// A stream with one call of a tool: id, name and JSON.
     Calls(&'static str, &'static str, &'static str),
+    /// The same with any number of calls: names and JSON.
+    ManyCalls(Vec<(String, String)>),
+    /// The reply that this makes of the body of the request.
+    By(fn(&Value) -> Self),
+    /// Nothing, until the client goes away.
+    Hangs,
     /// A stream of Anthropic's Messages with this text.
     Messages(&'static str),
     /// A stream that breaks off behind this text.
@@ -60,6 +66,9 @@ impl Reply {
             Self::Says(texts) => stream(texts.iter().map(String::as_str), Some("stop")),
             Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
             Self::Calls(id, name, json) => calls(id, name, json),
+            Self::ManyCalls(all) => many_calls(all),
+            Self::By(reply) => reply(request).bytes(request),
+            Self::Hangs => STREAM.to_owned(),
             Self::Messages(text) => messages(text),
             Self::Stream(body) => format!("{STREAM}{body}"),
             Self::BreaksOff(text) => stream([*text].into_iter(), None),
@@ -115,6 +124,21 @@ fn calls(id: &str, name: &str, json: &str) -> String {
     format!("{STREAM}{}data: [DONE]\n\n", frames.map(frame).concat())
 }
 
+fn many_calls(all: &[(String, String)]) -> String {
+    let calls = all.iter().enumerate().map(|(index, (name, json))| {
+        let function = json!({ "name": name, "arguments": json });
+        let call = json!({ "index": index, "id": format!("c{index}"), "type": "function", "function": function });
+        json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [call] } }] })
+    });
+    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110 });
+    let end = [
+        json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+        json!({ "choices": [], "usage": usage }),
+    ];
+    let frames = calls.chain(end).map(|frame| format!("data: {frame}\n\n"));
+    format!("{STREAM}{}data: [DONE]\n\n", frames.collect::<String>())
+}
+
 fn stream<'a>(texts: impl Iterator<Item = &'a str>, reason: Option<&str>) -> String {
     let mut out = STREAM.to_owned();
     let mut frame = |value: &Value| out.extend(["data: ", &value.to_string(), "\n\n"]);
@@ -143,7 +167,14 @@ pub(crate) struct Asked {
 
 pub(crate) struct Server {
     url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Requests>,
+}
+
+/// All requests, and a signal at each.
+#[derive(Default)]
+struct Requests {
+    all: Mutex<Vec<Asked>>,
+    changed: Condvar,
 }
 
 impl Server {
@@ -151,7 +182,7 @@ impl Server {
     pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
-        let asked = Arc::default();
+        let asked: Arc<Requests> = Arc::default();
         let server = Self {
             url,
             asked: Arc::clone(&asked),
@@ -177,7 +208,14 @@ impl Server {
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().expect("no panic").clone()
+        self.asked.all.lock().expect("no panic").clone()
+    }
+
+    /// Waits until the requests are such.
+    pub(crate) fn wait_for(&self, is_there: impl Fn(&[Asked]) -> bool) {
+        let all = self.asked.all.lock().expect("no panic");
+        let waited = self.asked.changed.wait_while(all, |all| !is_there(all));
+        drop(waited.expect("no panic"));
     }
 }
 
@@ -191,7 +229,7 @@ fn serve(
     connection: &TcpStream,
     reply: Option<&Reply>,
     gets: &[Reply],
-    asked: &Mutex<Vec<Asked>>,
+    asked: &Requests,
 ) -> std::io::Result<Served> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
@@ -217,13 +255,22 @@ fn serve(
         { connection }.write_all(document("404 Not Found", "{}").as_bytes())?;
         return Ok(Served::Probe);
     }
-    let answer = get.or(reply).expect("a reply").bytes(&body);
-    asked.lock().expect("no panic").push(Asked {
+    let mut reply = get.or(reply).expect("a reply").clone();
+    if let Reply::By(of_request) = reply {
+        reply = of_request(&body);
+    }
+    let answer = reply.bytes(&body);
+    asked.all.lock().expect("no panic").push(Asked {
         line,
         headers,
         body,
     });
+    asked.changed.notify_all();
     { connection }.write_all(answer.as_bytes())?;
+    if matches!(reply, Reply::Hangs) {
+        // The end of what the client sends.
+        while reader.read(&mut [0; 64])? > 0 {}
+    }
     Ok(if get.is_some() {
         Served::Probe
     } else {

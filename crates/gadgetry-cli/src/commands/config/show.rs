@@ -42,6 +42,7 @@ struct Shown {
     prompts: Vec<Value>,
     approvals: Vec<ShownRule>,
     mcp_servers: Vec<Value>,
+    models: Vec<Value>,
     skills: Vec<Value>,
 }
 
@@ -107,6 +108,9 @@ impl Shown {
                 "source": server.item.place.to_string(),
             })
         });
+        let models = config.models.iter().map(|(name, settings, place)| {
+            json!({ "name": name, "table": settings, "source": place.to_string() })
+        });
         let skills = config.skills.iter();
         Ok(Self {
             user_file: config.user_path.as_ref().map(|it| it.display().to_string()),
@@ -121,6 +125,7 @@ impl Shown {
                 .collect(),
             approvals: approvals::of_files(config).collect(),
             mcp_servers: servers.collect(),
+            models: models.collect(),
             skills: skills
                 .map(|(it, place)| json!({ "folder": it.display().to_string(), "source": place.to_string() }))
                 .collect(),
@@ -149,11 +154,12 @@ impl Shown {
         }
         let lines = |items: &[Value]| items.iter().map(line).collect();
         let rules: Vec<String> = self.approvals.iter().map(ShownRule::line).collect();
-        let sections: [(&str, Vec<String>); 5] = [
+        let sections: [(&str, Vec<String>); 6] = [
             ("commands", lines(&self.commands)),
             ("prompts", lines(&self.prompts)),
             ("approvals", rules),
             ("mcp.servers", lines(&self.mcp_servers)),
+            ("models", lines(&self.models)),
             ("skills", lines(&self.skills)),
         ];
         for (name, lines) in sections {

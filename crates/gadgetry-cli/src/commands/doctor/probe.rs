@@ -1,277 +1,200 @@
-//! One gadget, one prompt: does the model call it in a block, rightly, and read the result?
+//! The short form of `gadgetry eval`: a few cases, in one form after the other until the model is good at one.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
-use gadgetry::driver::Observer;
-use gadgetry::proto::call::{Outcome, Parameters};
-use gadgetry::proto::delta::StopReason;
-use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::run::{Retry, Tools};
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{Agent, AgentError, IntoGadget, Model, from_fn};
-use serde::Serialize;
-use serde_json::{Value, json};
+use gadgetry::models::ModelRegistry;
+use gadgetry::proto::block::Markers;
+use gadgetry::provider::{ModelOptions, ServerFacts};
+use serde_json::{Map, Value};
 
-use crate::args::ToolForm;
+use crate::args::{DoctorArgs, ToolForm};
+use crate::commands::eval::arm::Arm;
+use crate::commands::eval::measure::{Measured, Plan};
+use crate::commands::eval::report::{Report, best, options};
+use crate::commands::eval::{cases, measured, possible, server_words};
+use crate::config::{ModelMarkers, ModelSettings};
+use crate::connect::{self, Requests};
 use crate::error::Error;
-use crate::options::usual_markers;
-use crate::run_agent::run_agent;
-use crate::usage_totals::UsageTotals;
+use crate::lines::{one_line, short};
+use crate::printer::Printer;
 
-const SYSTEM: &str = "You are being tested. Follow the instructions exactly, and do nothing else.";
-const PROMPT: &str = "Call the gadget OpenLocker once, with the locker number 42 and the owner \"Ada\". \
-    When you have its result, write the word that was in the locker.";
-/// A word that cannot be guessed.
-const WORD: &str = "marmalade-7f3";
+/// How many cases there are.
+const CASES: usize = 6;
 
-/// The result of the test.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are the lines of a report"
-)]
+/// How many of them may be wrong.
+const SLIPS: usize = 1;
+
+/// Tokens of a reply, which has at most two short calls.
+const MAX_TOKENS: u64 = 512;
+
+/// The time for one reply.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What was measured.
+#[derive(Debug)]
 pub(super) struct Probe {
-    model: String,
-    /// Whether the model calls gadgets correctly.
-    follows_format: bool,
-    answered: bool,
-    called: bool,
-    parameters_right: bool,
-    used_result: bool,
-    /// What was noticed about its replies.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    /// What it wrote, if it failed the test.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<String>,
-    duration_ms: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    /// Absent if the price is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<f64>,
-    #[serde(skip)]
-    native: bool,
-    /// Whether its chat template has tools, if that is known.
-    #[serde(skip)]
-    has_tools: Option<bool>,
-    #[serde(skip)]
-    written: String,
-    #[serde(skip)]
-    has_reasoned: bool,
-    /// How its first reply ended.
-    #[serde(skip)]
-    stop_reason: Option<StopReason>,
-    #[serde(skip)]
-    totals: UsageTotals,
+    report: Report,
 }
 
-/// Characters of a reply that are shown.
-const SHOWN: usize = 600;
+/// A model that is to be tested.
+pub(super) struct Tested {
+    name: String,
+    requests: Requests,
+}
 
-/// Tries the model.
-///
-/// `has_tools` says whether its chat template has tools, if that is known.
-pub(super) fn probe(
-    name: &str,
-    model: Arc<dyn Model>,
-    form: ToolForm,
-    has_tools: Option<bool>,
-) -> Result<Probe, Error> {
-    let native = form == ToolForm::Native;
-    let run = Agent::builder()
-        .model(model)
-        .gadget(locker())
-        .system(SYSTEM)
-        .markers(usual_markers(name))
-        .max_iterations(2)
-        .tools(if native { Tools::Native } else { Tools::Text })
-        .without_output_limit()
-        .retry(Retry {
-            retries: 1,
-            on_empty: false,
-            ..Retry::default()
-        })
-        .ask(PROMPT)
-        .map_err(|error| mistake(name, &error))?;
-    let probe = Probe {
-        model: name.to_owned(),
-        native,
-        has_tools,
-        ..Probe::default()
-    };
-    let finished = run_agent(run, None, probe)?;
-    let (summary, mut probe) = (finished.summary, finished.observer);
-    probe.used_result = probe.called && summary.answer.contains(WORD);
-    probe.error = summary.error;
-    probe.cost = summary.total_cost;
-    probe.follows_format =
-        probe.called && probe.parameters_right && probe.used_result && probe.notes.is_empty();
-    let written = probe.written.trim();
-    if !probe.follows_format && !written.is_empty() {
-        let mut shown: String = written.chars().take(SHOWN).collect();
-        if shown.len() < written.len() {
-            shown.push('…');
+impl Tested {
+    /// What is wrong with the name is reported before anything is done.
+    pub(super) fn new(
+        name: &str,
+        args: &DoctorArgs,
+        catalog: &ModelRegistry,
+    ) -> Result<Self, Error> {
+        let model_options = ModelOptions {
+            temperature: Some(0.0),
+            max_tokens: Some(MAX_TOKENS),
+            ..ModelOptions::default()
+        };
+        let requests = Requests::new(name, &args.server, model_options, catalog)?;
+        let model = requests.with(Map::new())?;
+        if args.tools == Some(ToolForm::Native) && model.with_tools(&[]).is_none() {
+            return Err(Error::input(format_args!(
+                "{name} does not support native tool calls; omit --tools native"
+            )));
         }
-        probe.reply = Some(shown);
+        let name = name.to_owned();
+        Ok(Self { name, requests })
     }
-    Ok(probe)
-}
 
-fn mistake(name: &str, error: &AgentError) -> Error {
-    if matches!(error, AgentError::NoNativeTools { .. }) {
-        return Error::input(format_args!(
-            "{name} does not support native tool calls; omit --tools native"
-        ));
-    }
-    Error::input(error)
-}
-
-fn locker() -> impl IntoGadget {
-    let spec = GadgetSpec {
-        name: "OpenLocker".to_owned(),
-        description: "Opens a locker and returns the word in it".to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": {
-                "number": { "type": "integer", "description": "The number of the locker" },
-                "owner": { "type": "string", "description": "Whose locker it is" },
-            },
-            "required": ["number", "owner"],
-        }),
-        ..GadgetSpec::default()
-    };
-    let open = |_parameters: Value, _context| async { Outcome::ok(WORD) };
-    from_fn(spec, open)
-}
-
-impl Observer for Probe {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the others say nothing about the format"
-    )]
-    fn event(&mut self, event: &Event) {
-        self.duration_ms = event.time.0;
-        self.totals.event(event);
-        match &event.kind {
-            EventKind::Text { text } => self.written.push_str(text),
-            EventKind::ReplyWithdrawn { .. } => self.written.clear(),
-            EventKind::Reasoning { .. } => self.has_reasoned = true,
-            EventKind::ModelCallEnd {
-                usage,
-                error,
-                stop_reason,
-                ..
-            } => {
-                self.answered |= error.is_none();
-                self.stop_reason.get_or_insert_with(|| stop_reason.clone());
-                let usage = usage.with_reasoning_in_output();
-                self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
-                self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
-            }
-            EventKind::GadgetCall { written: call, .. } => {
-                self.called = true;
-                if let Parameters::Malformed(problem) = &call.parameters {
-                    self.notes.push(problem.clone());
-                }
-                if let Parameters::Parsed(parameters) = &call.parameters {
-                    self.parameters_right |= *parameters == json!({ "number": 42, "owner": "Ada" });
-                }
-            }
-            EventKind::GadgetResult {
-                answer: Answer::Error(problem),
-                ..
-            } => self.notes.push(problem.clone()),
-            EventKind::Diagnostic(diagnostic) => self.notes.push(diagnostic.message.clone()),
-            _ => {}
+    /// Tries the model.
+    pub(super) fn probe(
+        self,
+        tools: Option<ToolForm>,
+        facts: &ServerFacts,
+        printer: &mut Printer,
+    ) -> Result<Probe, Error> {
+        let is_wanted = |arm: &Arm| match tools {
+            Some(ToolForm::Native) => arm.is_native(),
+            Some(ToolForm::Text) => !arm.is_native(),
+            Some(ToolForm::Both) | None => true,
+        };
+        let wanted: Vec<Arm> = Arm::ALL.into_iter().filter(is_wanted).collect();
+        let (arms, left_out) = possible(&wanted, &self.name, facts);
+        let is_script = connect::script(&self.name).is_some();
+        let (markers, kind) = if is_script {
+            (Markers::default(), ModelMarkers::Plain)
+        } else {
+            (Markers::nonce(connect::random()), ModelMarkers::Random)
+        };
+        let cases: Arc<[_]> = cases::chosen(cases::own()?, &[], Some(CASES)).into();
+        let plan = Plan {
+            requests: self.requests,
+            arms,
+            cases: Arc::clone(&cases),
+            markers,
+            constraint: facts.constraint,
+            patience: PATIENCE,
+            parallel: 1,
+        };
+        let (arms, is_stopped) = measured(plan, is_enough, printer)?;
+        if is_stopped {
+            return Err(Error::Failed("cancelled".to_owned()));
         }
+        let report = Report {
+            model: self.name,
+            server: server_words(facts),
+            cases: cases.len(),
+            markers: kind,
+            arms,
+            configured: ModelSettings::default(),
+            left_out,
+        };
+        Ok(Probe { report })
     }
+}
+
+/// Whether no other form needs to be tried: this one is good, or requests fail whatever the form.
+fn is_enough(measured: &Measured) -> bool {
+    let is_usual = !measured.arm.is_constrained() && !measured.arm.is_native();
+    is_good(measured) || (measured.given_up().is_some() && is_usual)
+}
+
+fn is_good(measured: &Measured) -> bool {
+    measured.numbers().right >= CASES - SLIPS
 }
 
 impl Probe {
+    /// The form that the model is good at.
+    fn good(&self) -> Option<&Measured> {
+        self.report.arms.iter().find(|it| is_good(it))
+    }
+
+    /// The error of the requests, if all failed.
+    fn error(&self) -> Option<&str> {
+        let [only] = self.report.arms.as_slice() else {
+            return None;
+        };
+        only.given_up()
+    }
+
+    fn settings(&self, measured: &Measured) -> String {
+        options(&measured.arm.settings(self.report.markers))
+    }
+
     pub(super) fn words(&self) -> String {
-        let mut out = format!("{}\n", self.model);
-        let steps = [
-            (self.answered, "answered"),
-            (self.called, self.way()),
-            (self.parameters_right, "passed the right parameters"),
-            (self.used_result, "used the result"),
-        ];
-        for (is_done, what) in steps {
-            let mark = if is_done { "yes" } else { "NO " };
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "  {mark} {what}");
-        }
-        for note in &self.notes {
-            let _ = writeln!(out, "  note: {}", note.replace('\n', " "));
-        }
-        if let Some(reply) = &self.reply {
-            out.push_str("  it wrote:\n");
-            for line in reply.lines() {
-                let _ = writeln!(out, "  | {line}");
+        let mut out = self.report.tables();
+        let name = one_line(&self.report.model);
+        match self.good() {
+            Some(good) if good.arm == Arm::Text => {
+                out.push_str("the default settings are good for it\n");
+            }
+            Some(good) => {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    out,
+                    "use it with {}, or measure more and keep the best: gadgetry eval {name} --save",
+                    self.settings(good)
+                );
+            }
+            None => {
+                if let Some(text) = self.report.arms.iter().find_map(Measured::first_text) {
+                    out.push_str("it wrote:\n");
+                    for line in text.lines() {
+                        let _ = writeln!(out, "  | {line}");
+                    }
+                }
             }
         }
-        let seconds = self.duration_ms / 100;
-        let _ = writeln!(
-            out,
-            "  {}.{} s, {}",
-            seconds / 10,
-            seconds % 10,
-            self.totals.words()
-        );
         out
     }
 
+    pub(super) fn json(&self) -> Value {
+        let mut json = self.report.json();
+        json["followsFormat"] = self.good().is_some().into();
+        json["recommended"] = self.good().map(|good| self.settings(good)).into();
+        json
+    }
+
     pub(super) fn verdict(&self) -> Result<(), Error> {
-        let name = &self.model;
-        let message = match &self.error {
-            _ if self.follows_format => return Ok(()),
-            Some(error) => format!("model call failed: {error}"),
-            None if !self.answered => "the model gave no answer".to_owned(),
-            None if !self.called => self.why_no_call(),
-            None if !self.parameters_right => {
-                format!("{name} called the gadget with wrong parameters")
-            }
-            None if !self.used_result => format!("{name} did not use the gadget's result"),
-            None => format!("{name} called the gadget, but not exactly in the right form"),
+        if self.good().is_some() {
+            return Ok(());
+        }
+        let name = one_line(&self.report.model);
+        if let Some(error) = self.error() {
+            return Err(Error::Failed(format!(
+                "model call failed: {}",
+                short(error)
+            )));
+        }
+        let message = match best(&self.report.arms, self.report.cases) {
+            Some(best) => format!(
+                "{name} was right in {} of {CASES} cases at most, with {}; `gadgetry eval {name}` measures more",
+                best.numbers().right,
+                self.settings(best)
+            ),
+            None => format!("{name} made no right call, in whatever form"),
         };
         Err(Error::Failed(message))
-    }
-
-    fn way(&self) -> &'static str {
-        if self.native {
-            "called the gadget natively"
-        } else {
-            "called the gadget in a block"
-        }
-    }
-
-    fn why_no_call(&self) -> String {
-        let name = &self.model;
-        match &self.stop_reason {
-            Some(StopReason::MaxTokens) => {
-                format!("{name} reached its token limit before it called the gadget")
-            }
-            Some(StopReason::ContentFilter) => {
-                format!("{name} refused, or its provider withheld the reply")
-            }
-            Some(StopReason::ToolUse) if !self.native => format!(
-                "{name} made a native tool call instead of writing a gadget block; try --tools native"
-            ),
-            _ if self.written.trim().is_empty() && self.has_reasoned => {
-                format!("{name} wrote only reasoning, and no answer")
-            }
-            _ if self.written.trim().is_empty() => format!("{name} wrote nothing"),
-            _ if self.native => format!("{name} called no tool; try it without --tools native"),
-            // Its server drops the tools of a request without a word.
-            _ if self.has_tools == Some(false) => format!(
-                "{name} wrote no gadget block, and its chat template has no tools, so that --tools native is of no use"
-            ),
-            _ => format!("{name} wrote no gadget block; if it can call tools, try --tools native"),
-        }
     }
 }

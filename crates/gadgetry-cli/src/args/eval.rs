@@ -1,0 +1,83 @@
+//! Options of `gadgetry eval`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{DataArgs, ServerArgs};
+use crate::commands::{Arm, Class};
+
+/// Options of `gadgetry eval`.
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    /// Models to measure, one after the other [default: the `model` of the configuration]
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: Vec<String>,
+
+    /// Only these forms of calls; with commas, or repeated [default: all that the server takes]
+    #[arg(long = "form", value_name = "FORM", value_delimiter = ',')]
+    pub(crate) forms: Vec<Arm>,
+
+    /// Only this class of cases; may be repeated
+    #[arg(long = "class", value_name = "CLASS", value_delimiter = ',')]
+    pub(crate) classes: Vec<Class>,
+
+    /// Maximum number of cases, spread over the classes
+    #[arg(long, value_name = "N")]
+    pub(crate) cases: Option<NonZeroUsize>,
+
+    /// Use the cases of the Berkeley Function Calling Leaderboard in this folder instead of the built-in ones
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        long_help = "Use the cases of the Berkeley Function Calling Leaderboard in this folder instead of the built-in ones: \
+            `BFCL_v4_simple_python.json`, `multiple`, `parallel` and `irrelevance`, as far as they are there, with \
+            `possible_answer/`"
+    )]
+    pub(crate) bfcl: Option<PathBuf>,
+
+    /// The markers of blocks
+    #[arg(long, value_name = "KIND", default_value = "random")]
+    pub(crate) markers: EvalMarkers,
+
+    /// Maximum number of tokens in a reply
+    #[arg(long, value_name = "N", default_value = "512")]
+    pub(crate) max_tokens: u64,
+
+    /// Maximum time for one reply
+    #[arg(long, value_name = "DURATION", value_parser = super::server::duration, default_value = "60s")]
+    pub(crate) patience: Duration,
+
+    /// Number of requests at a time
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) parallel: NonZeroUsize,
+
+    /// Write the best settings of each model to the user's configuration file
+    #[arg(long)]
+    pub(crate) save: bool,
+
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// No progress on stderr, only errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// The markers of blocks that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvalMarkers {
+    /// New ones, as `agent` has them by default.
+    Random,
+    /// Those of the specification.
+    Plain,
+}
