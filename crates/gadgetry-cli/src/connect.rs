@@ -131,7 +131,7 @@ pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFact
     Ok(facts::of(&resolver, name))
 }
 
-/// A model that is made anew for each request, with fields of the body that only this request has.
+/// A model that is made again for each request, with fields of the body that only this request has.
 #[derive(Clone)]
 pub(crate) enum Requests {
     /// A script, whose replies follow each other, and other models without such fields.

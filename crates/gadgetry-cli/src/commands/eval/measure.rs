@@ -21,7 +21,7 @@ use crate::connect::Requests;
 /// Failures in succession after which an arm is given up.
 const PATIENCE: usize = 3;
 
-/// Bytes of a reply. The tokens that are asked for are less.
+/// Bytes of a reply. The requested tokens are fewer.
 const LIMIT: usize = 256 << 10;
 
 /// Bytes that make a token, about.

@@ -11,7 +11,7 @@ use super::measure::{Measured, Probe};
 use crate::config::{ModelMarkers, ModelSettings};
 use crate::lines::{one_line, short};
 
-/// One case in so many is no difference.
+/// A difference of one case in this number does not count.
 const TIE: usize = 30;
 
 /// What was measured of one model.
