@@ -20,4 +20,5 @@ pages! {
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
     gateway = "gateway.md";
+    weak_models = "weak-models.md";
 }

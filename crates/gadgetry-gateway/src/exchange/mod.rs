@@ -14,6 +14,7 @@ mod call_ids;
 mod calls;
 mod eager;
 mod ending;
+mod gated;
 mod held;
 mod history;
 mod instructions;
@@ -30,13 +31,9 @@ mod turn;
 
 use std::sync::Arc;
 
-use gadgetry::proto::block::Anchoring;
-use gadgetry::proto::call::Parameters;
-use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::dialect::{Dialect, DialectCall, Dialects, Gate, Gated, Rules};
+use gadgetry::proto::dialect::{Dialects, Gate, Gated};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
-use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Constraint, Message, Request};
 use gadgetry::proto::reply::{Format, Reader, StopEarly};
 use gadgetry::proto::schema::{Registry, Unterminated};
@@ -63,9 +60,6 @@ pub use toolset::{Toolset, UnusableTool};
 
 /// The code of the error that a reply without end becomes.
 pub(crate) const TOO_LARGE: &str = "reply_too_large";
-
-/// What is wrong with a call that the end of the reply has cut off.
-const CUT: &str = "the reply ended inside the call; write it again, whole";
 
 /// What an exchange is made from.
 #[derive(Clone, Debug)]
@@ -495,101 +489,6 @@ impl Exchange {
         self.gated(Gate::flush, out);
         let kept = self.stops.finish();
         self.show(kept, out);
-    }
-
-    /// Lets the gate do something, and takes what comes through it.
-    fn gated(
-        &mut self,
-        act: impl FnOnce(&mut Gate, &Rules<'_>, &mut Vec<Gated>),
-        out: &mut Vec<Delta>,
-    ) {
-        let mut pieces = std::mem::take(&mut self.pieces);
-        let rules = Rules {
-            dialects: &self.dialects,
-            registry: &self.registry,
-            limits: &Limits::default(),
-            anchoring: Anchoring::Anywhere,
-        };
-        act(&mut self.gate, &rules, &mut pieces);
-        // Several calls of one form are all of them quoted, or none.
-        let mut last = (0..0, false);
-        for piece in pieces.drain(..) {
-            match piece {
-                Gated::Call(call, written) if self.is_quoted(&call, &written) => {
-                    if last != (call.range.clone(), true) {
-                        let text = self.stops.push(written);
-                        self.show(text, out);
-                    }
-                    last = (call.range, true);
-                }
-                Gated::Text(text) => {
-                    let text = self.stops.push(text);
-                    self.show(text, out);
-                }
-                Gated::Reasoning(delta) => {
-                    if !self.is_repair() {
-                        self.start(out);
-                        out.push(Delta::Reasoning {
-                            delta,
-                            metadata: None,
-                        });
-                    }
-                }
-                Gated::Call(call, _) => {
-                    let kept = self.stops.finish();
-                    self.show(kept, out);
-                    let checked = match call.parameters {
-                        _ if !call.is_whole => Err(CUT.to_owned()),
-                        Parameters::Parsed(input) => self.checked(&call.gadget_name, input),
-                        Parameters::Malformed(problem) => Err(problem),
-                    };
-                    self.decide(String::new(), &call.gadget_name, checked, out);
-                }
-                Gated::Cut(_) => {
-                    self.turn.near_miss.get_or_insert_with(|| CUT.to_owned());
-                }
-            }
-        }
-        self.pieces = pieces;
-    }
-
-    /// Whether a call is in the data of the conversation, word by word. The form that the prompt demands is not looked for: data has none.
-    fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
-        let is_demanded =
-            self.setup.rules.form == CallForm::Json && call.dialect == Dialect::Hermes;
-        !is_demanded && self.quoted.has(written)
-    }
-
-    /// Text for the client. That of a repair turn is kept until its end.
-    fn show(&mut self, text: String, out: &mut Vec<Delta>) {
-        if text.is_empty() {
-            return;
-        }
-        if self.is_repair() {
-            self.turn.text.push_str(&text);
-            return;
-        }
-        let text = if self.has_text {
-            text
-        } else {
-            // What came before is blank, so only the new text decides.
-            self.blank.push_str(&text);
-            if text.trim().is_empty() {
-                return;
-            }
-            self.has_text = true;
-            std::mem::take(&mut self.blank)
-        };
-        if self.setup.request.choice.kind.is_forced()
-            && self.sent.is_empty()
-            && self.setup.request.may_call()
-        {
-            // Without a call the reply will be an error, which needs a status.
-            self.withheld.push_str(&text);
-            return;
-        }
-        self.start(out);
-        out.push(Delta::text(text));
     }
 }
 

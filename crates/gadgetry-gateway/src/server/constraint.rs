@@ -14,7 +14,7 @@ use crate::exchange::{Constrain, ModelRules, Tool};
 ///
 /// # Errors
 ///
-/// If the tools have no grammar within the limits, and whoever runs the gateway demands one.
+/// If the tools have no grammar within the limits, and the configuration of the gateway demands one.
 pub(super) fn of(job: &Job, rules: &ModelRules) -> Result<Option<Constraint>, Refusal> {
     let Some(notation) = rules.constraint().notation() else {
         return Ok(None);

@@ -68,7 +68,7 @@ impl Suspect {
     }
 
     /// Whether the word may have this byte next. Where markers have a nonce, it is `GADGET_START option client`: up to two blanks after
-    /// the word of a marker, each with small letters behind it.
+    /// the word of a marker, each followed by small letters.
     fn admits(&self, byte: u8, lead: Lead) -> bool {
         match self.word.split_once(' ') {
             None if byte == b' ' => {

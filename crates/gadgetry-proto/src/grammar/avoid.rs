@@ -117,7 +117,7 @@ fn branch(
     }
 }
 
-/// A text of at least one character of `class` that is none of `words`.
+/// A text of at least one character of `class` that is not one of `words`.
 pub(super) fn other_than(rules: &mut Rules, words: &[String], class: &Class) -> String {
     let words: Vec<Vec<char>> = words.iter().map(|it| it.chars().collect()).collect();
     let mut all = Vec::new();

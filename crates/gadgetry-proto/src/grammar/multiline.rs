@@ -11,7 +11,7 @@ const NAMES: [&str; 18] = [
 /// The parameters of a schema whose text may have several lines in a block.
 ///
 /// A capable model ends its values, so all of them may. A small one does not: an open string takes all the tokens that a reply
-/// has. There, only the parameters may whose name says that they are text, such as `content` or `new_string`, besides those of which the
+/// has. There, only the parameters may whose name says that they are text, such as `content` or `new_string`, and those of which the
 /// schema says it.
 ///
 /// ```

@@ -41,7 +41,7 @@ impl Bounds {
         bounds
     }
 
-    /// The least and the largest integer, of at most so many digits.
+    /// The least and the largest integer, of at most this many digits.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "clamped to fewer digits than i64 has"

@@ -106,7 +106,7 @@ pub(super) fn one_of(mut all: Vec<String>) -> Option<String> {
     }
 }
 
-/// An expression so often; `None` is for ever.
+/// An expression this often; `None` is any number of times.
 pub(super) fn repeat(one: &str, least: u32, most: Option<u32>) -> String {
     match (least, most) {
         (_, Some(0)) => String::new(),

@@ -107,7 +107,7 @@ fn examples() -> [Example; MAX_EXAMPLES] {
 }
 
 impl WorkedTurns {
-    /// The last `count` turns, at most [`MAX_EXAMPLES`], before a conversation with these tools. Without tools there are none.
+    /// The last `count` turns, at most [`MAX_EXAMPLES`], before a conversation with these tools. Without tools it is empty.
     pub fn new(count: usize, tools: &[CatalogEntry<'_>], style: CallStyle<'_>) -> Self {
         if count == 0 || tools.is_empty() {
             return Self::default();
@@ -121,7 +121,7 @@ impl WorkedTurns {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }

@@ -13,7 +13,7 @@ const IN_CONTENT: u64 = 4;
 
 /// The lines so far: a few numbers, whatever the length of the text.
 ///
-/// White space does not count, and neither do lines without a letter, such as blank ones, braces and rows of numbers: they
+/// Whitespace does not count, and neither do lines without a letter, such as blank ones, braces and rows of numbers: they
 /// are as if they were not there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -21,7 +21,7 @@ pub(super) struct Repetition {
     line: Line,
     /// The last lines, the latest first.
     last: [u64; PERIOD],
-    /// For each period: the lines in succession that are what was written so many lines before, and their letters.
+    /// For each period: the lines in succession that are what was written that number of lines before, and their letters.
     runs: [(u64, u64); PERIOD],
     in_fence: bool,
 }
@@ -85,7 +85,7 @@ impl Repetition {
     fn passes(&self, limit: u64) -> bool {
         let runs = (1_u64..).zip(self.runs);
         let mut long = runs.map(|(period, (lines, letters))| {
-            // The first round is no repetition.
+            // The first round does not count as a repetition.
             lines >= period * limit.saturating_sub(1)
                 && letters >= LETTERS * limit.saturating_sub(1)
         });

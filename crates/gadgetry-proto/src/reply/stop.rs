@@ -17,10 +17,10 @@ pub struct StopEarly {
     /// At a call that cannot become valid any more: a pointer is repeated, or, after all required parameters, one follows
     /// that the schema does not admit. The call is answered with an error; those before it count.
     pub hopeless_calls: bool,
-    /// At the line that was written so many times in succession, or ends as many repetitions of up to four lines. 0 is
+    /// At the line that was written this many times in succession, or ends as many repetitions of up to four lines. 0 is
     /// without limit.
     ///
-    /// White space does not count, and neither do lines without a letter: blank lines, braces and rows of numbers are as if
+    /// Whitespace does not count, and neither do lines without a letter: blank lines, braces and rows of numbers are as if
     /// they were not there. A line of less than eight letters has to be repeated more often, up to eight times. In content,
     /// which is a block, a custom block or a code fence, it is four times as many lines.
     pub repeated_lines: u32,

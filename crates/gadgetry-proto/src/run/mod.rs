@@ -37,7 +37,7 @@
 // | start question open_question interceptor io pending | what goes in and comes out |
 // | retry ephemeral config constraints plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
-// | questions context native dialects pipeline | tools of the larger parts |
+// | questions context native said dialects pipeline | tools of the larger parts |
 // | calls conversation summary reply turn verdict | the cycle |
 // | state shared snapshot | all of it together |
 
@@ -61,6 +61,7 @@ mod question;
 mod questions;
 mod reply;
 mod retry;
+mod said;
 mod shared;
 mod size;
 mod snapshot;

@@ -24,6 +24,7 @@ use crate::run::io::Close;
 use crate::run::native;
 use crate::run::pipeline::Pipeline;
 use crate::run::plan::Plan;
+use crate::run::said::{NO_CALL, is_blank, no_call_note, visible_text};
 use crate::run::size::ReplySize;
 use crate::run::truncation::{ModelError, Truncation, failure};
 use crate::run::usage::believable;
@@ -31,9 +32,6 @@ use crate::usage::Usage;
 
 /// Bytes of a text that are read at once, so that one delta never becomes too much.
 const PIECE: usize = 64 << 10;
-
-/// What a reply is that ends with [`StopReason::ToolUse`] and has no calls.
-const NO_CALL: &str = "The reply announced a call, but contained none";
 
 /// The reply that is being read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -600,33 +598,4 @@ fn announce_native(
         cx.out.emit(native::unexpected(&call));
     }
     calls.announce(call, end, cx);
-}
-
-/// The note for a model that says that it calls something, and calls nothing.
-fn no_call_note(plan: &Plan) -> String {
-    let how = if plan.config.tools.reads_blocks() {
-        let start = plan.config.markers.start();
-        format!("To call a gadget, write a block that begins with {start}")
-    } else {
-        "To call a gadget, use your interface for tools".to_owned()
-    };
-    format!("{NO_CALL}. {how}; if you are done, answer without a call.")
-}
-
-/// Whether a part of a message says nothing by itself.
-fn is_blank(content: &Content) -> bool {
-    if let Content::Text { text } = content {
-        return text.trim().is_empty();
-    }
-    matches!(content, Content::ProviderData(_))
-}
-
-fn visible_text(message: &Message) -> String {
-    let mut text = String::new();
-    for content in &message.content {
-        if let Content::Text { text: more } = content {
-            text.push_str(more);
-        }
-    }
-    text
 }

@@ -160,8 +160,8 @@ fn optional_fields() {
     check::<MayLack>(
         &[
             "- required (string; required)",
-            "- optional (string or null; optional)",
-            "- also (integer or null; optional; 0 to 255)",
+            "- optional (string; optional)",
+            "- also (integer; optional; 0 to 255)",
             "- with_default (string; optional; default default)",
             "- units (one of celsius | fahrenheit; optional; default celsius)",
         ],
@@ -200,7 +200,7 @@ fn arrays() {
             "- rows (array of object; required; 1 to 2 items)",
             "  - rows/0 (each item: object): A user",
             "    - rows/0/name (string; required): Full name of the user",
-            "    - rows/0/age (integer or null; optional; at least 0)",
+            "    - rows/0/age (integer; optional; at least 0)",
         ],
         &[
             (
@@ -235,10 +235,10 @@ fn nested_objects() {
         &[
             "- user (object; required): A user",
             "  - user/name (string; required): Full name of the user",
-            "  - user/age (integer or null; optional; at least 0)",
+            "  - user/age (integer; optional; at least 0)",
             "- settings (object; required): Account creation options",
             "  - settings/theme (one of light | dark; required)",
-            "- settings_of_guests (object or null; optional)",
+            "- settings_of_guests (object; optional)",
             "  - settings_of_guests/theme (one of light | dark; required)",
         ],
         &[

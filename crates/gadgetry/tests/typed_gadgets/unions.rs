@@ -105,7 +105,7 @@ fn maps() {
             "- users (map of object; required)",
             "  - users/<key> (each value: object): A user",
             "    - users/<key>/name (string; required): Full name of the user",
-            "    - users/<key>/age (integer or null; optional; at least 0)",
+            "    - users/<key>/age (integer; optional; at least 0)",
             "- anything (any value; required)",
         ],
         &[

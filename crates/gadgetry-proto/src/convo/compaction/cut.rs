@@ -46,7 +46,7 @@ impl Default for Cut {
     }
 }
 
-/// What is done next, if the conversation is so many bytes too long.
+/// What is done next, if the conversation is too long by this many bytes.
 type Step<'a> = &'a dyn Fn(&mut Slide, u64);
 
 /// Adds to `slide` what makes the conversation `most` bytes; if nothing does, as much as can be done. `None` if nothing can

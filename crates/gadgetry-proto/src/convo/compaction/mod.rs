@@ -147,7 +147,7 @@ impl Compaction {
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        // If they seem to fit, the estimate is too low, or the window too large. Nobody knows by how much.
+        // If they seem to fit, the estimate is too low, or the window too large. By how much is unknown.
         let guess = tokens.tokens() * 2 / 3;
         let window = if window == 0 { guess } else { window };
         let fits = tokens.tokens() <= window;
@@ -155,7 +155,7 @@ impl Compaction {
         self.plan_within(messages, tokens, &room, true, form)
     }
 
-    /// Takes out at least one turn, and then more until the target is met. If `must_fit`, goes on to what stays
+    /// Takes out at least one turn, and then more until the target is met. If `must_fit`, continues with what stays
     /// otherwise, until there is room for a reply.
     fn plan_within(
         &self,

@@ -7,6 +7,7 @@ mod call_costs;
 mod call_numbers;
 mod decisions;
 pub mod invariants;
+mod messages;
 pub mod random;
 pub mod script;
 pub mod transcript;

@@ -1,0 +1,110 @@
+//! Text of a reply on its way to the client, through the gate that takes calls in other forms out of it.
+
+use gadgetry::proto::block::Anchoring;
+use gadgetry::proto::call::Parameters;
+use gadgetry::proto::call_form::CallForm;
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::dialect::{Dialect, DialectCall, Gate, Gated, Rules};
+use gadgetry::proto::limits::Limits;
+
+use super::Exchange;
+
+/// What is wrong with a call that the end of the reply has cut off.
+const CUT: &str = "the reply ended inside the call; write it again, whole";
+
+impl Exchange {
+    /// Lets the gate do something, and takes what comes through it.
+    pub(super) fn gated(
+        &mut self,
+        act: impl FnOnce(&mut Gate, &Rules<'_>, &mut Vec<Gated>),
+        out: &mut Vec<Delta>,
+    ) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        let rules = Rules {
+            dialects: &self.dialects,
+            registry: &self.registry,
+            limits: &Limits::default(),
+            anchoring: Anchoring::Anywhere,
+        };
+        act(&mut self.gate, &rules, &mut pieces);
+        // Several calls of one form are all of them quoted, or none.
+        let mut last = (0..0, false);
+        for piece in pieces.drain(..) {
+            match piece {
+                Gated::Call(call, written) if self.is_quoted(&call, &written) => {
+                    if last != (call.range.clone(), true) {
+                        let text = self.stops.push(written);
+                        self.show(text, out);
+                    }
+                    last = (call.range, true);
+                }
+                Gated::Text(text) => {
+                    let text = self.stops.push(text);
+                    self.show(text, out);
+                }
+                Gated::Reasoning(delta) => {
+                    if !self.is_repair() {
+                        self.start(out);
+                        out.push(Delta::Reasoning {
+                            delta,
+                            metadata: None,
+                        });
+                    }
+                }
+                Gated::Call(call, _) => {
+                    let kept = self.stops.finish();
+                    self.show(kept, out);
+                    let checked = match call.parameters {
+                        _ if !call.is_whole => Err(CUT.to_owned()),
+                        Parameters::Parsed(input) => self.checked(&call.gadget_name, input),
+                        Parameters::Malformed(problem) => Err(problem),
+                    };
+                    self.decide(String::new(), &call.gadget_name, checked, out);
+                }
+                Gated::Cut(_) => {
+                    self.turn.near_miss.get_or_insert_with(|| CUT.to_owned());
+                }
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    /// Whether a call is in the data of the conversation, word by word. The form that the prompt demands is not looked for: data has none.
+    fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
+        let is_demanded =
+            self.setup.rules.form == CallForm::Json && call.dialect == Dialect::Hermes;
+        !is_demanded && self.quoted.has(written)
+    }
+
+    /// Text for the client. That of a repair turn is kept until its end.
+    pub(super) fn show(&mut self, text: String, out: &mut Vec<Delta>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.is_repair() {
+            self.turn.text.push_str(&text);
+            return;
+        }
+        let text = if self.has_text {
+            text
+        } else {
+            // What came before is blank, so only the new text decides.
+            self.blank.push_str(&text);
+            if text.trim().is_empty() {
+                return;
+            }
+            self.has_text = true;
+            std::mem::take(&mut self.blank)
+        };
+        if self.setup.request.choice.kind.is_forced()
+            && self.sent.is_empty()
+            && self.setup.request.may_call()
+        {
+            // Without a call the reply will be an error, which needs a status.
+            self.withheld.push_str(&text);
+            return;
+        }
+        self.start(out);
+        out.push(Delta::text(text));
+    }
+}
