@@ -64,7 +64,10 @@ fn as_ordinary_user(name: &str) {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = |from: &Path| {
         let to = folder.path().join(from.file_name().unwrap());
-        fs::copy(from, &to).unwrap();
+        // Not in this process: a program that another test starts meanwhile would hold the file open for writing, so that nothing could
+        // run it.
+        let copied = Command::new("cp").arg(from).arg(&to).status().unwrap();
+        assert!(copied.success());
         to
     };
     let helper = copy(Path::new(env!("CARGO_BIN_EXE_gadgetry-supervisor")));

@@ -66,5 +66,6 @@ async fn ten_turns_leave_room_for_a_reply() {
         assert!(tokens <= WINDOW - 1_000, "request {at}: {tokens} tokens");
     }
     let longest = requests.iter().map(tokens).max();
-    assert!(longest > Some(2_500), "{longest:?}: the window is used");
+    // The system message has a third of it.
+    assert!(longest > Some(2_300), "{longest:?}: the window is used");
 }

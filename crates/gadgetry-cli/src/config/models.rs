@@ -1,22 +1,27 @@
 //! How a model calls gadgets best: tables `[models."NAME"]`, which `gadgetry eval --save` writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
 
+use clap::ArgMatches;
 use gadgetry::files;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::MAX_EXAMPLES;
 use gadgetry::proto::schema::closest;
 use gadgetry::provider::Resolver;
 use serde::Serialize;
+use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item as TomlItem, Table, value};
 
 use super::end_of_file::EndOfFile;
 use super::file::LIMIT;
+use super::form::Given;
+use super::keys::VerbKeys;
 use super::remember::replace;
 use super::value::{Entry, Item, Place, Value};
+use super::{Origin, Setting, Settings, Source};
 use crate::error::Error;
 
 /// Settings of one model. What is absent is the default.
@@ -107,6 +112,9 @@ impl ModelSettings {
     }
 }
 
+/// The option that chooses a model.
+const MODEL: &str = "model";
+
 /// The tables of the models, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelTables(BTreeMap<String, (ModelSettings, Place)>);
@@ -126,8 +134,45 @@ impl ModelTables {
     /// The settings of a model, by a name as `--model` takes it. A table whose name has no provider counts for the model of every
     /// provider, and a name without provider finds the table of any, unless there is one of exactly that name.
     pub(crate) fn model_settings(&self, name: &str) -> ModelSettings {
+        let found = self.found(name);
+        found.map(|(settings, _)| *settings).unwrap_or_default()
+    }
+
+    /// Adds what the table of the chosen model says to the settings of an agent, where neither the command line nor another setting
+    /// says it.
+    pub(super) fn add_to(
+        &self,
+        settings: &mut Settings,
+        keys: &VerbKeys,
+        matches: &ArgMatches,
+        typed: &BTreeSet<String>,
+    ) {
+        let configured = settings.get(MODEL).and_then(|it| match &it.given {
+            Given::Values(values) => values.first().cloned(),
+            Given::On | Given::Off => None,
+        });
+        let name = keys.typed_value(matches, MODEL).or(configured);
+        let Some((of_model, place)) = name.and_then(|name| self.found(&name)) else {
+            return;
+        };
+        for (key, value) in of_model.pairs() {
+            let is_said = |key: &str| typed.contains(key) || settings.contains_key(key);
+            let is_other_way = key == "markers" && ["start", "end", "arg"].into_iter().any(is_said);
+            if is_said(key) || is_other_way || keys.get(key).is_none() {
+                continue;
+            }
+            let setting = Setting {
+                given: Given::Values(vec![value]),
+                written: Json::Null,
+                source: Source::File(Origin::User, place.clone()),
+            };
+            settings.insert(key.to_owned(), setting);
+        }
+    }
+
+    fn found(&self, name: &str) -> Option<&(ModelSettings, Place)> {
         let exact = self.0.get(name);
-        let found = exact.or_else(|| {
+        exact.or_else(|| {
             let (provider, model) = parts(name);
             let is_it = |table: &&String| {
                 let (of_table, model_of_table) = parts(table);
@@ -139,8 +184,7 @@ impl ModelTables {
             };
             let table = self.0.keys().find(is_it)?;
             self.0.get(table)
-        });
-        found.map(|(settings, _)| *settings).unwrap_or_default()
+        })
     }
 }
 

@@ -61,6 +61,9 @@ pub(crate) fn command_line(
             settings.retain(|name, _| innermost.has(name));
         }
         server::leave_typed(&mut settings, keys, matches, printer);
+        if known.has_agent() {
+            config.models.add_to(&mut settings, keys, matches, &typed);
+        }
         let at = innermost.at + 1;
         let words = with_options(words, at, &config, keys, &settings, &typed)?;
         config.typed = typed;

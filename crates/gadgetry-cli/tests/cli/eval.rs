@@ -478,3 +478,32 @@ fn an_interrupt_prints_what_there_is() {
     );
     assert_eq!(ended.code, Some(1));
 }
+
+/// What the table says is used by an agent with that model, and what is typed or set for the agent wins.
+#[test]
+fn tables_are_used_by_agents() {
+    let check = |table: &str, args: &[&str], turns: usize, is_json: bool| {
+        let server = Server::start([Reply::says("Done.")]);
+        let text = format!("[models.small]\n{table}\n[agent]\nbuiltins = \"all\"\n");
+        let configured = Configured::new(&text);
+        let usual = ["agent", "Hi", "--model", "llamacpp:small", "--base-url"];
+        let args = [&usual, [server.url()].as_slice(), args].concat();
+        let ended = configured.ended(&args);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let asked = server.asked();
+        let messages = &asked.last().expect("a request").body["messages"];
+        let messages = messages.as_array().expect("messages");
+        let assistants = messages.iter().filter(|it| it["role"] == "assistant");
+        assert_eq!(assistants.count(), turns, "{messages:?}");
+        let system = messages[0]["content"].to_string();
+        assert_eq!(system.contains("<tool_call>"), is_json, "{system}");
+    };
+    check("", &[], 0, false);
+    check("form = \"json\"\nexamples = 2", &[], 2, true);
+    check(
+        "form = \"json\"\nexamples = 2",
+        &["--examples", "1", "--form", "block"],
+        1,
+        false,
+    );
+}
