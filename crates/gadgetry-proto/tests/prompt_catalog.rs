@@ -176,9 +176,11 @@ fn shown(form: CallForm, count: usize, messages: &[Message]) -> String {
     let turns = WorkedTurns::new(count, &[entry(&schema, &[])], style);
     let messages = turns.shown(messages);
     let texts = messages.iter().map(|message| {
-        let texts = message.content.iter().filter_map(|content| match content {
-            Content::Text { text } => Some(text.as_str()),
-            _ => None,
+        let texts = message.content.iter().filter_map(|content| {
+            let Content::Text { text } = content else {
+                return None;
+            };
+            Some(text.as_str())
         });
         format!(
             "[{:?}]\n{}\n",

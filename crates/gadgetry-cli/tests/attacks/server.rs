@@ -233,7 +233,7 @@ fn chat(reply: &Reply) -> String {
     if let Some(finish) = &reply.finish {
         out += &data(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
     }
-    if reply.done {
+    if reply.done && reply.endless.is_none() {
         out += "data: [DONE]\n\n";
     }
     out

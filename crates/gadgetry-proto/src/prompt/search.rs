@@ -59,7 +59,9 @@ impl GadgetSearch {
     /// The gadgets that the catalog does not describe; none if it describes all of them.
     pub(crate) fn hidden(&self, registry: &Registry, window: Option<u64>) -> Vec<String> {
         let fits = |gadgets: &[&RegisteredGadget]| {
-            let room = window.map_or(u64::MAX, |window| window / 100 * SHARE * BYTES_PER_TOKEN);
+            let room = window.map_or(u64::MAX, |window| {
+                (window / 100).saturating_mul(SHARE * BYTES_PER_TOKEN)
+            });
             gadgets.len() <= MOST && catalog(&entries(gadgets)).len() as u64 <= room
         };
         let all: Vec<&RegisteredGadget> = registry.iter().collect();
