@@ -118,10 +118,9 @@ impl Reply {
 
     /// A reply that a decision gives in place of the model. There is nothing to retry.
     pub(super) fn of_decision() -> Self {
-        Self {
-            is_acted_on: true,
-            ..Self::default()
-        }
+        let mut reply = Self::of_model();
+        (reply.is_sent, reply.is_acted_on) = (false, true);
+        reply
     }
 
     /// Whether something may have acted on it, so that it cannot be withdrawn.

@@ -266,7 +266,7 @@ impl Resolver {
         found.is_ok_and(|(provider, place)| build::is_of_user(provider, &place))
     }
 
-    /// Recognises the server of a model; see [`server`](crate::provider::server).
+    /// Recognises the server of a model; see [`server`].
     ///
     /// Sends requests only to servers on this machine, and to those whose base URL the user has given. A provider at its
     /// own address, or an Azure resource, gets none: its facts are the default ones.
