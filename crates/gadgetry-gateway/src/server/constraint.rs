@@ -1,7 +1,5 @@
 //! What the replies to a request are held to.
 
-use std::sync::Arc;
-
 use gadgetry::proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool, multiline};
 use gadgetry::proto::message::{Constraint, Notation, ToolChoice};
 use serde_json::Value;
@@ -65,12 +63,7 @@ fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint,
         is_single: !job.request.is_parallel,
         limits: GrammarLimits::default(),
     };
-    Ok(match notation {
-        Notation::StructuralTag if kind.is_auto() => {
-            Constraint::StructuralTag(Arc::new(spec.structural_tag()?))
-        }
-        Notation::Gbnf | Notation::StructuralTag => Constraint::Gbnf(spec.gbnf()?.into()),
-    })
+    spec.constraint(notation)
 }
 
 /// The schema that calls of a tool are checked by.

@@ -204,8 +204,11 @@ async fn begin(
         ToolMode::Auto => gateway.is_native(&upstream, model).await,
     };
     let reads_blocks = job.request.may_call() && !is_native;
-    let constraint = match constraint::of(job, &rules) {
-        Ok(constraint) => constraint.filter(|_| reads_blocks),
+    let constraint = match reads_blocks
+        .then(|| constraint::of(job, &rules))
+        .transpose()
+    {
+        Ok(constraint) => constraint.flatten(),
         Err(refusal) => return Err((refusal.into(), watch)),
     };
     let setup = Setup {

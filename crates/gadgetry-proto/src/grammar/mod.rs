@@ -31,11 +31,13 @@ mod rules;
 mod tag;
 mod values;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::block::Markers;
 use crate::call_form::CallForm;
-use crate::message::ToolChoice;
+use crate::message::{Constraint, Notation, ToolChoice};
 
 pub use error::GrammarError;
 pub use multiline::multiline;
@@ -133,6 +135,17 @@ impl GrammarSpec<'_> {
     /// text that triggers it.
     pub fn structural_tag(&self) -> Result<Value, GrammarError> {
         tag::structural_tag(self)
+    }
+
+    /// Returns what a server is sent that reads this notation.
+    pub fn constraint(&self, notation: Notation) -> Result<Constraint, GrammarError> {
+        match notation {
+            Notation::StructuralTag if self.choice.is_auto() => {
+                let tag = self.structural_tag()?;
+                Ok(Constraint::StructuralTag(Arc::new(tag)))
+            }
+            Notation::Gbnf | Notation::StructuralTag => Ok(Constraint::Gbnf(self.gbnf()?.into())),
+        }
     }
 
     /// The tools that may be called.

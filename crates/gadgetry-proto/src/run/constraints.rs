@@ -1,6 +1,6 @@
 //! What the replies of a run are held to.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::grammar::{GrammarLimits, GrammarSpec, GrammarTool, multiline};
 use crate::message::{Constraint, Notation, ToolChoice};
@@ -66,13 +66,5 @@ fn made(
         is_single: false,
         limits: GrammarLimits::default(),
     };
-    match notation {
-        Notation::StructuralTag if choice.is_auto() => {
-            let tag = spec.structural_tag().ok()?;
-            Some(Constraint::StructuralTag(Arc::new(tag)))
-        }
-        Notation::Gbnf | Notation::StructuralTag => {
-            spec.gbnf().ok().map(|text| Constraint::Gbnf(text.into()))
-        }
-    }
+    spec.constraint(notation).ok()
 }
