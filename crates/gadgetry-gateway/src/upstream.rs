@@ -210,7 +210,7 @@ impl Upstream {
         }
     }
 
-    /// What its server says about itself, at most a minute ago.
+    /// Returns the facts that its server states about itself, at most a minute old.
     ///
     /// Cancel safety: dropping the future closes the connections; the next call begins again.
     pub async fn facts(&self) -> Arc<ServerFacts> {

@@ -184,12 +184,12 @@ pub struct Request {
     /// Whether the reply must call a gadget. Only a request that offers gadgets as the provider's own tools carries it.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// What the server holds the reply to. A backend whose server takes no constraints sends none.
+    /// The constraint that the server holds the reply to. A backend whose server takes no constraints sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
 }
 
-/// What a server holds a reply to: the model can write nothing else.
+/// A constraint on a reply, which a server enforces: the model can write nothing else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -98,9 +98,9 @@ pointer!(Box);
 pub struct ModelInfo {
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,
-    /// How many parameters it has.
+    /// Number of its parameters.
     pub parameters: Option<u64>,
-    /// How its server constrains replies.
+    /// The field in which its server takes constraints of replies.
     pub constraint: ConstraintField,
     /// What it charges.
     pub price: Option<Price>,
@@ -138,7 +138,7 @@ pub enum ConstraintField {
 }
 
 impl ConstraintField {
-    /// Whether there is one.
+    /// Returns `true` if there is one.
     pub fn is_known(self) -> bool {
         self != Self::None
     }
@@ -152,7 +152,7 @@ impl ConstraintField {
         }
     }
 
-    /// Whether the same server takes a structural tag: free text up to a trigger, and a grammar after it.
+    /// Returns `true` if the same server takes a structural tag: free text up to a trigger, and a grammar after it.
     ///
     /// It is `response_format: {"type": "structural_tag", "format": {…}}` for both of them, in the form of xgrammar
     /// (<https://xgrammar.mlc.ai/docs/tutorials/structural_tag.html>). A request may have this or a grammar.
@@ -168,7 +168,7 @@ impl ModelInfo {
     /// Parameters of the largest model that is small.
     const SMALL: u64 = 2_000_000_000;
 
-    /// Whether it is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
+    /// Returns `true` if the model is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
     pub fn is_small(&self) -> bool {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }

@@ -84,7 +84,7 @@ pub struct Setup {
     pub held: Arc<HeldCalls>,
     /// The maximum number of bytes that the upstream may write, in all turns together.
     pub reply_bytes: usize,
-    /// What each reply of the upstream is held to.
+    /// The constraint on each reply of the upstream.
     pub constraint: Option<Constraint>,
 }
 

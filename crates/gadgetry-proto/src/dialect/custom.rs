@@ -43,7 +43,7 @@ pub struct CustomDialect {
     pub arguments: Arguments,
 }
 
-/// How the arguments of a call are written.
+/// The notation of the arguments of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arguments {
@@ -65,7 +65,7 @@ pub enum Arguments {
     },
 }
 
-/// What is wrong with a dialect that a configuration defines.
+/// A mistake in a dialect that a configuration defines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the dialect {name:?} {problem}")]
 pub struct WrongDialect {
@@ -157,7 +157,7 @@ pub struct Dialects {
     custom: Vec<CustomDialect>,
 }
 
-/// Why a list of dialects cannot be read.
+/// A mistake in a list of dialects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DialectsError {
     /// A word names none.
@@ -208,12 +208,12 @@ impl Dialects {
         }
     }
 
-    /// Whether calls in this form are understood.
+    /// Returns `true` if calls in this form are understood.
     pub fn contains(&self, dialect: Dialect) -> bool {
         dialect == Dialect::Custom || self.known.contains(&dialect)
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty() && self.custom.is_empty()
     }

@@ -25,7 +25,7 @@ use crate::dialect::{DialectCall, Dialects, Place, begins_wrapper, find_in, unwr
 use crate::limits::Limits;
 use crate::schema::Registry;
 
-/// What comes out of the gate, in order.
+/// A piece that comes out of the gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gated {
     /// Text that is not a call.
@@ -38,7 +38,7 @@ pub enum Gated {
     Cut(String),
 }
 
-/// What the gate reads.
+/// The dialects, gadgets and limits that a gate goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
     /// The dialects whose calls it takes out of the text. Without any, all text passes at once.

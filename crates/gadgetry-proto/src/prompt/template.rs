@@ -8,7 +8,7 @@ use crate::prompt::catalog::{CatalogEntry, CatalogExample, catalog};
 use crate::prompt::json_call::json_call;
 use crate::schema::{Example, RegisteredGadget, Registry};
 
-/// How calls are written, which a prompt describes.
+/// The form of calls that a prompt describes.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStyle<'a> {
     /// Blocks, or another form.

@@ -121,7 +121,7 @@ impl WorkedTurns {
         }
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if there are no turns.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }

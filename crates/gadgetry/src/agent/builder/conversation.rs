@@ -133,7 +133,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How many worked turns each request shows before the conversation, at most two. By default two for a model that is known to be small
+    /// Sets how many worked turns each request shows before the conversation, at most two. By default two for a model that is known to be small
     /// ([`ModelInfo::is_small`](crate::ModelInfo::is_small)), and none for others.
     pub fn examples(mut self, count: usize) -> Self {
         self.examples = Some(count);

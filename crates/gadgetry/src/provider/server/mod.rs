@@ -99,7 +99,7 @@ pub struct ModelFacts {
     pub aliases: Vec<String>,
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,
-    /// How many parameters it has.
+    /// Number of its parameters.
     pub parameters: Option<u64>,
     /// Whether its chat template writes tools. If not, a server that is sent some drops them.
     pub template_has_tools: Option<bool>,
