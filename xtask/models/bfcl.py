@@ -67,7 +67,7 @@ def schema(written):
                 out[key] = TYPES.get(value, value)
         elif key == "properties":
             out[key] = {name: schema(it) for name, it in value.items()}
-        elif key in ("enum", "required", "description"):
+        elif key in ("enum", "required", "description", "default"):
             out[key] = value
         elif key in ("items", "additionalProperties"):
             out[key] = schema(value)

@@ -26,6 +26,7 @@
 //! requests-per-minute = 60
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -190,11 +191,7 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
             )
         })
     });
-    let rules = patched(
-        &patch.applied_to(&ModelRules::default()),
-        file.rules.as_ref(),
-    )?;
-    let rules = patch.applied_to(&rules);
+    let rules = patch.over(&checked(file.rules.as_ref(), patch)?);
     let mut upstreams: Vec<Arc<Upstream>> = Vec::new();
     for table in &file.upstream {
         let made = upstream(table, resolver)?;
@@ -221,7 +218,8 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
         settings: Settings {
             upstreams,
             routes,
-            rules: Arc::new(rules),
+            rules,
+            models: BTreeMap::new(),
             keys: keys.collect::<Result<_, _>>()?,
             limits: limits(&file.limits),
             log_prompts: file.log_prompts,
@@ -230,13 +228,17 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
     })
 }
 
-fn patched(rules: &ModelRules, patch: Option<&Spanned<RulesPatch>>) -> Result<ModelRules, Mistake> {
+/// A table of rules, after a check with those that it does not set.
+fn checked(
+    patch: Option<&Spanned<RulesPatch>>,
+    weaker: &RulesPatch,
+) -> Result<RulesPatch, Mistake> {
     let Some(patch) = patch else {
-        return Ok(rules.clone());
+        return Ok(RulesPatch::default());
     };
-    let rules = patch.get_ref().applied_to(rules);
-    match Exchange::check(&rules) {
-        Ok(()) => Ok(rules),
+    let rules = patch.get_ref();
+    match Exchange::check(&rules.over(weaker).applied_to(&ModelRules::default())) {
+        Ok(()) => Ok(rules.clone()),
         Err(error) => Err(Mistake::new(&patch.span(), error.to_string())),
     }
 }
@@ -287,7 +289,7 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
 fn route(
     table: &Spanned<ModelTable>,
     upstreams: &[Arc<Upstream>],
-    rules: &ModelRules,
+    weaker: &RulesPatch,
 ) -> Result<Route, Mistake> {
     let table = table.get_ref();
     let mut own = Vec::new();
@@ -308,7 +310,7 @@ fn route(
         name: table.name.clone(),
         upstreams: own,
         model: table.model.clone(),
-        rules: Arc::new(patched(rules, table.rules.as_ref())?),
+        rules: checked(table.rules.as_ref(), weaker)?,
     })
 }
 

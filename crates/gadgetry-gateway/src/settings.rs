@@ -1,12 +1,14 @@
 //! What a gateway is made from: upstreams, models, keys, limits. Checked, and replaced as a whole.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::exchange::ModelRules;
+use crate::exchange::{ModelRules, RulesPatch};
 use crate::memory::Owner;
 use crate::upstream::Upstream;
 
@@ -17,8 +19,10 @@ pub struct Settings {
     pub upstreams: Vec<Arc<Upstream>>,
     /// The models that clients may name. Without any, each model goes to the upstreams unchanged.
     pub routes: Vec<Route>,
-    /// The rules of models without a route.
-    pub rules: Arc<ModelRules>,
+    /// The rules of all models, where their route has none of its own.
+    pub rules: RulesPatch,
+    /// The weakest rules: those of single models, by their name at the upstream, such as a measurement has found.
+    pub models: BTreeMap<String, RulesPatch>,
     /// Who may use the gateway. Without any, everyone who reaches it.
     pub keys: Vec<ClientKey>,
     /// Limits.
@@ -37,7 +41,7 @@ pub struct Route {
     /// The name at the upstream; by default the client's.
     pub model: Option<String>,
     /// How the model is treated.
-    pub rules: Arc<ModelRules>,
+    pub rules: RulesPatch,
 }
 
 impl Route {
@@ -140,17 +144,34 @@ impl Settings {
     /// Where requests for a model go; `None` if no route is for it.
     pub(crate) fn destination(&self, model: &str) -> Option<Destination> {
         if let Some(route) = self.routes.iter().find(|route| route.is_for(model)) {
+            let model = route.model.as_deref().unwrap_or(model);
             return Some(Destination {
                 upstreams: route.upstreams.clone(),
-                model: route.model.clone().unwrap_or_else(|| model.to_owned()),
-                rules: Arc::clone(&route.rules),
+                model: model.to_owned(),
+                rules: self.rules_of(model, &route.upstreams, &route.rules.over(&self.rules)),
             });
         }
         (self.routes.is_empty() && !self.upstreams.is_empty()).then(|| Destination {
             upstreams: self.upstreams.clone(),
             model: model.to_owned(),
-            rules: Arc::clone(&self.rules),
+            rules: self.rules_of(model, &self.upstreams, &self.rules),
         })
+    }
+
+    fn rules_of(
+        &self,
+        model: &str,
+        upstreams: &[Arc<Upstream>],
+        rules: &RulesPatch,
+    ) -> Arc<ModelRules> {
+        let model = upstreams
+            .first()
+            .map_or(Cow::Borrowed(model), |it| it.served(model));
+        let rules = match self.models.get(&*model) {
+            Some(own) => &rules.over(own),
+            None => rules,
+        };
+        Arc::new(rules.applied_to(&ModelRules::default()))
     }
 
     /// The place in `keys` of the key that a client has sent. Every key is compared, so the time says nothing.

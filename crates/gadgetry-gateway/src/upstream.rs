@@ -1,5 +1,6 @@
 //! Where requests go: servers, and the models at them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -151,6 +152,16 @@ impl Upstream {
         match &self.target {
             Target::Server { .. } => None,
             Target::Model { name, .. } => Some(name),
+        }
+    }
+
+    /// The name that its server has for a model which a request names.
+    pub(crate) fn served<'a>(&self, model: &'a str) -> Cow<'a, str> {
+        match &self.target {
+            Target::Server { .. } => Cow::Borrowed(model),
+            Target::Model { name, resolver, .. } => resolver
+                .locate(name)
+                .map_or(Cow::Borrowed(model), |place| Cow::Owned(place.model)),
         }
     }
 

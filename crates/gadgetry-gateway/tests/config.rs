@@ -4,7 +4,7 @@ use std::fs;
 
 use gadgetry::provider::Resolver;
 use gadgetry_gateway::config::{load, load_keys};
-use gadgetry_gateway::exchange::{RulesPatch, ToolMode};
+use gadgetry_gateway::exchange::{ModelRules, RulesPatch, ToolMode};
 
 const WHOLE: &str = r#"
 listen = "127.0.0.1:9999"
@@ -63,7 +63,7 @@ fn a_whole_file() {
     );
     assert_eq!(
         (settings.rules.repairs, settings.rules.run_dependencies),
-        (3, true)
+        (Some(3), Some(true))
     );
     let route = &settings.routes[0];
     let names: Vec<&str> = route.upstreams.iter().map(|it| it.name()).collect();
@@ -71,7 +71,8 @@ fn a_whole_file() {
         (names, route.model.as_deref()),
         (vec!["cloud", "local"], Some("qwen"))
     );
-    let rules = &route.rules;
+    let rules = route.rules.over(&settings.rules);
+    let rules = rules.applied_to(&ModelRules::default());
     assert_eq!(
         (rules.mode, rules.repairs, rules.dialects.known().len()),
         (ToolMode::Native, 3, 1)

@@ -71,7 +71,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Eval(typed)) => eval::run(&typed, &args.configuration, printer),
-        Some(Verb::Serve(args)) => serve::run(&args, printer),
+        Some(Verb::Serve(typed)) => serve::run(&typed, &args.configuration.models, printer),
         Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
         Some(Verb::Init(args)) => init::run(&args, printer),
         Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer),

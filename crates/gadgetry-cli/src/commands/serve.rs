@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
-use gadgetry_gateway::config::{self, Config};
-use gadgetry_gateway::exchange::{ModelRules, RulesPatch};
+use gadgetry_gateway::config::{Config, load, load_keys};
+use gadgetry_gateway::exchange::{Constrain, MarkerStyle, RulesPatch, ToolMode};
 use gadgetry_gateway::upstream::{Target, Upstream};
 use gadgetry_gateway::{Api, Gateway, Settings, server};
 use tokio::net::TcpListener;
 
 use crate::args::{ServeArgs, UpstreamApi};
+use crate::config::{self, ModelMarkers, ModelSettings, ModelTables, ModelTools};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::printer::Printer;
@@ -20,11 +21,15 @@ const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
 /// Runs the command until an interrupt.
-pub(crate) fn run(args: &ServeArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(
+    args: &ServeArgs,
+    models: &ModelTables,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
     }
-    let Config { settings, listen } = read(args)?;
+    let Config { settings, listen } = read(args, models)?;
     let listen = args.listen.or(listen).unwrap_or(LISTEN);
     check(listen, &settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &ServeArgs, printer: &mut Printer) -> Result<(), Error> 
         let reloading = async {
             loop {
                 reloads.next().await;
-                match read(args).and_then(|it| check(listen, &it.settings).map(|()| it)) {
+                match read(args, models).and_then(|it| check(listen, &it.settings).map(|()| it)) {
                     Ok(config) => {
                         reloaded.replace(config.settings);
                         printer.progress("the configuration was read again\n");
@@ -89,15 +94,15 @@ fn is_reloadable(args: &ServeArgs) -> bool {
 }
 
 /// The settings that the options and files give.
-fn read(args: &ServeArgs) -> Result<Config, Error> {
+fn read(args: &ServeArgs, models: &ModelTables) -> Result<Config, Error> {
     let resolver = Resolver::from_env();
     let patch = patch(args);
     let mut config = match (&args.config, &args.upstream) {
-        (Some(path), _) => config::load(path, &resolver, &patch).map_err(Error::input)?,
+        (Some(path), _) => load(path, &resolver, &patch).map_err(Error::input)?,
         (None, Some(upstream)) => Config {
             settings: Settings {
                 upstreams: vec![Arc::new(single(upstream, args, resolver)?)],
-                rules: Arc::new(patch.applied_to(&ModelRules::default())),
+                rules: patch,
                 ..Settings::default()
             },
             listen: None,
@@ -105,8 +110,12 @@ fn read(args: &ServeArgs) -> Result<Config, Error> {
         (None, None) => return Err(Error::input("--upstream or --config is missing")),
     };
     config.settings.log_prompts |= args.log_prompts;
+    config.settings.models = models
+        .by_model()
+        .map(|(name, settings)| (name.to_owned(), rules_of(settings)))
+        .collect();
     if let Some(path) = &args.keys {
-        let keys = config::load_keys(path).map_err(Error::input)?;
+        let keys = load_keys(path).map_err(Error::input)?;
         config.settings.keys.extend(keys);
     }
     Ok(config)
@@ -122,6 +131,27 @@ fn patch(args: &ServeArgs) -> RulesPatch {
         form: args.form,
         examples: args.examples.map(|count| Some(count.into())),
         constrain: args.constrain.map(Into::into),
+        ..RulesPatch::default()
+    }
+}
+
+/// The rules of a model that its table in the user's configuration states.
+fn rules_of(settings: &ModelSettings) -> RulesPatch {
+    RulesPatch {
+        mode: settings.tools.map(|tools| match tools {
+            ModelTools::Text => ToolMode::Text,
+            ModelTools::Native => ToolMode::Native,
+        }),
+        form: settings.form,
+        examples: settings.examples.map(Some),
+        constrain: settings.constrain.map(|constrain| match constrain {
+            config::Constrain::Auto => Constrain::Auto,
+            config::Constrain::Off => Constrain::Off,
+        }),
+        markers: settings.markers.map(|markers| match markers {
+            ModelMarkers::Random => MarkerStyle::Nonce,
+            ModelMarkers::Plain => MarkerStyle::Plain,
+        }),
         ..RulesPatch::default()
     }
 }

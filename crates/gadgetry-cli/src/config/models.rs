@@ -131,6 +131,14 @@ impl ModelTables {
         all.map(|(name, (settings, place))| (name.as_str(), settings, place))
     }
 
+    /// The settings by the names of models without their provider. Of two tables for one model, the last one has no provider.
+    pub(crate) fn by_model(&self) -> impl Iterator<Item = (&str, &ModelSettings)> {
+        let all = self.iter().map(|(name, settings, _)| (parts(name), settings));
+        let (own, of_provider): (Vec<_>, Vec<_>) = all.partition(|((it, _), _)| it.is_none());
+        let all = of_provider.into_iter().chain(own);
+        all.map(|((_, model), settings)| (model, settings))
+    }
+
     /// The settings of a model, by a name as `--model` takes it. A table whose name has no provider counts for the model of every
     /// provider, and a name without provider finds the table of any, unless there is one of exactly that name.
     pub(crate) fn model_settings(&self, name: &str) -> ModelSettings {

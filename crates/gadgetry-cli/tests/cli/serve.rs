@@ -63,10 +63,15 @@ struct Serving {
 
 impl Serving {
     fn start(args: &[&str]) -> Self {
+        Self::configured(&[], args)
+    }
+
+    /// With options of the program before the verb.
+    fn configured(before: &[&str], args: &[&str]) -> Self {
         let mut command = Command::new(GADGETRY);
         without_config(&mut command);
         let mut process = command
-            .args([&["serve", "--listen", "127.0.0.1:0"], args].concat())
+            .args([before, &["serve", "--listen", "127.0.0.1:0"], args].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
@@ -178,6 +183,32 @@ fn prompts_are_logged_on_demand_and_keys_never() {
     assert!(words.iter().all(|word| !log.contains(word)), "{log}");
     let log = log_of(&["--log-prompts"]);
     assert!(words.iter().all(|word| log.contains(word)), "{log}");
+}
+
+/// What `eval --save` writes counts for the gateway as it does for agents.
+#[test]
+fn the_tables_of_models_are_rules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let check = |table: &str, args: &[&str], has_json: bool| {
+        fs::write(&path, table).expect("it can be written");
+        let server = Server::start([Reply::says("Yes.")]);
+        let own = ["--upstream", server.url()];
+        let before = ["--config", path.to_str().expect("UTF-8")];
+        let serving = Serving::configured(&before, &[&own, args].concat());
+        let body = r#"{"model": "qwen3", "messages": [{"role": "user", "content": "Hi"}],
+            "tools": [{"type": "function", "function": {"name": "now"}}]}"#;
+        let answer = serving.send("POST /v1/chat/completions HTTP/1.1", body);
+        assert!(answer.contains("Yes."), "{answer}");
+        let asked = server.asked();
+        let prompt = asked.last().expect("a request").body.to_string();
+        assert_eq!(prompt.contains("<tool_call>"), has_json, "{table}: {prompt}");
+    };
+    check("", &[], false);
+    check("[models.qwen3]\nform = \"json\"\n", &[], true);
+    check("[models.\"ollama:qwen3\"]\nform = \"json\"\n", &[], true);
+    check("[models.qwen]\nform = \"json\"\n", &[], false);
+    check("[models.qwen3]\nform = \"json\"\n", &["--form", "block"], false);
 }
 
 #[cfg(unix)]

@@ -53,11 +53,24 @@ macro_rules! rules {
             $($(#[doc = $doc])+ pub $name: Option<$type>,)+
         }
 
+        /// Sets every rule.
+        impl From<ModelRules> for RulesPatch {
+            fn from(rules: ModelRules) -> Self {
+                Self { $($name: Some(rules.$name),)+ }
+            }
+        }
+
         impl RulesPatch {
             /// The rules with those that are set here.
             #[must_use]
             pub fn applied_to(&self, rules: &ModelRules) -> ModelRules {
                 ModelRules { $($name: self.$name.clone().unwrap_or_else(|| rules.$name.clone()),)+ }
+            }
+
+            /// The rules that are set here, and those of a weaker patch where none is.
+            #[must_use]
+            pub fn over(&self, weaker: &Self) -> Self {
+                Self { $($name: self.$name.clone().or_else(|| weaker.$name.clone()),)+ }
             }
         }
     };

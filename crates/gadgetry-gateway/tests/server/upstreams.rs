@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::{Json, Router, routing};
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
-use gadgetry_gateway::exchange::{Constrain, ModelRules, ToolMode};
+use gadgetry_gateway::exchange::{Constrain, ModelRules, RulesPatch, ToolMode};
 use gadgetry_gateway::settings::Route;
 use gadgetry_gateway::upstream::{Target, Upstream as Server};
 use gadgetry_gateway::{Api, Settings};
@@ -68,7 +69,7 @@ async fn routes_name_models() {
         name: name.to_owned(),
         upstreams: vec![Arc::clone(&local)],
         model: model.map(str::to_owned),
-        rules: Arc::new(ModelRules::default()),
+        rules: ModelRules::default().into(),
     };
     let settings = Settings {
         upstreams: vec![Arc::clone(&local)],
@@ -96,6 +97,53 @@ async fn routes_name_models() {
                 "the client reads the name that it has used"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn a_model_has_rules_of_its_own() {
+    let upstream = Upstream::start().await;
+    let local = server("local", &upstream.url());
+    let json = RulesPatch {
+        form: Some(CallForm::Json),
+        ..RulesPatch::default()
+    };
+    let route = |name: &str, model: Option<&str>, rules: RulesPatch| Route {
+        name: name.to_owned(),
+        upstreams: vec![Arc::clone(&local)],
+        model: model.map(str::to_owned),
+        rules,
+    };
+    let blocks = RulesPatch {
+        form: Some(CallForm::Block),
+        ..RulesPatch::default()
+    };
+    let routes = vec![
+        route("alias", Some("small"), RulesPatch::default()),
+        route("routed", Some("small"), blocks),
+        route("*", None, RulesPatch::default()),
+    ];
+    let settings = Settings {
+        upstreams: vec![Arc::clone(&local)],
+        routes,
+        models: [("small".to_owned(), json)].into(),
+        ..Settings::default()
+    };
+    let world = World::serve(upstream, settings).await;
+    for (model, has_json) in [
+        ("small", true),
+        ("alias", true),
+        ("routed", false),
+        ("smaller", false),
+    ] {
+        let before = world.upstream.requests().len();
+        ask(&world, model, "text").await;
+        let prompt = world.upstream.requests()[before]["messages"].to_string();
+        assert_eq!(
+            prompt.contains("<tool_call>"),
+            has_json,
+            "{model}: {prompt}"
+        );
     }
 }
 
@@ -241,7 +289,7 @@ async fn models_with_what_is_known_about_them() {
         name: name.to_owned(),
         upstreams: upstreams.iter().map(|it| Arc::clone(it)).collect(),
         model: Some("qwen".to_owned()),
-        rules: Arc::new(rules),
+        rules: rules.into(),
     };
     let rules = ModelRules {
         mode: ToolMode::Auto,

@@ -62,7 +62,7 @@ pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
     let upstream = Target_::new("scripted", target, HttpConfig::new()).expect("a valid URL");
     Settings {
         upstreams: vec![Arc::new(upstream)],
-        rules: Arc::new(rules),
+        rules: rules.into(),
         ..Settings::default()
     }
 }
