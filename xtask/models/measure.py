@@ -22,8 +22,8 @@ import bfcl
 MAX_TOKENS = 150
 
 # name, tool_choice, rules of the gateway (TOML), or None for the server's own tools. By default the gateway recognises the server and the
-# size of the model, so it sends a grammar and two worked turns.
-JSON = 'form = "json"\n'
+# size of the model, so it sends a grammar and two worked turns, and calls are JSON.
+BLOCKS = 'form = "block"\n'
 BARE = "examples = 0\n"
 FREE = 'constrain = "off"\n'
 PLAIN = 'markers = "plain"\n'
@@ -31,12 +31,12 @@ PLAIN = 'markers = "plain"\n'
 ARMS = [
     ("required", "required", ""),
     ("auto", "auto", ""),
-    ("required, json", "required", JSON),
-    ("auto, json", "auto", JSON),
-    ("required, plain markers", "required", PLAIN),
+    ("required, blocks", "required", BLOCKS),
+    ("auto, blocks", "auto", BLOCKS),
+    ("required, blocks, plain markers", "required", BLOCKS + PLAIN),
     ("required, no grammar", "required", FREE),
     ("required, no examples", "required", BARE),
-    ("required, json, no examples", "required", JSON + BARE),
+    ("required, blocks, no examples", "required", BLOCKS + BARE),
     ("required, neither", "required", BARE + FREE),
     ("native required", "required", None),
     ("native auto", "auto", None),
@@ -338,7 +338,7 @@ def bars(rows, sizes, ratio):
     best = lambda key, names: max((rows[it][key] for it in names), default=None)
     gateway = [it for it in rows if not it.startswith("native")]
     required = [it for it in gateway if it.startswith("required")]
-    blocks = [it for it in required if "json" not in it]
+    blocks = [it for it in required if "blocks" in it]
     native = [it for it in rows if it.startswith("native")]
     table = [
         ("gateway, `required`, default: calls", of("required", "calls"), 100, "%"),

@@ -143,9 +143,11 @@ fn agent(
         .reasoning_open(options.model.reasoning_open)
         .markers(blocks.markers)
         .anchoring(blocks.anchoring)
-        .form(options.form)
         .constrained(options.constrain == WhenConstrained::Auto)
         .max_concurrent(max_concurrent);
+    if let Some(form) = options.form {
+        agent = agent.form(form);
+    }
     if let Some(count) = options.examples {
         agent = agent.examples(count.into());
     }

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
+use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Notation, Request};
+use gadgetry_proto::prompt::MAX_EXAMPLES;
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
@@ -171,6 +173,21 @@ impl ModelInfo {
     /// Returns `true` if the model is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
     pub fn is_small(&self) -> bool {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
+    }
+
+    /// Returns the form in which models of this size write calls best, as measured in `docs/performance.md`: a small one has seen much
+    /// JSON, and no blocks.
+    pub fn usual_form(&self) -> CallForm {
+        if self.is_small() {
+            CallForm::Json
+        } else {
+            CallForm::Block
+        }
+    }
+
+    /// Returns how many worked turns models of this size need before a conversation.
+    pub fn usual_examples(&self) -> usize {
+        if self.is_small() { MAX_EXAMPLES } else { 0 }
     }
 }
 

@@ -74,9 +74,10 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "LIST")]
     pub(crate) dialects: Option<Dialects>,
 
-    /// Form of calls in the model's text: `block`, or `json` for models that write that better
-    #[arg(long, value_name = "FORM", default_value = "block")]
-    pub(crate) form: CallForm,
+    /// Form of calls in the model's text: `block` or `json` [default: json for a model whose server says that it is small, block for
+    /// others]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) form: Option<CallForm>,
 
     /// Worked turns before the conversation, at most 2: small models follow examples better than instructions [default: 2 for a model
     /// whose server says that it is small, 0 for others]

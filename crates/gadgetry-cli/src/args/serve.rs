@@ -67,7 +67,8 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) run_dependencies: bool,
 
-    /// Form of calls in a model's text: `block`, or `json` for models that write that better [default: block]
+    /// Form of calls in a model's text: `block` or `json` [default: json for a model whose server says that it is small, block for
+    /// others]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<CallForm>,
 

@@ -128,7 +128,7 @@ fn patch(args: &ServeArgs) -> RulesPatch {
         dialects: args.dialects.clone(),
         repairs: args.repairs,
         run_dependencies: args.run_dependencies.then_some(true),
-        form: args.form,
+        form: args.form.map(Some),
         examples: args.examples.map(|count| Some(count.into())),
         constrain: args.constrain.map(Into::into),
         ..RulesPatch::default()
@@ -142,7 +142,7 @@ fn rules_of(settings: &ModelSettings) -> RulesPatch {
             ModelTools::Text => ToolMode::Text,
             ModelTools::Native => ToolMode::Native,
         }),
-        form: settings.form,
+        form: settings.form.map(Some),
         examples: settings.examples.map(Some),
         constrain: settings.constrain.map(|constrain| match constrain {
             config::Constrain::Auto => Constrain::Auto,

@@ -133,7 +133,9 @@ impl ModelTables {
 
     /// The settings by the names of models without their provider. Of two tables for one model, the last one has no provider.
     pub(crate) fn by_model(&self) -> impl Iterator<Item = (&str, &ModelSettings)> {
-        let all = self.iter().map(|(name, settings, _)| (parts(name), settings));
+        let all = self
+            .iter()
+            .map(|(name, settings, _)| (parts(name), settings));
         let (own, of_provider): (Vec<_>, Vec<_>) = all.partition(|((it, _), _)| it.is_none());
         let all = of_provider.into_iter().chain(own);
         all.map(|((_, model), settings)| (model, settings))

@@ -202,13 +202,21 @@ fn the_tables_of_models_are_rules() {
         assert!(answer.contains("Yes."), "{answer}");
         let asked = server.asked();
         let prompt = asked.last().expect("a request").body.to_string();
-        assert_eq!(prompt.contains("<tool_call>"), has_json, "{table}: {prompt}");
+        assert_eq!(
+            prompt.contains("<tool_call>"),
+            has_json,
+            "{table}: {prompt}"
+        );
     };
     check("", &[], false);
     check("[models.qwen3]\nform = \"json\"\n", &[], true);
     check("[models.\"ollama:qwen3\"]\nform = \"json\"\n", &[], true);
     check("[models.qwen]\nform = \"json\"\n", &[], false);
-    check("[models.qwen3]\nform = \"json\"\n", &["--form", "block"], false);
+    check(
+        "[models.qwen3]\nform = \"json\"\n",
+        &["--form", "block"],
+        false,
+    );
 }
 
 #[cfg(unix)]

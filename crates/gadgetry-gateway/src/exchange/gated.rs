@@ -72,7 +72,7 @@ impl Exchange {
     /// Whether a call is in the data of the conversation, word by word. The form that the prompt demands is not looked for: data has none.
     fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
         let is_demanded =
-            self.setup.rules.form == CallForm::Json && call.dialect == Dialect::Hermes;
+            self.setup.rules.call_form() == CallForm::Json && call.dialect == Dialect::Hermes;
         !is_demanded && self.quoted.has(written)
     }
 

@@ -14,7 +14,7 @@ pub(crate) const ANCHORING: Anchoring = Anchoring::LineStart;
 /// How a model is to write calls.
 pub(crate) fn style<'a>(rules: &ModelRules, secrets: &'a Secrets) -> CallStyle<'a> {
     CallStyle {
-        form: rules.form,
+        form: rules.call_form(),
         markers: &secrets.markers,
         anchoring: ANCHORING,
     }
@@ -41,12 +41,12 @@ pub(crate) fn about_tools(
             rules: Some(brief_rules(secrets)),
             ..PromptTemplate::default()
         };
-        WorkedTurns::brief(&own, rules.form)
+        WorkedTurns::brief(&own, rules.call_form())
     } else {
         let has_text_tool = tools.iter().any(|(_, tool)| tool.kind == ToolKind::Text);
         PromptTemplate {
             catalog: Some("# Tools\n\n{gadgets}".to_owned()),
-            format: Some(format_text(rules.form, has_text_tool)),
+            format: Some(format_text(rules.call_form(), has_text_tool)),
             rules: Some(rules_text(rules, secrets)),
             ..PromptTemplate::default()
         }
@@ -93,7 +93,7 @@ JSON.{text}"
 }
 
 fn rules_text(rules: &ModelRules, secrets: &Secrets) -> String {
-    let dependencies = if rules.run_dependencies && rules.form == CallForm::Block {
+    let dependencies = if rules.run_dependencies && rules.call_form() == CallForm::Block {
         "`{start}NAME:b:a` names a call b and lets it wait for the call a; its value `${a}` becomes the result of a. "
     } else {
         ""
@@ -119,7 +119,7 @@ pub(crate) fn must_call(
     secrets: &Secrets,
 ) -> String {
     use gadgetry::proto::message::ToolChoice;
-    let start = match rules.form {
+    let start = match rules.call_form() {
         CallForm::Json => "<tool_call>\n{\"name\": \"",
         _ => secrets.markers.start(),
     };

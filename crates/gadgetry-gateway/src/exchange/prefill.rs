@@ -6,6 +6,7 @@
 //! or                          !!!GADGET_START:weather:w1\n!!!ARG:city\n… some repeat what they continue
 //! ```
 
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Message, Role, ToolChoice};
 
@@ -25,7 +26,8 @@ impl Exchange {
     pub(super) fn begin_call(&mut self) {
         let rules = &self.setup.rules;
         let is_demanded = self.reads_blocks() && self.setup.request.choice.kind.is_forced();
-        if !is_demanded || !rules.prefill || rules.constraint().is_known() {
+        let has_blocks = rules.call_form() == CallForm::Block;
+        if !is_demanded || !rules.prefill || !has_blocks || rules.constraint().is_known() {
             return;
         }
         let mut head = self.setup.secrets.markers.start().to_owned();

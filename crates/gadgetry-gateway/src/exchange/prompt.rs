@@ -35,7 +35,7 @@ impl Exchange {
         let writer = HistoryWriter {
             tools,
             secrets,
-            form: rules.form,
+            form: rules.call_form(),
             held: &held,
         };
         let mut messages = writer.write(&request.messages);

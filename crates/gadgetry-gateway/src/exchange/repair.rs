@@ -70,7 +70,7 @@ impl Exchange {
         let writer = HistoryWriter {
             tools,
             secrets,
-            form: rules.form,
+            form: rules.call_form(),
             held: &|_| Vec::new(),
         };
         let mut texts: Vec<String> = Vec::new();

@@ -3,7 +3,6 @@
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, Dialects};
-use gadgetry::proto::prompt::MAX_EXAMPLES;
 use gadgetry::{ConstraintField, ModelInfo};
 use serde::Deserialize;
 
@@ -79,8 +78,9 @@ macro_rules! rules {
 rules! {
     /// How it calls tools.
     mode: ToolMode = ToolMode::Text;
-    /// The form of calls that its prompt demands.
-    form: CallForm = CallForm::Block;
+    /// The form of calls that its prompt demands. `None` means JSON for a model whose server says that it is small, and blocks for
+    /// others.
+    form: Option<CallForm> = None;
     /// How many worked turns its prompt shows before the conversation, at most two: small models follow examples better than
     /// instructions. `None` means two for a model whose server says that it is small, and none for others.
     examples: Option<usize> = None;
@@ -118,15 +118,20 @@ impl ModelRules {
     /// These rules for a model of which this is known: what they leave open is decided.
     #[must_use]
     pub fn settled(&self, info: &ModelInfo) -> Self {
-        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
         Self {
-            examples: Some(self.examples.unwrap_or(usual)),
+            form: Some(self.form.unwrap_or_else(|| info.usual_form())),
+            examples: Some(self.examples.unwrap_or_else(|| info.usual_examples())),
             constrain: match self.constrain {
                 Constrain::Auto => info.constraint.into(),
                 own => own,
             },
             ..self.clone()
         }
+    }
+
+    /// The form of calls that its prompt demands.
+    pub(crate) fn call_form(&self) -> CallForm {
+        self.form.unwrap_or_default()
     }
 
     /// How many worked turns its prompt shows.
@@ -147,7 +152,7 @@ impl ModelRules {
     /// The dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
     pub(crate) fn dialects_read(&self) -> Dialects {
         let mut all = self.dialects.clone();
-        if self.form == CallForm::Json {
+        if self.call_form() == CallForm::Json {
             all.include(Dialect::Hermes);
         }
         all

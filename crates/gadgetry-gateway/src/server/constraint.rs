@@ -55,13 +55,22 @@ fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint,
         ToolChoice::Gadget(_) => &ToolChoice::Required,
         kind => kind,
     };
+    let limits = if is_small {
+        GrammarLimits::small()
+    } else {
+        GrammarLimits::default()
+    };
     let spec = GrammarSpec {
         tools: &tools,
-        form: rules.form,
+        form: rules.call_form(),
         markers: &job.secrets.markers,
         choice: kind,
         is_single: !job.request.is_parallel,
-        limits: GrammarLimits::default(),
+        limits: GrammarLimits {
+            // Clients match results to calls by ids of their own.
+            id: if rules.run_dependencies { limits.id } else { 0 },
+            ..limits
+        },
     };
     spec.constraint(notation)
 }

@@ -105,7 +105,7 @@ async fn a_model_has_rules_of_its_own() {
     let upstream = Upstream::start().await;
     let local = server("local", &upstream.url());
     let json = RulesPatch {
-        form: Some(CallForm::Json),
+        form: Some(Some(CallForm::Json)),
         ..RulesPatch::default()
     };
     let route = |name: &str, model: Option<&str>, rules: RulesPatch| Route {
@@ -115,7 +115,7 @@ async fn a_model_has_rules_of_its_own() {
         rules,
     };
     let blocks = RulesPatch {
-        form: Some(CallForm::Block),
+        form: Some(Some(CallForm::Block)),
         ..RulesPatch::default()
     };
     let routes = vec![

@@ -164,6 +164,7 @@ impl<'a> Writer<'a> {
                 &mut self.steps,
             );
             json.is_alternative = is_alternative;
+            json.long = tool.multiline;
             match self.spec.form {
                 CallForm::Json => {
                     all.extend(object::object(&mut json, node));

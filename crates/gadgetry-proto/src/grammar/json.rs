@@ -39,6 +39,8 @@ pub(super) struct JsonWriter<'a> {
     pub(super) root: &'a Value,
     /// Rules of schemas, by their text; those in work, too.
     known: BTreeMap<String, String>,
+    /// Parameters whose text may have any length.
+    pub(super) long: &'a [&'a str],
     /// Whether it is in an object that is one of several. There a decimal keeps its type only if its digits are those that the
     /// number is printed with.
     pub(super) is_alternative: bool,
@@ -60,10 +62,22 @@ impl<'a> JsonWriter<'a> {
             end,
             root,
             known: BTreeMap::new(),
+            long: &[],
             is_alternative: false,
             depth: 0,
             steps,
         }
+    }
+
+    /// The values of a property.
+    pub(super) fn property(&mut self, name: &str, schema: &Value) -> Option<String> {
+        if self.depth > 0 || !self.long.contains(&name) {
+            return self.value(schema);
+        }
+        let limit = std::mem::take(&mut self.limits.string);
+        let value = self.value(schema);
+        self.limits.string = limit;
+        value
     }
 
     /// The values that a schema admits; none if it admits none.
@@ -72,6 +86,9 @@ impl<'a> JsonWriter<'a> {
         let mut key = schema.to_string();
         if self.is_alternative {
             key.push('!');
+        }
+        if self.limits.string == 0 {
+            key.push('*');
         }
         if let Some(name) = self.known.get(&key) {
             return (!name.is_empty()).then(|| name.clone());
@@ -183,6 +200,8 @@ impl<'a> JsonWriter<'a> {
     /// Any JSON of these types.
     pub(super) fn any(&mut self, types: Types) -> String {
         let string = self.any_string();
+        let most = self.limits.items.checked_sub(1);
+        let more = repeat(&format!("({COMMA} any)"), 0, most);
         let number = number::number(
             self.rules,
             &Map::new(),
@@ -191,7 +210,7 @@ impl<'a> JsonWriter<'a> {
         )
         .unwrap_or_default();
         self.rules
-            .named("any-array", &format!("\"[\" (any ({COMMA} any)*)? \"]\""));
+            .named("any-array", &format!("\"[\" (any {more})? \"]\""));
         let field = format!("{string} \":\" \" \"? any");
         self.rules.named(
             "any-object",
@@ -332,15 +351,14 @@ impl<'a> JsonWriter<'a> {
         {
             return Some(format!("\"\\\"\" {name} \"\\\"\""));
         }
-        let most = most.or((self.limits.string > 0).then_some(self.limits.string.max(least)));
         if least == 0 && most.is_none() {
             return Some(self.any_string());
         }
+        let most = most.or((self.limits.string > 0).then_some(self.limits.string.max(least)));
         let character = self.character();
-        Some(format!(
-            "\"\\\"\" {} \"\\\"\"",
-            repeat(&character, least, most)
-        ))
+        let body = format!("\"\\\"\" {} \"\\\"\"", repeat(&character, least, most));
+        // A rule of its own: llama.cpp multiplies what is counted within what is counted, and refuses more than 2,000.
+        Some(self.rules.add("string", &body))
     }
 
     /// What no class of a pattern may admit.
@@ -369,7 +387,7 @@ impl<'a> JsonWriter<'a> {
                 "\"\\\"\" {} \"\\\"\"",
                 repeat(&character, 0, Some(self.limits.string))
             );
-            return self.rules.named("string", &body);
+            return self.rules.named("line-string", &body);
         }
         if self.end.is_empty() {
             let body = format!("\"\\\"\" ({} | {escape})* \"\\\"\"", plain().text());

@@ -49,7 +49,7 @@ pub struct GrammarTool<'a> {
     pub name: &'a str,
     /// The JSON Schema of the parameters.
     pub schema: &'a Value,
-    /// Parameters whose text may have several lines in a block, whatever the schema says.
+    /// Parameters whose text may have several lines in a block, whatever the schema says, and any length in both forms.
     pub multiline: &'a [&'a str],
 }
 
@@ -102,7 +102,7 @@ pub struct GrammarLimits {
     pub id: u32,
     /// Digits of an integer, and of each side of a decimal point.
     pub digits: u32,
-    /// Characters of a string without `maxLength`; zero sets no limit.
+    /// Characters of a string on one line without `maxLength`; zero sets no limit.
     pub string: u32,
     /// Items of an array without `maxItems`; zero sets no limit.
     pub items: u32,
@@ -121,6 +121,19 @@ impl Default for GrammarLimits {
             items: 0,
             thought: 0,
             bytes: 256 << 10,
+        }
+    }
+}
+
+impl GrammarLimits {
+    /// Returns the sizes for a small model: calls have no ids, and strings and arrays end. Such a model repeats itself in a string that
+    /// is open, up to the last token that a reply has.
+    pub fn small() -> Self {
+        Self {
+            id: 0,
+            string: 200,
+            items: 16,
+            ..Self::default()
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn additional(node: &Map<String, Value>) -> Option<Value> {
 pub(super) fn object(writer: &mut JsonWriter<'_>, node: &Map<String, Value>) -> Option<String> {
     let mut fields = Vec::new();
     for property in properties(node) {
-        match writer.value(&property.schema) {
+        match writer.property(&property.name, &property.schema) {
             Some(value) => {
                 let key = quoted(&format!("{}:", writer.literal(&Value::from(property.name))));
                 fields.push((format!("{key} \" \"? {value}"), property.is_required));

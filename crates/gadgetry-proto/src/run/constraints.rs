@@ -64,7 +64,11 @@ fn made(
         markers: &config.markers,
         choice,
         is_single: false,
-        limits: GrammarLimits::default(),
+        limits: if is_small {
+            GrammarLimits::small()
+        } else {
+            GrammarLimits::default()
+        },
     };
     spec.constraint(notation).ok()
 }

@@ -1,6 +1,7 @@
 //! Every sentence of a grammar is read as calls that pass the check, class by class of schemas.
 
 use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::grammar::GrammarLimits;
 use gadgetry_proto::message::ToolChoice;
 use serde_json::{Value, json};
 
@@ -262,13 +263,21 @@ pub(super) fn classes() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn check(class: &str, schema: &Value, form: CallForm) {
-    let tools = Tools::one(schema);
+/// Generates sentences of the grammar of one tool, and reads each.
+pub(super) fn check(
+    class: &str,
+    schema: &Value,
+    form: CallForm,
+    limits: GrammarLimits,
+    sentences: u64,
+) {
+    let mut tools = Tools::one(schema);
+    tools.limits = limits;
     let text = tools.text(form, &ToolChoice::Required, true);
     let grammar = crate::support::gbnf::Grammar::new(&text);
     let mut random = random(1);
     let mut problems = Vec::new();
-    for number in 0..SENTENCES {
+    for number in 0..sentences {
         let sentence = grammar.text(&mut random);
         if number < 50 {
             assert!(grammar.admits(&sentence), "{class}: {sentence}");
@@ -297,7 +306,7 @@ macro_rules! forms {
                 if at % 2 != $part {
                     continue;
                 }
-                let result = std::panic::catch_unwind(|| check(class, schema, $form));
+                let result = std::panic::catch_unwind(|| check(class, schema, $form, GrammarLimits::default(), SENTENCES));
                 failed.extend(result.err().map(|_| *class));
             }
             assert!(failed.is_empty(), "{failed:?}");

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::grammar::GrammarLimits;
 use gadgetry_proto::message::ToolChoice;
 use serde_json::{Value, json};
 
@@ -69,11 +70,18 @@ fn cases(sentences: usize) -> Vec<Value> {
         "a nonce".to_owned(),
         Tools::new(vec![("T".to_owned(), flat)], Markers::nonce(7)),
     ));
+    let choices = [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None];
+    let mut each = Vec::new();
+    for (name, mut tools) in sets {
+        each.push((name.clone(), tools.clone(), &choices[..]));
+        tools.limits = GrammarLimits::small();
+        each.push((format!("{name} of a small model"), tools, &choices[..1]));
+    }
     let mut all = Vec::new();
-    for (name, tools) in &sets {
+    for (name, tools, choices) in &each {
         for form in CallForm::ALL {
-            for choice in [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None] {
-                let text = tools.text(form, &choice, false);
+            for choice in *choices {
+                let text = tools.text(form, choice, false);
                 let grammar = Grammar::new(&text);
                 let mut random = random(3);
                 let texts: Vec<String> =
@@ -81,7 +89,7 @@ fn cases(sentences: usize) -> Vec<Value> {
                 all.push(json!({
                     "name": format!("{name}, {form}, {choice:?}"),
                     "grammar": text,
-                    "tag": tools.tag(form, &choice),
+                    "tag": tools.tag(form, choice),
                     "texts": texts,
                 }));
             }

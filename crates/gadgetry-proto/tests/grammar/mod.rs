@@ -4,4 +4,5 @@ mod classes;
 mod engines;
 mod forms;
 mod shared;
+mod small;
 mod written;

@@ -17,10 +17,12 @@ use serde_json::Value;
 use crate::support::gbnf::Grammar;
 
 /// Tools with their compiled schemas.
+#[derive(Clone)]
 pub(super) struct Tools {
     named: Vec<(String, Value)>,
     registry: Arc<Registry>,
     pub(super) markers: Markers,
+    pub(super) limits: GrammarLimits,
 }
 
 impl Tools {
@@ -35,6 +37,7 @@ impl Tools {
             registry: Arc::new(registry),
             named,
             markers,
+            limits: GrammarLimits::default(),
         }
     }
 
@@ -73,7 +76,7 @@ impl Tools {
             markers: &self.markers,
             choice,
             is_single,
-            limits: GrammarLimits::default(),
+            limits: self.limits,
         })
     }
 
@@ -139,5 +142,14 @@ pub(super) fn random(mut state: u64) -> impl FnMut(usize) -> usize {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).expect("31 bits") % below
+    }
+}
+
+/// Runs a check whose reader of grammars recurses as deep as its texts are long.
+pub(super) fn with_deep_stack(check: fn()) {
+    let thread = std::thread::Builder::new().stack_size(1 << 30);
+    let done = thread.spawn(check).expect("a thread").join();
+    if let Err(problem) = done {
+        std::panic::resume_unwind(problem);
     }
 }

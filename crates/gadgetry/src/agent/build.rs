@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::convo::char_limit;
-use gadgetry_proto::prompt::MAX_EXAMPLES;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
@@ -167,8 +166,8 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
     config.context_window = config.context_window.or(info.context_window);
     config.price = config.price.or(info.price.clone());
     if config.tools.reads_blocks() {
-        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
-        config.examples = builder.examples.unwrap_or(config.examples.max(usual));
+        config.form = builder.form.unwrap_or_else(|| info.usual_form());
+        config.examples = builder.examples.unwrap_or_else(|| info.usual_examples());
         if builder.is_constrained && config.constrain.is_none() {
             config.constrain = info.constraint.notation();
         }

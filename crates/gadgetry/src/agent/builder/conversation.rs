@@ -127,9 +127,10 @@ impl AgentBuilder {
 
 /// # The format
 impl AgentBuilder {
-    /// The form of calls in the text of replies: blocks by default, or JSON for models that write that better, which `gadgetry eval` measures.
+    /// Sets the form of calls in the text of replies. By default JSON for a model that is known to be small
+    /// ([`ModelInfo::usual_form`](crate::ModelInfo::usual_form)), and blocks for others; `gadgetry eval` measures which one a model writes better.
     pub fn form(mut self, form: CallForm) -> Self {
-        self.config.form = form;
+        self.form = Some(form);
         self
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message, ToolChoice};
@@ -63,7 +64,9 @@ pub struct AgentBuilder {
     pub(super) config: RunConfig,
     pub(super) code: Code,
     pub(super) output_limit: OutputLimit,
-    /// How many worked turns; by default as the size of the model demands.
+    /// The form of calls; by default as the size of the model demands.
+    pub(super) form: Option<CallForm>,
+    /// How many worked turns; the same.
     pub(super) examples: Option<usize>,
     /// Whether replies are constrained where the server of the model does that.
     pub(super) is_constrained: bool,
@@ -117,6 +120,7 @@ impl Default for AgentBuilder {
             },
             code: Code::default(),
             output_limit: OutputLimit::Percent(15.0),
+            form: None,
             examples: None,
             is_constrained: true,
             retry: Setting::Default,
@@ -160,6 +164,7 @@ impl AgentBuilder {
                 None => Setting::Off,
             },
             output_limit: OutputLimit::Configured,
+            form: Some(config.form),
             examples: Some(config.examples),
             is_constrained: false,
             config,
