@@ -103,9 +103,6 @@ pub(crate) fn model(
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script.starting_at(overrides.replies)));
     }
-    if is_of_genai(name) {
-        return other(name, overrides, catalog);
-    }
     let server = overrides.server;
     let resolver = resolver(server, overrides.options.clone())?.registry(catalog.clone());
     let place = resolver.locate(name).map_err(Error::input)?;
@@ -124,7 +121,7 @@ pub(crate) fn model(
 
 /// Recognises the server of a model, if it is the user's own.
 pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFacts, Error> {
-    if script(name).is_some() || is_of_genai(name) {
+    if script(name).is_some() {
         return Ok(ServerFacts::default());
     }
     let resolver = resolver(server, ModelOptions::default())?;
@@ -158,7 +155,7 @@ impl Requests {
         options: ModelOptions,
         catalog: &ModelRegistry,
     ) -> Result<Self, Error> {
-        if script(name).is_some() || is_of_genai(name) {
+        if script(name).is_some() {
             let overrides = ModelOverrides {
                 options,
                 ..ModelOverrides::plain(server)
@@ -214,18 +211,9 @@ pub(crate) fn provider(name: &str) -> Option<String> {
     if script(name).is_some() {
         return None;
     }
-    if let Some((provider, _)) = name.split_once("::").filter(|_| is_of_genai(name)) {
-        return Some(provider.to_owned());
-    }
     let place = Resolver::from_env().locate(name).ok();
     let provider = place.and_then(|place| place.provider);
     Some(provider.unwrap_or(name).to_owned())
-}
-
-/// Whether this is a name of the crate `genai`, `provider::model`, and not `openai:ft:gpt-4o:acme::abc`.
-fn is_of_genai(name: &str) -> bool {
-    let prefix = name.split_once("::").map(|(prefix, _)| prefix);
-    prefix.is_some_and(|prefix| !prefix.contains([':', '/']))
 }
 
 /// What is known about the model, and what the user knows.
@@ -249,64 +237,6 @@ fn info(
         info.reads_audio |= overrides.audio;
     }
     Ok(info)
-}
-
-/// A model of the crate `genai`, whose names have two colons.
-#[cfg(feature = "genai")]
-fn other(
-    name: &str,
-    overrides: &ModelOverrides<'_>,
-    catalog: &ModelRegistry,
-) -> Result<Arc<dyn Model>, Error> {
-    use gadgetry::provider::genai::{Genai, GenaiBuilder};
-
-    let server = overrides.server;
-    if !server.headers.is_empty() || server.extra_body.is_some() {
-        return Err(Error::input(
-            "--header and --extra-body do not apply to models with two colons in their names",
-        ));
-    }
-    let max_tokens = overrides.options.max_tokens.map(u32::try_from).transpose();
-    let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
-    let mut model = Genai::builder(name);
-    model = set(model, server.base_url.as_deref(), GenaiBuilder::base_url);
-    model = set(model, server::key(server)?, GenaiBuilder::api_key);
-    model = set(model, server.model_timeout, GenaiBuilder::timeout);
-    let options = &overrides.options;
-    let effort = options.reasoning_effort.as_deref();
-    model = set(model, effort, GenaiBuilder::reasoning_effort);
-    model = set(model, max_tokens, GenaiBuilder::max_tokens);
-    model = set(model, options.temperature, GenaiBuilder::temperature);
-    let name = name.replacen("::", ":", 1);
-    let known = catalog.get(&name).map(ModelSpec::info);
-    let info = info(&name, known, overrides, catalog)?;
-    model = set(model, info, GenaiBuilder::info);
-    Ok(Arc::new(model.build().map_err(Error::input)?))
-}
-
-#[cfg(not(feature = "genai"))]
-fn other(
-    name: &str,
-    _overrides: &ModelOverrides<'_>,
-    _catalog: &ModelRegistry,
-) -> Result<Arc<dyn Model>, Error> {
-    let hint = name.split_once("::").and_then(|(prefix, model)| {
-        let mut known = Resolver::providers();
-        let is_known = known.any(|it| it.eq_ignore_ascii_case(prefix));
-        is_known.then(|| format!("; write {prefix}:{model}, which does not"))
-    });
-    Err(Error::input(format_args!(
-        "{name} needs gadgetry built with `--features genai`{}",
-        hint.unwrap_or_default()
-    )))
-}
-
-#[cfg(feature = "genai")]
-fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
-    match value {
-        Some(value) => with(builder, value),
-        None => builder,
-    }
 }
 
 fn refuse_what_it_cannot_take(

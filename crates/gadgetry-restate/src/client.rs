@@ -5,35 +5,17 @@ use std::time::Duration;
 
 use gadgetry::Event;
 use gadgetry::journal::{Incoming, OpenQuestion, QuestionRef};
-use gadgetry::proto::message::Message;
-use gadgetry::proto::run::{Command, Decision, Summary};
+use gadgetry::proto::run::{Command, Decision};
 use gadgetry::serde_json;
 use reqwest::{Method, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::error::RestateError;
-use crate::ingress::{self, Ingress, RUNS};
-use crate::run::Submission;
+use crate::ingress::{self, Ingress};
+use crate::protocol::{DRIVE_HEADER, RUNS, RunOutcome, Submission};
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RunOutcome {
-    /// Why it ended, what it cost, and the answer.
-    pub summary: Summary,
-    /// The conversation, without the agent's own instructions.
-    pub history: Vec<Message>,
-    /// Whether the conversation is left out, because it is larger than [`MAX_ENTRY`](crate::MAX_ENTRY).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_history_omitted: bool,
-    /// If a controller has panicked, and the run was cancelled for it: its words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
-}
-
-/// How far a run is.
+/// The status of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunStatus {
@@ -47,19 +29,16 @@ pub enum RunStatus {
     Failed {
         /// The HTTP status: 413 if a value was too large to be kept.
         code: u16,
-        /// Why.
+        /// The reason.
         message: String,
     },
 }
 
-/// What the ingress answers about a run without a result.
+/// The status of the ingress's answer about a run without a result.
 const NOT_READY: u16 = 470;
 
-/// The header that names a drive of a run.
-pub(crate) const DRIVE: &str = "gadgetry-drive";
-
-/// How long to wait before a lost worker is looked for again.
-const AGAIN: Duration = Duration::from_millis(200);
+/// Time before a lost worker is looked for again.
+const RECONNECT_AFTER: Duration = Duration::from_millis(200);
 
 /// Reaches runs through the ingress of a Restate server.
 ///
@@ -80,7 +59,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the ingress at `url`, such as `http://127.0.0.1:8080`.
+    /// Makes a client of the ingress at `url`, such as `http://127.0.0.1:8080`.
     ///
     /// # Errors
     ///
@@ -125,7 +104,7 @@ impl Client {
             .map_err(|error| known(run, error))
     }
 
-    /// Reads how far a run is.
+    /// Reads the status of a run.
     ///
     /// # Errors
     ///
@@ -241,7 +220,7 @@ impl Followed {
                 }
                 self.connect().await;
                 if self.response.is_none() {
-                    sleep(AGAIN).await;
+                    sleep(RECONNECT_AFTER).await;
                 }
                 continue;
             };
@@ -287,19 +266,19 @@ impl Followed {
     /// Connects to the worker that drives the run, if there is one.
     async fn connect(&mut self) {
         let ingress = &self.client.ingress;
-        let Ok(Some(place)) = ingress.place(&self.run).await else {
+        let Ok(Some(worker)) = ingress.worker_of(&self.run).await else {
             return;
         };
         let from = self.next.to_string();
         let mut query = vec![("run", self.run.as_str()), ("from", &from)];
         query.extend(self.drive.as_deref().map(|drive| ("drive", drive)));
-        let Some(request) = ingress.to_worker(Method::GET, &place, "events", &query) else {
+        let Some(request) = ingress.to_worker(Method::GET, &worker, "events", &query) else {
             return;
         };
         let Ok(response) = ingress::send(request).await else {
             return;
         };
-        let drive = response.headers().get(DRIVE);
+        let drive = response.headers().get(DRIVE_HEADER);
         let drive = drive.and_then(|it| it.to_str().ok()).map(str::to_owned);
         if self.drive.is_some() && drive != self.drive {
             self.next = 0;

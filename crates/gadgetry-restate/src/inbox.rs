@@ -1,4 +1,4 @@
-//! The inbox of a run: a Restate object that stores the messages to it, and knows which worker drives it.
+//! The inbox of a run: a virtual object of Restate that stores the messages to it, and knows which worker drives it.
 
 use std::time::Duration;
 
@@ -7,56 +7,29 @@ use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::ingress::Ingress;
+use crate::protocol::{InboxOpening, StoredMessage, WorkerAddress, message_signal};
 use gadgetry::journal::Incoming;
 
-/// Messages that a run takes at most.
+/// Maximum number of messages of a run.
 const MAX_MESSAGES: usize = 10_000;
 
-/// Bytes of one message.
+/// Maximum number of bytes of one message.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// How long the note that a run has ended is stored.
+/// Time for which the note that a run has ended is stored.
 const CLOSED_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// The key of everything that an inbox stores.
 const KEY: &str = "inbox";
 
-/// Where the events of a run are served.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    /// The worker.
-    pub(crate) url: String,
-    /// What proves to the worker that the follower may use Restate.
-    pub(crate) token: String,
-}
-
-/// What a worker says that begins to drive a run.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Opening {
-    /// The invocation of the workflow, which signals go to.
-    pub(crate) invocation: String,
-    pub(crate) place: Place,
-}
-
-/// A message that an inbox has stored.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Stored {
-    pub(crate) number: u64,
-    pub(crate) message: Incoming,
-}
-
-/// What an inbox stores.
+/// The state of an inbox.
 #[derive(Default, Serialize, Deserialize)]
 struct Inbox {
     invocation: Option<String>,
-    place: Option<Place>,
+    #[serde(rename = "place")]
+    worker: Option<WorkerAddress>,
     messages: Vec<Incoming>,
     is_closed: bool,
-}
-
-/// The name of the signal that wakes a run because of a message.
-pub(crate) fn signal(message: u64) -> String {
-    format!("message/{message}")
 }
 
 /// The service of all inboxes; a key is the id of a run.
@@ -64,17 +37,17 @@ pub(crate) struct InboxService(pub(crate) Ingress);
 
 #[restate_sdk::object(name = "GadgetryInbox", client_visibility = "pub(crate)")]
 impl InboxService {
-    /// A worker begins to drive the run. Returns all messages.
+    /// Takes note of the worker that begins to drive the run. Returns all messages.
     #[handler]
     async fn open(
         &self,
         ctx: ObjectContext<'_>,
-        opening: Json<Opening>,
-    ) -> Result<Json<Vec<Stored>>, HandlerError> {
+        opening: Json<InboxOpening>,
+    ) -> Result<Json<Vec<StoredMessage>>, HandlerError> {
         let Json(opening) = opening;
         let mut inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
         inbox.invocation = Some(opening.invocation);
-        inbox.place = Some(opening.place);
+        inbox.worker = Some(opening.worker);
         let messages = stored(&inbox, 0);
         ctx.set(KEY, Json(inbox));
         Ok(Json(messages))
@@ -105,18 +78,18 @@ impl InboxService {
         let number = inbox.messages.len() as u64;
         inbox.messages.push(message);
         let invocation = inbox.invocation.clone();
-        let place = inbox.place.clone();
+        let worker = inbox.worker.clone();
         ctx.set(KEY, Json(inbox));
         if let Some(invocation) = invocation {
             let invocation = ctx.invocation_handle(invocation);
-            invocation.signal(signal(number)).resolve(number);
+            invocation.signal(message_signal(number)).resolve(number);
         }
-        if let Some(place) = place {
+        if let Some(worker) = worker {
             // What comes before a step is stored once the step is: the worker finds the message.
             ctx.run(|| async { Ok(()) }).name("stored").await?;
             let ingress = self.0.clone();
             ctx.run(move || async move {
-                ingress.wake(&place, &run).await;
+                ingress.wake(&worker, &run).await;
                 Ok(())
             })
             .name("wake")
@@ -125,27 +98,27 @@ impl InboxService {
         Ok(Json(number))
     }
 
-    /// The messages from this number on.
+    /// Returns the messages from this number on.
     #[handler]
     async fn messages(
         &self,
         ctx: SharedObjectContext<'_>,
         from: Json<u64>,
-    ) -> Result<Json<Vec<Stored>>, HandlerError> {
+    ) -> Result<Json<Vec<StoredMessage>>, HandlerError> {
         let inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
         Ok(Json(stored(&inbox, from.into_inner())))
     }
 
-    /// Where the events of the run are served, if a worker drives it.
+    /// Returns the worker that drives the run, if there is one. Clients of other versions call it by this name.
     #[handler]
     async fn place(
         &self,
         ctx: SharedObjectContext<'_>,
-    ) -> Result<Json<Option<Place>>, HandlerError> {
-        Ok(Json(load(ctx.get::<Json<Inbox>>(KEY).await?).place))
+    ) -> Result<Json<Option<WorkerAddress>>, HandlerError> {
+        Ok(Json(load(ctx.get::<Json<Inbox>>(KEY).await?).worker))
     }
 
-    /// The run has ended: no more messages.
+    /// Refuses messages from now on: the run has ended.
     #[handler]
     async fn close(&self, ctx: ObjectContext<'_>) -> Result<(), HandlerError> {
         let closed = Inbox {
@@ -175,10 +148,10 @@ fn load(inbox: Option<Json<Inbox>>) -> Inbox {
     inbox.map(Json::into_inner).unwrap_or_default()
 }
 
-fn stored(inbox: &Inbox, from: u64) -> Vec<Stored> {
+fn stored(inbox: &Inbox, from: u64) -> Vec<StoredMessage> {
     let messages = inbox.messages.iter().cloned();
     let messages = (0..).zip(messages).filter(|(number, _)| *number >= from);
     messages
-        .map(|(number, message)| Stored { number, message })
+        .map(|(number, message)| StoredMessage { number, message })
         .collect()
 }

@@ -9,22 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::RestateError;
-use crate::inbox::{Opening, Place, Stored};
+use crate::protocol::{GADGETS, INBOXES, InboxOpening, StoredMessage, WorkerAddress};
 use gadgetry::journal::{Incoming, RunId};
 
-/// The service of runs.
-pub(crate) const RUNS: &str = "GadgetryRun";
-
-/// The service of inboxes.
-const INBOXES: &str = "GadgetryInbox";
-
-/// The service of gadgets that are spread.
-const GADGETS: &str = "GadgetryGadgets";
-
-/// Requests that a worker must not wait for long.
+/// Maximum time of a request that a worker must not wait for long.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer that are read at most. Restate's own messages are smaller.
+/// Maximum number of bytes of an answer. Restate's own messages are smaller.
 const ANSWER: usize = 64 << 20;
 
 /// A client of one Restate server.
@@ -35,7 +26,7 @@ pub(crate) struct Ingress {
 }
 
 impl Ingress {
-    /// Fails if `url` is invalid.
+    /// Makes a client of the server at `url`, which fails if it is invalid.
     pub(crate) fn new(url: &str) -> Result<Self, RestateError> {
         let invalid = |problem: String| RestateError::Url {
             url: url.to_owned(),
@@ -57,7 +48,7 @@ impl Ingress {
         Ok(Self { http, url: parsed })
     }
 
-    /// The same host, with another port.
+    /// Returns a client of another port of the same host.
     pub(crate) fn with_port(&self, port: u16) -> Self {
         let mut url = self.url.clone();
         // It fails for URLs without a host, which this is not.
@@ -72,7 +63,7 @@ impl Ingress {
         &self.url
     }
 
-    /// A request to a path of these segments.
+    /// Returns a request to a path of these segments.
     pub(crate) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -81,22 +72,22 @@ impl Ingress {
         self.http.request(method, url)
     }
 
-    /// A request to a worker.
+    /// Returns a request to a worker.
     pub(crate) fn to_worker(
         &self,
         method: Method,
-        place: &Place,
+        worker: &WorkerAddress,
         what: &str,
         query: &[(&str, &str)],
     ) -> Option<RequestBuilder> {
-        let mut url = Url::parse(&place.url).ok()?;
+        let mut url = Url::parse(&worker.url).ok()?;
         url.path_segments_mut()
             .ok()?
             .pop_if_empty()
             .extend(["gadgetry", what]);
         url.query_pairs_mut().extend_pairs(query);
         let request = self.http.request(method, url);
-        Some(request.bearer_auth(&place.token))
+        Some(request.bearer_auth(&worker.token))
     }
 
     /// Calls a handler of an inbox.
@@ -117,8 +108,8 @@ impl Ingress {
     pub(crate) async fn open_inbox(
         &self,
         run: &RunId,
-        opening: &Opening,
-    ) -> Result<Vec<Stored>, RestateError> {
+        opening: &InboxOpening,
+    ) -> Result<Vec<StoredMessage>, RestateError> {
         self.inbox(run.as_str(), "open", Some(opening)).await
     }
 
@@ -126,7 +117,7 @@ impl Ingress {
         &self,
         run: &RunId,
         from: u64,
-    ) -> Result<Vec<Stored>, RestateError> {
+    ) -> Result<Vec<StoredMessage>, RestateError> {
         self.inbox(run.as_str(), "messages", Some(&from)).await
     }
 
@@ -165,14 +156,15 @@ impl Ingress {
         Ok(())
     }
 
-    pub(crate) async fn place(&self, run: &str) -> Result<Option<Place>, RestateError> {
+    /// Returns the worker that drives a run, if there is one.
+    pub(crate) async fn worker_of(&self, run: &str) -> Result<Option<WorkerAddress>, RestateError> {
         self.inbox(run, "place", None::<&()>).await
     }
 
     /// Informs a worker that there is a message. A worker that does not receive this reads all messages when it takes up
     /// the run.
-    pub(crate) async fn wake(&self, place: &Place, run: &str) {
-        let Some(request) = self.to_worker(Method::POST, place, "wake", &[("run", run)]) else {
+    pub(crate) async fn wake(&self, worker: &WorkerAddress, run: &str) {
+        let Some(request) = self.to_worker(Method::POST, worker, "wake", &[("run", run)]) else {
             return;
         };
         if let Err(error) = request.timeout(Duration::from_secs(2)).send().await {
@@ -181,7 +173,7 @@ impl Ingress {
     }
 }
 
-/// A request with a JSON body.
+/// Returns a request with a JSON body.
 pub(crate) fn json(
     request: RequestBuilder,
     body: &impl Serialize,
@@ -216,7 +208,7 @@ pub(crate) async fn send(request: RequestBuilder) -> Result<Response, RestateErr
     })
 }
 
-/// The message of an error, which is JSON if it comes from Restate.
+/// Returns the message of an error, which is JSON if it comes from Restate.
 fn message(text: &[u8]) -> String {
     let value: Option<serde_json::Value> = serde_json::from_slice(text).ok();
     let message = value
@@ -250,7 +242,7 @@ fn unreachable(error: reqwest::Error) -> RestateError {
     }
 }
 
-/// The reason at the bottom, which says most.
+/// Returns the innermost reason, which says most.
 pub(crate) fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut words = error.to_string();
@@ -262,7 +254,7 @@ pub(crate) fn words(error: reqwest::Error) -> String {
     words
 }
 
-/// 128 bits that no one can guess, from the randomness that seeds hash maps.
+/// Returns 128 bits that no one can guess, from the randomness that seeds hash maps.
 pub(crate) fn random() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let half = || RandomState::new().hash_one(0);

@@ -1,4 +1,4 @@
-//! The journal of the runs of one workflow: what the driver records goes to the workflow's handler, which keeps it.
+//! The journal of the runs of one workflow: what the driver records goes to the workflow's handler, which saves it as a step.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,49 +8,49 @@ use futures_util::FutureExt as _;
 use gadgetry::log::Header;
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::batch::{MAX_ENTRY, WrittenWhat};
-use crate::known::Known;
+use crate::protocol::MAX_ENTRY;
+use crate::replay::ReplayedRuns;
+use crate::step::LineContentRef;
 use gadgetry::journal::{
     Durability, Journal, JournalError, Message, Opened, Progress, Recorder, RunId,
 };
 
-/// What the driver sends to the handler.
-pub(crate) enum Note {
-    /// Keep these lines.
-    Keep(Keep),
-    /// Someone waits for what was to be kept.
-    Hurry,
+/// A request of the driver to the handler.
+pub(crate) enum JournalRequest {
+    /// Save these lines.
+    Save(SaveRequest),
+    /// Do not wait for more lines: someone waits for those that are to be saved.
+    Flush,
 }
 
-/// Lines to keep.
-pub(crate) struct Keep {
+/// Lines to save.
+pub(crate) struct SaveRequest {
     pub(crate) lines: Vec<String>,
-    /// How far the run is, if that is the outermost one.
+    /// The progress of the run, if that is the outermost one.
     pub(crate) progress: Option<Progress>,
-    /// How many messages the driver had taken by then.
+    /// Number of messages that the driver had taken by then.
     pub(crate) taken: u64,
-    /// Learns that they are kept. It is dropped if they never will be.
-    pub(crate) kept: oneshot::Sender<()>,
+    /// Completes when they are saved. It is dropped if they never will be.
+    pub(crate) saved: oneshot::Sender<()>,
     /// Whether someone waits for that.
-    pub(crate) hurry: bool,
+    pub(crate) is_urgent: bool,
 }
 
 /// The journal of a run and its subagents, while this process drives them.
 pub(crate) struct RestateJournal {
     root: RunId,
-    known: Mutex<Known>,
-    notes: mpsc::UnboundedSender<Note>,
+    replayed: Mutex<ReplayedRuns>,
+    requests: mpsc::UnboundedSender<JournalRequest>,
     /// The messages to the run, until it is opened.
     inbox: Mutex<Option<mpsc::UnboundedReceiver<Message>>>,
-    /// How many of them the driver has taken.
+    /// Number of them that the driver has taken.
     taken: Arc<AtomicU64>,
     refused: Refused,
 }
 
-/// What was too large to be kept. Nothing is kept after it.
+/// The value that was too large to be kept. Nothing is kept after it.
 type Refused = Arc<Mutex<Option<TooLarge>>>;
 
 /// A value that is too large.
@@ -72,21 +72,21 @@ impl TooLarge {
 impl RestateJournal {
     pub(crate) fn new(
         root: RunId,
-        known: Known,
-        notes: mpsc::UnboundedSender<Note>,
+        replayed: ReplayedRuns,
+        requests: mpsc::UnboundedSender<JournalRequest>,
         inbox: mpsc::UnboundedReceiver<Message>,
     ) -> Self {
         Self {
             root,
-            known: Mutex::new(known),
-            notes,
+            replayed: Mutex::new(replayed),
+            requests,
             inbox: Mutex::new(Some(inbox)),
             taken: Arc::default(),
             refused: Refused::default(),
         }
     }
 
-    /// The name of a run below the outermost one: empty for that, as `5.0` for a subagent.
+    /// Returns the name of a run below the outermost one: empty for that, as `5.0` for a subagent.
     fn below(&self, id: &RunId) -> Result<String, JournalError> {
         let below = id.as_str().strip_prefix(self.root.as_str());
         let below = below.and_then(|below| match below.strip_prefix('/') {
@@ -105,12 +105,12 @@ impl RestateJournal {
             .ok_or_else(|| JournalError::storage(foreign()))
     }
 
-    /// How many messages the driver has taken.
+    /// Returns the number of messages that the driver has taken.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// The error about a value that was too large to be kept.
+    /// Returns the error about a value that was too large to be kept.
     pub(crate) fn refused(&self) -> Option<String> {
         lock(&self.refused)
             .as_ref()
@@ -119,10 +119,10 @@ impl RestateJournal {
 
     fn begin(&self, id: &RunId, header: Option<&Header>) -> Result<Opened, JournalError> {
         let run = self.below(id)?;
-        let known = lock(&self.known).take(&run);
-        let is_new = known.is_none();
-        let header = match (&known, header) {
-            (Some(known), _) => known.header.clone(),
+        let replayed = lock(&self.replayed).take(&run);
+        let is_new = replayed.is_none();
+        let header = match (&replayed, header) {
+            (Some(replayed), _) => replayed.header.clone(),
             (None, Some(header)) => header.clone(),
             (None, None) => return Err(JournalError::Unknown(id.clone())),
         };
@@ -133,14 +133,16 @@ impl RestateJournal {
             progress: None,
             taken: Arc::clone(&self.taken),
             refused: Arc::clone(&self.refused),
-            notes: self.notes.clone(),
+            requests: self.requests.clone(),
         };
         if is_new {
-            recorder.line("the description of the run", WrittenWhat::Begin(&header));
+            recorder.line("the description of the run", LineContentRef::Begin(&header));
         }
         let is_root = recorder.is_root;
         let mut opened = Opened::new(header, Box::new(recorder));
-        opened.entries = known.map(|known| known.entries).unwrap_or_default();
+        opened.entries = replayed
+            .map(|replayed| replayed.entries)
+            .unwrap_or_default();
         if is_root && let Some(mut inbox) = lock(&self.inbox).take() {
             let taken = Arc::clone(&self.taken);
             opened.inbox = Box::pin(futures_util::stream::poll_fn(move |cx| {
@@ -157,20 +159,20 @@ impl RestateJournal {
 
     fn remove(&self, id: &RunId) -> Result<(), JournalError> {
         let run = self.below(id)?;
-        lock(&self.known).forget(&run);
-        let line = WrittenWhat::Forget
+        lock(&self.replayed).forget(&run);
+        let line = LineContentRef::Forget
             .line(&run)
             .map_err(JournalError::storage)?;
-        let (kept, _) = oneshot::channel();
-        let keep = Keep {
+        let (saved, _) = oneshot::channel();
+        let request = SaveRequest {
             lines: vec![line],
             progress: None,
             taken: 0,
-            kept,
-            hurry: false,
+            saved,
+            is_urgent: false,
         };
         // It fails when the handler has ended. Then so will the driver.
-        let _ = self.notes.send(Note::Keep(keep));
+        let _ = self.requests.send(JournalRequest::Save(request));
         Ok(())
     }
 }
@@ -197,11 +199,11 @@ struct RestateRecorder {
     progress: Option<Progress>,
     taken: Arc<AtomicU64>,
     refused: Refused,
-    notes: mpsc::UnboundedSender<Note>,
+    requests: mpsc::UnboundedSender<JournalRequest>,
 }
 
 impl RestateRecorder {
-    fn line(&mut self, what: &'static str, line: WrittenWhat<'_>) {
+    fn line(&mut self, what: &'static str, line: LineContentRef<'_>) {
         let mut refused = lock(&self.refused);
         if refused.is_some() {
             return;
@@ -223,11 +225,11 @@ impl RestateRecorder {
 
 impl Recorder for RestateRecorder {
     fn record(&mut self, time: Time, input: &Input) {
-        self.line(name(input), WrittenWhat::Entry { time, input });
+        self.line(name(input), LineContentRef::Entry { time, input });
     }
 
     fn took(&mut self, message: u64) {
-        self.line("a message", WrittenWhat::Took(message));
+        self.line("a message", LineContentRef::Took(message));
     }
 
     fn progress(&mut self, progress: Progress) {
@@ -238,23 +240,23 @@ impl Recorder for RestateRecorder {
         if let Some(refused) = lock(&self.refused).as_ref() {
             return std::future::ready(Err(refused.error())).boxed();
         }
-        let (kept, is_kept) = oneshot::channel();
-        let hurry = durability == Durability::Synced;
-        let keep = Keep {
+        let (saved, is_saved) = oneshot::channel();
+        let is_urgent = durability == Durability::Synced;
+        let request = SaveRequest {
             lines: std::mem::take(&mut self.lines),
             progress: self.progress.take().filter(|_| self.is_root),
             taken: self.taken.load(Ordering::Acquire),
-            kept,
-            hurry,
+            saved,
+            is_urgent,
         };
-        let notes = self.notes.clone();
-        let is_sent = notes.send(Note::Keep(keep)).is_ok();
+        let requests = self.requests.clone();
+        let is_sent = requests.send(JournalRequest::Save(request)).is_ok();
         async move {
-            if is_sent && !hurry {
+            if is_sent && !is_urgent {
                 // Deltas are kept together with what follows, until someone waits for them.
-                let _ = notes.send(Note::Hurry);
+                let _ = requests.send(JournalRequest::Flush);
             }
-            is_kept
+            is_saved
                 .await
                 .map_err(|_| JournalError::storage("Restate has taken the run from this worker"))
         }
@@ -262,7 +264,7 @@ impl Recorder for RestateRecorder {
     }
 }
 
-/// What an input is, for a reader of an error.
+/// Returns the name of an input, for a reader of an error.
 fn name(input: &Input) -> &'static str {
     match input {
         Input::Delta(_) => "a part of a reply",
@@ -280,16 +282,4 @@ fn name(input: &Input) -> &'static str {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How the driver ended: with the result of the run, or a failure.
-pub(crate) type Ended = Result<Value, Failure>;
-
-/// Why a run has no result.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// It never will: a status and the reason.
-    Final(u16, String),
-    /// This worker cannot continue it, but another one might.
-    NotHere(String),
 }

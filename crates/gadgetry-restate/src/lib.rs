@@ -29,14 +29,19 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `batch`, `known` | what a step keeps: lines of the run's journal; what is known of a run from all its steps |
+//! | `error` | errors of workers and of requests |
+//! | `protocol` | what crosses the wire: names of services, the input and the output of a run, messages. All that workers and clients share |
+//! | `ingress` | requests to Restate, and to workers |
+//! | `client` | runs from outside |
+//! | `step`, `replay` | the result of a step: lines of the run's journal; a run, from the steps that Restate replays |
 //! | `journal` | [`gadgetry::journal::Journal`]: what the driver records becomes the next step |
-//! | `run`, `session` | the workflow of a run: a loop over steps, in which the first new one starts the driver |
-//! | `inbox`, `messages` | the object that stores answers and commands, and their way to the driver |
-//! | `spread` | gadgets that are executed by any worker |
-//! | `hub` | the events of the runs that a worker drives, for followers |
-//! | `server`, `worker` | the listener of a worker, and its registration |
-//! | `ingress`, `client` | requests to Restate, and runs from outside |
+//! | `events` | the events of the runs that a worker drives, for followers |
+//! | `driver` | an agent drives a run |
+//! | `inbox`, `delivery` | the virtual object that stores answers and commands, and their way to the driver |
+//! | `gadget_service` | gadgets that are executed by any worker |
+//! | `context` | the parts of a worker that its runs share |
+//! | `execution`, `workflow` | the workflow of a run: a loop over steps, in which the first new one starts the driver |
+//! | `listener`, `worker` | the listener of a worker, and its registration |
 //!
 //! A step of the workflow (`ctx.run`) does not execute one gadget. It waits for what the driver has to keep, so gadgets run in
 //! parallel, and start while the reply is read, as in a single process. The driver continues when Restate has the step.
@@ -46,24 +51,26 @@
 //! A step that takes long is cut by heartbeats, because Restate suspends a workflow that is silent for long, which would interrupt
 //! the work in progress. A run that waits for nothing but an answer waits for a signal, so that it is suspended.
 
-mod agent;
-mod batch;
 mod client;
+mod context;
+mod delivery;
+mod driver;
 mod error;
-mod hub;
+mod events;
+mod execution;
+mod gadget_service;
 mod inbox;
 mod ingress;
 mod journal;
-mod known;
-mod messages;
-mod run;
-mod server;
-mod session;
-mod spread;
+mod listener;
+mod protocol;
+mod replay;
+mod step;
 mod worker;
+mod workflow;
 
-pub use batch::MAX_ENTRY;
-pub use client::{Client, Followed, RunOutcome, RunStatus};
+pub use client::{Client, Followed, RunStatus};
 pub use error::{RestateError, WorkerError};
-pub use spread::Spread;
+pub use gadget_service::Spread;
+pub use protocol::{MAX_ENTRY, RunOutcome};
 pub use worker::{ServingWorker, Worker, WorkerBuilder};

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_core::future::BoxFuture;
 use gadgetry::Agent;
 use reqwest::Method;
 use restate_sdk::endpoint::{Endpoint, ServiceOptions};
@@ -14,53 +13,29 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::drive;
+use crate::context::WorkerContext;
+use crate::driver::drive;
 use crate::error::{RestateError, WorkerError};
-use crate::hub::Hubs;
-use crate::inbox::{InboxService, Place};
+use crate::events::EventHubs;
+use crate::gadget_service::{GadgetService, Spread};
+use crate::inbox::InboxService;
 use crate::ingress::{self, Ingress, random};
-use crate::journal::Ended;
-use crate::run::RunService;
-use crate::server;
-use crate::session::Job;
-use crate::spread::{GadgetService, Spread};
+use crate::listener;
+use crate::protocol::WorkerAddress;
+use crate::workflow::RunService;
 
 /// The port of Restate's admin interface.
 const ADMIN_PORT: u16 = 9070;
 
-/// How long Restate waits for a worker that it has asked to suspend a run.
+/// Time for which Restate waits for a worker that it has asked to suspend a run.
 const ABORT_AFTER: Duration = Duration::from_mins(10);
 
-/// How often Restate tries to reach a worker, about once a minute: for a week. Then the run is paused until it is resumed
-/// by hand.
+/// Number of times that Restate tries to reach a worker, about once a minute: for a week. Then the run is paused until it is
+/// resumed by hand.
 const ATTEMPTS: u64 = 7 * 24 * 60;
 
-/// How long the result of a run is stored.
+/// Time for which the result of a run is stored.
 const RETENTION: Duration = Duration::from_hours(7 * 24);
-
-/// What all runs of a worker share.
-pub(crate) struct Shared {
-    pub(crate) ingress: Ingress,
-    pub(crate) hubs: Hubs,
-    pub(crate) drive: Drive,
-    /// How long a run that waits for an answer keeps its memory here.
-    pub(crate) suspend_after: Duration,
-    url: String,
-    token: Arc<str>,
-}
-
-/// Drives a run to its end.
-pub(crate) type Drive = Box<dyn Fn(Job) -> BoxFuture<'static, Ended> + Send + Sync>;
-
-impl Shared {
-    /// Where followers and messages find this worker.
-    pub(crate) fn place(&self) -> Place {
-        Place {
-            url: self.url.clone(),
-            token: self.token.to_string(),
-        }
-    }
-}
 
 /// The options of a [`Worker`].
 #[derive(Clone, Debug)]
@@ -257,21 +232,23 @@ impl Worker {
             .or(listens)
             .unwrap_or_else(|| advertise.clone());
         let token: Arc<str> = random().into();
-        let hubs = Hubs::default();
+        let hubs = EventHubs::default();
         let (agent, is_forced) = (options.agent, options.is_forced);
-        let shared = Arc::new(Shared {
+        let context = Arc::new(WorkerContext {
             ingress: self.ingress.clone(),
             hubs: Arc::clone(&hubs),
             drive: Box::new(move |job| Box::pin(drive(agent.clone(), is_forced, job))),
             suspend_after: options.suspend_after,
-            url: own,
-            token: Arc::clone(&token),
+            address: WorkerAddress {
+                url: own,
+                token: token.to_string(),
+            },
         });
         options.spread.connect(self.ingress.clone());
         let key = options.identity_key.as_deref();
-        let endpoint = endpoint(shared, self.ingress, options.spread, key)?;
+        let endpoint = endpoint(context, self.ingress, options.spread, key)?;
         let stop = CancellationToken::new();
-        let serving = server::serve(listener, endpoint, hubs, token, stop.clone());
+        let serving = listener::serve(listener, endpoint, hubs, token, stop.clone());
         let worker = ServingWorker {
             address,
             stop: stop.drop_guard(),
@@ -289,7 +266,7 @@ impl Worker {
 }
 
 fn endpoint(
-    shared: Arc<Shared>,
+    context: Arc<WorkerContext>,
     ingress: Ingress,
     spread: Spread,
     identity_key: Option<&str>,
@@ -304,9 +281,9 @@ fn endpoint(
             .retry_policy_pause_on_max_attempts()
     };
     let runs = options()
-        .inactivity_timeout(shared.suspend_after)
+        .inactivity_timeout(context.suspend_after)
         .journal_retention(RETENTION);
-    let runs = RunService(shared).into_service_definition().options(runs);
+    let runs = RunService(context).into_service_definition().options(runs);
     let inboxes = InboxService(ingress)
         .into_service_definition()
         .options(options());

@@ -88,7 +88,6 @@
 //! | `providers` | yes | real models over HTTP: `provider::openai`, `provider::anthropic`, `provider::resolve`, [`model`](fn@model) |
 //! | `commands` | yes | `command`: gadgets that are programs, and gadget files |
 //! | `skills` | yes | `skill`: folders with instructions, which the model loads |
-//! | `genai` | no | `provider::genai`: the providers of the crate `genai` |
 //! | `tokens` | no | `models::count_tokens`: exact counts for OpenAI's vocabularies, with 8 MB of data |
 //!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.

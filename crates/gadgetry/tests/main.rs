@@ -15,7 +15,6 @@ mod examples;
 mod foreign_servers;
 mod gadget_files;
 mod gadgets;
-mod genai;
 mod interrupted;
 pub mod macro_gadgets;
 pub mod macro_methods;

@@ -67,20 +67,6 @@ fn fields(args: &ServerArgs) -> Result<Map<String, Value>, Error> {
         .map_err(|error| Error::input(format_args!("--extra-body is not a JSON object: {error}")))
 }
 
-/// The key in the variable that the user named.
-#[cfg(feature = "genai")]
-pub(super) fn key(args: &ServerArgs) -> Result<Option<gadgetry::provider::ApiKey>, Error> {
-    let Some(variable) = &args.api_key_env else {
-        return Ok(None);
-    };
-    match std::env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(Some(key.into())),
-        _ => Err(Error::input(format_args!(
-            "no key: the environment variable {variable} is not set"
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::is_secret;

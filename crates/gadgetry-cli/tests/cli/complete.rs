@@ -388,10 +388,9 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     assert!(server.asked().is_empty());
 }
 
-/// Names with two colons are for the crate `genai`.
 #[test]
-fn all_other_providers() {
-    let server = Server::start([Reply::says("Yes.")]);
+fn a_name_with_two_colons_is_refused() {
+    let server = Server::start([]);
     let workshop = Workshop::new("");
     let url = format!("{}/", server.url());
     let args = [
@@ -403,17 +402,12 @@ fn all_other_providers() {
         &url,
     ];
     let ended = Ended::of(workshop.command(&args).env("DEEPSEEK_API_KEY", KEY));
-    if cfg!(feature = "genai") {
-        ended.check("Yes.\n", "", 0);
-        assert_eq!(server.asked()[0].line, "POST /v1/chat/completions");
-    } else {
-        let error = "error: deepseek::small needs gadgetry built with `--features genai`; \
-            write deepseek:small, which does not\n";
-        ended.check("", error, 2);
-    }
+    let error = "error: two colons in deepseek::small: write deepseek:small\n";
+    ended.check("", error, 2);
+    assert!(server.asked().is_empty());
 }
 
-/// Two colons in OpenAI's own names of fine-tuned models are no crate's.
+/// Two colons in the middle of OpenAI's own names of fine-tuned models are part of the name.
 #[test]
 fn fine_tuned_models() {
     let server = Server::start([Reply::says("Yes.")]);

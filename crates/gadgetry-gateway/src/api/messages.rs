@@ -136,10 +136,8 @@ fn add(tool: &Value, tools: &mut Vec<Tool>, warnings: &mut Vec<String>) -> Resul
         let name = tool["name"].as_str().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::new("tools", "a tool has no name"))?;
         let schema = schema(tool, "input_schema");
-        tools.push(Tool {
-            is_eager: tool["eager_input_streaming"] == true,
-            ..Tool::function(name, text(tool, "description"), schema)
-        });
+        // `eager_input_streaming` asks for a call in parts. A call is given when it is whole and valid, without exception.
+        tools.push(Tool::function(name, text(tool, "description"), schema));
     } else if let Some(known) = known_tools::of(kind, tool) {
         tools.push(known);
     } else {

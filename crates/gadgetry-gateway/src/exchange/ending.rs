@@ -31,7 +31,6 @@ impl Exchange {
         // A call that only the end of the reply has completed is judged by how it ended.
         self.read(&mut read, out);
         self.scratch = read;
-        self.cut_eager(out);
         if self.is_over {
             return Progress::Done;
         }

@@ -7,12 +7,10 @@
 //! ```
 //!
 //! [`Exchange::request`] says what to send to the upstream, [`Exchange::push`] takes the deltas of its reply and gives those
-//! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid;
-//! only for a tool that is [eager](Tool::is_eager) it is given in parts.
+//! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid.
 
 mod call_ids;
 mod calls;
-mod eager;
 mod ending;
 mod gated;
 mod held;
@@ -42,7 +40,6 @@ use gadgetry::proto::usage::Usage;
 use serde_json::Value;
 
 use call_ids::CallIds;
-use eager::EagerCall;
 use instructions::ANCHORING;
 use prefill::Prefill;
 use quoted::Quoted;
@@ -195,7 +192,6 @@ pub struct Exchange {
     /// The calls that the client has: the name in blocks, the model's id, and the parameters.
     sent: Vec<(String, String, Value)>,
     held: Vec<HeldCall>,
-    eager: Option<EagerCall>,
     prefill: Option<Prefill>,
     /// Text before the first call of a reply that must have one.
     withheld: String,
@@ -267,7 +263,6 @@ impl Exchange {
             turn: Turn::default(),
             sent: Vec::new(),
             held: Vec::new(),
-            eager: None,
             prefill: None,
             withheld: String::new(),
             blank: String::new(),
@@ -451,16 +446,10 @@ impl Exchange {
                     self.start(out);
                     out.push(delta);
                 }
-                Delta::GadgetCallStart(call) => {
-                    self.flush_text(out);
-                    self.begin_eager(&call);
-                }
-                Delta::GadgetArgsPartial(part) => self.grow_eager(&part, out),
+                Delta::GadgetCallStart(_) => self.flush_text(out),
                 Delta::GadgetCall(call) => {
                     self.after_block = true;
-                    if !self.end_eager(&call, out) {
-                        self.block(&call, out);
-                    }
+                    self.block(&call, out);
                 }
                 Delta::Diagnostic(said)
                     if matches!(

@@ -111,9 +111,6 @@ pub struct Tool {
     pub schema: Value,
     /// What its parameters are.
     pub kind: ToolKind,
-    /// Whether the client wants each text parameter of a call as soon as it is complete. Then a call that turns out to be
-    /// invalid ends the reply with an error, and is not corrected.
-    pub is_eager: bool,
 }
 
 /// What the parameters of a tool are.
@@ -139,7 +136,6 @@ impl Tool {
             description: description.into(),
             schema,
             kind: ToolKind::Function,
-            is_eager: false,
         }
     }
 

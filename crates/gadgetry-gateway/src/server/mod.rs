@@ -211,7 +211,7 @@ fn fingerprint(tools: &[Tool]) -> [u8; 32] {
     for tool in tools {
         let schema = tool.schema.to_string();
         let is_text = tool.kind == crate::exchange::ToolKind::Text;
-        let flags = [u8::from(is_text), u8::from(tool.is_eager)];
+        let flags = [u8::from(is_text)];
         let namespace = tool.namespace.as_deref().unwrap_or_default();
         for part in [
             namespace.as_bytes(),

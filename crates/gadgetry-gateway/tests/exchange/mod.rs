@@ -4,7 +4,6 @@ mod calls;
 mod choices;
 mod dependencies;
 mod dialects;
-mod eager;
 mod history;
 mod injection;
 mod limits;

@@ -286,7 +286,7 @@ def messages_eager_input():
         message = stream.get_final_message()
     calls = [part.input for part in message.content if part.type == "tool_use"]
     equal((calls, message.stop_reason), ([{"city": "Paris"}, {"city": "Rome"}], "tool_use"))
-    equal([part for part in parts if part], ['{"city":"Paris"', "}", '{"city":"Rome"', "}"])
+    equal([part for part in parts if part], ['{"city":"Paris"}', '{"city":"Rome"}'])
 
 
 def run_all():

@@ -40,8 +40,6 @@ mod conversation;
 pub mod error;
 #[cfg(feature = "providers")]
 mod frames;
-#[cfg(feature = "genai")]
-pub mod genai;
 #[cfg(feature = "providers")]
 pub mod http;
 #[cfg(feature = "providers")]

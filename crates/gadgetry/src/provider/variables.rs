@@ -1,4 +1,4 @@
-//! The environment variables that hold keys of providers: those of the table of providers, of the crate `genai`, and of the
+//! The environment variables that hold keys of providers: those of the table of providers, of other providers, and of the
 //! providers' own clients. Programs that a model may call are started without them.
 
 /// Their names, sorted.

@@ -1,7 +1,5 @@
 //! Both backends, alone and below an agent, against model servers that others wrote: `aimock` and `llmock`.
 //!
-//! With the feature `genai`, its OpenAI Responses and Gemini too.
-//!
 //! `cargo xtask test servers` installs them. A server that is not there is not tested, and a line on standard error says so.
 
 #![cfg(feature = "providers")]
@@ -12,8 +10,6 @@
 
 mod agents;
 mod aimock;
-#[cfg(feature = "genai")]
-mod genai;
 mod guide;
 mod llmock;
 mod server;

@@ -117,14 +117,28 @@ fn names() {
         ),
         (
             "bedrock:x",
-            "bedrock has an interface of its own: use bedrock_api::MODEL in a gadgetry that was built with \
-             `--features genai`, a LiteLLM proxy (litellm:MODEL), or Bedrock's interface like OpenAI's with --base-url and \
-             --api-key-env AWS_BEARER_TOKEN_BEDROCK",
+            "bedrock has an interface of its own: use a LiteLLM proxy (litellm:MODEL), or Bedrock's interface \
+             like OpenAI's with --base-url and --api-key-env AWS_BEARER_TOKEN_BEDROCK",
         ),
         (
             "vertex_ai/gemini-x",
-            "vertex_ai has an interface of its own: use vertex::MODEL in a gadgetry that was built with \
-             `--features genai`, a LiteLLM proxy (litellm:MODEL), or gemini:MODEL with a key of Google AI Studio",
+            "vertex_ai has an interface of its own: use a LiteLLM proxy (litellm:MODEL), or gemini:MODEL with a \
+             key of Google AI Studio",
+        ),
+        // Other clients put two colons between a provider and its model.
+        (
+            "deepseek::small",
+            "two colons in deepseek::small: write deepseek:small",
+        ),
+        ("claude :: x", "two colons in claude :: x: write claude:x"),
+        (
+            "openai::",
+            "no model is named; write it as provider:model, such as ollama:llama3",
+        ),
+        (
+            "bedrock_api::x",
+            "bedrock_api has an interface of its own: use a LiteLLM proxy (litellm:MODEL), or Bedrock's interface \
+             like OpenAI's with --base-url and --api-key-env AWS_BEARER_TOKEN_BEDROCK",
         ),
     ];
     for (name, expected) in cases {

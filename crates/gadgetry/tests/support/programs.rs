@@ -78,7 +78,6 @@ impl Place {
         let features = [
             ("providers", cfg!(feature = "providers")),
             ("tokens", cfg!(feature = "tokens")),
-            ("genai", cfg!(feature = "genai")),
         ];
         command.arg("--no-default-features");
         for (feature, _) in features.iter().filter(|(_, is_on)| *is_on) {

@@ -9,6 +9,14 @@ pub enum ResolveError {
     /// The name is empty, or nothing follows the colon.
     #[error("no model is named; write it as provider:model, such as ollama:llama3")]
     NoName,
+    /// Two colons follow the provider.
+    #[error("two colons in {name}: write {instead}")]
+    TwoColons {
+        /// The name, unmodified.
+        name: String,
+        /// The same name with one colon.
+        instead: String,
+    },
     /// The name means no known provider.
     #[error(
         "no provider is known for the model {name:?}{}; write it as provider:model, or give a base URL. Providers: {}. \

@@ -20,6 +20,17 @@ impl Resolver {
         }
         let split = name.split_once(':');
         let named = split.and_then(|(prefix, model)| Some((names::named(prefix)?, model.trim())));
+        if let (Some(_), Some((prefix, model))) = (named, split)
+            && let Some(model) = model.trim_start().strip_prefix(':')
+        {
+            return Err(match model.trim() {
+                "" => ResolveError::NoName,
+                model => ResolveError::TwoColons {
+                    name: name.to_owned(),
+                    instead: format!("{}:{model}", prefix.trim()),
+                },
+            });
+        }
         let (provider, model) = match (named, &self.options.base_url) {
             (Some((_, "")), _) => return Err(ResolveError::NoName),
             (Some((provider, model)), _) => (Some(provider), model),

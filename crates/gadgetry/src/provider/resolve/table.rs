@@ -201,7 +201,6 @@ pub(super) const PROVIDERS: &[Provider] = &[
     remote("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], &[("OPENROUTER_BASE_URL", BaseUrl)])
         .catalog("").quirks(OPENROUTER),
     remote("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &[("GROQ_BASE_URL", BaseUrl)]),
-    // The interface like OpenAI's. Google's own one needs the feature `genai`.
     remote("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], &[("GEMINI_BASE_URL", BaseUrl)])
         .aliases(&["google"]).bare_ids(),
     remote("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &[("DEEPSEEK_BASE_URL", BaseUrl)])
@@ -260,14 +259,12 @@ pub(super) const AZURE_VERSIONS: &[&str] = &[
 /// Providers that need another client, and which one.
 pub(super) const REPLACEMENTS: &[(&[&str], &str)] = &[
     (
-        &["bedrock", "bedrock_converse", "aws"],
-        "use bedrock_api::MODEL in a gadgetry that was built with `--features genai`, a LiteLLM proxy (litellm:MODEL), or \
-         Bedrock's interface like OpenAI's with --base-url and --api-key-env AWS_BEARER_TOKEN_BEDROCK",
+        &["bedrock", "bedrock_api", "bedrock_converse", "aws"],
+        "use a LiteLLM proxy (litellm:MODEL), or Bedrock's interface like OpenAI's with --base-url and --api-key-env AWS_BEARER_TOKEN_BEDROCK",
     ),
     (
         &["vertex", "vertex_ai", "vertexai"],
-        "use vertex::MODEL in a gadgetry that was built with `--features genai`, a LiteLLM proxy (litellm:MODEL), or \
-         gemini:MODEL with a key of Google AI Studio",
+        "use a LiteLLM proxy (litellm:MODEL), or gemini:MODEL with a key of Google AI Studio",
     ),
     (
         &[

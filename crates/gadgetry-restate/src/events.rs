@@ -13,14 +13,14 @@ use tokio::sync::{Notify, watch};
 use crate::ingress::random;
 
 /// The hubs of a worker, by run.
-pub(crate) type Hubs = Arc<Mutex<HashMap<String, Arc<Hub>>>>;
+pub(crate) type EventHubs = Arc<Mutex<HashMap<String, Arc<EventHub>>>>;
 
-/// The events of one run so far, and news for it.
-pub(crate) struct Hub {
-    /// Names this drive of the run: another one may give numbers of events that were not kept to others.
+/// The events of one run so far, and a notification of new messages.
+pub(crate) struct EventHub {
+    /// The id of this drive of the run: another one may use the numbers of events that were not kept again.
     pub(crate) drive: String,
     events: watch::Sender<Events>,
-    news: Notify,
+    new_messages: Notify,
 }
 
 #[derive(Default)]
@@ -32,35 +32,35 @@ struct Events {
     has_ended: bool,
 }
 
-impl Hub {
-    /// Makes a hub for a run, and registers it until [`Registered`] is dropped.
-    pub(crate) fn register(hubs: &Hubs, run: &str) -> Registered {
+impl EventHub {
+    /// Makes a hub for a run, and registers it until [`RegisteredHub`] is dropped.
+    pub(crate) fn register(hubs: &EventHubs, run: &str) -> RegisteredHub {
         let hub = Arc::new(Self {
             drive: random(),
             events: watch::Sender::default(),
-            news: Notify::new(),
+            new_messages: Notify::new(),
         });
         lock(hubs).insert(run.to_owned(), Arc::clone(&hub));
-        Registered {
+        RegisteredHub {
             hubs: Arc::clone(hubs),
             run: run.to_owned(),
             hub,
         }
     }
 
-    /// There may be messages for the run.
+    /// Notifies the run that there may be messages for it.
     pub(crate) fn wake(&self) {
-        self.news.notify_one();
+        self.new_messages.notify_one();
     }
 
-    /// Waits for [`Hub::wake`].
+    /// Waits for [`EventHub::wake`].
     ///
     /// Cancel safety: nothing is lost.
     pub(crate) async fn woken(&self) {
-        self.news.notified().await;
+        self.new_messages.notified().await;
     }
 
-    /// The events from this number on, as JSON lines, until the run ends or leaves this worker. All of them for a
+    /// Streams the events from this number on, as JSON lines, until the run ends or leaves this worker. All of them for a
     /// follower of another drive of the run.
     pub(crate) fn follow(
         self: &Arc<Self>,
@@ -103,7 +103,7 @@ impl Hub {
 }
 
 impl Events {
-    /// The lines of the events from this number on.
+    /// Returns the lines of the events from this number on.
     fn since(&self, from: u64) -> &[Bytes] {
         let skipped = from.saturating_sub(self.first.unwrap_or(0));
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
@@ -111,15 +111,15 @@ impl Events {
     }
 }
 
-/// A hub that can be found.
-pub(crate) struct Registered {
-    hubs: Hubs,
+/// A hub that can be found until this is dropped.
+pub(crate) struct RegisteredHub {
+    hubs: EventHubs,
     run: String,
-    hub: Arc<Hub>,
+    hub: Arc<EventHub>,
 }
 
-impl Registered {
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
+impl RegisteredHub {
+    pub(crate) fn hub(&self) -> &Arc<EventHub> {
         &self.hub
     }
 
@@ -128,7 +128,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredHub {
     fn drop(&mut self) {
         self.hub
             .events
@@ -143,17 +143,17 @@ impl Drop for Registered {
     }
 }
 
-/// Gives events to a hub.
-pub(crate) struct ToHub(pub(crate) Arc<Hub>);
+/// Sends events to a hub.
+pub(crate) struct HubObserver(pub(crate) Arc<EventHub>);
 
-impl Observer for ToHub {
+impl Observer for HubObserver {
     fn event(&mut self, event: &Event) {
         self.0.event(event);
     }
 }
 
 /// Finds the hub of a run.
-pub(crate) fn find(hubs: &Hubs, run: &str) -> Option<Arc<Hub>> {
+pub(crate) fn find(hubs: &EventHubs, run: &str) -> Option<Arc<EventHub>> {
     lock(hubs).get(run).map(Arc::clone)
 }
 

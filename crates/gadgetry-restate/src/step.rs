@@ -1,6 +1,6 @@
-//! What one step of a run keeps in Restate: lines of its journal, and what the run does next.
+//! The result of one step of a run, as Restate stores it: lines of the run's journal, and what the run does next.
 //!
-//! A batch is JSON Lines, so that it can be read in Restate's own pages: first a [`Head`], then one [`Line`] each.
+//! It is JSON Lines, so that it can be read in Restate's own pages: first a [`StepHead`], then one [`Line`] each.
 
 use std::collections::VecDeque;
 
@@ -11,32 +11,30 @@ use gadgetry::proto::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Bytes of one entry of a run. Restate refuses messages of 32 MiB, and then it repeats the step that made one forever.
-pub const MAX_ENTRY: usize = 10_000_000;
-
-/// Bytes after which a batch is full.
+/// Number of bytes after which a step is full.
 const FULL: usize = 4 << 20;
 
-/// The first line of a batch.
+/// The first line of a step's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Head {
+pub(crate) struct StepHead {
     /// The version of the format.
     pub(crate) version: u32,
-    /// What the run does next.
-    pub(crate) then: Then,
+    /// The next action of the run.
+    #[serde(rename = "then")]
+    pub(crate) next: NextAction,
     /// The questions that are open, if others were before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) questions: Option<Vec<OpenQuestion>>,
 }
 
-/// The version of the format of a batch.
+/// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a run does after a step.
+/// The action of a run after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Then {
+pub(crate) enum NextAction {
     /// It works on; the next step has this name.
     Work(String),
     /// It waits for the message with this number, because nothing else can happen.
@@ -55,21 +53,22 @@ pub(crate) enum Then {
     },
 }
 
-/// A line of a batch, as it is read: something that happened in a run or in one of its subagents.
+/// A line of a step's result, as it is read: something that happened in a run or in one of its subagents.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Line {
     /// The run; empty for the outermost one, as `5.0` for a subagent.
     #[serde(default)]
     pub(crate) run: String,
-    /// What.
-    pub(crate) what: What,
+    /// The thing that happened.
+    #[serde(rename = "what")]
+    pub(crate) content: LineContent,
 }
 
-/// What a line says.
+/// The content of a [`Line`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum What {
+pub(crate) enum LineContent {
     /// The run was begun with this header.
     Begin(Box<Header>),
     /// An input.
@@ -83,16 +82,17 @@ pub(crate) enum What {
 /// A [`Line`], as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct LineRef<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     run: &'a str,
-    what: WrittenWhat<'a>,
+    #[serde(rename = "what")]
+    content: LineContentRef<'a>,
 }
 
-/// A [`What`], as it is written.
+/// A [`LineContent`], as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum WrittenWhat<'a> {
+pub(crate) enum LineContentRef<'a> {
     Begin(&'a Header),
     Entry {
         #[serde(rename = "timeMs")]
@@ -103,26 +103,26 @@ pub(crate) enum WrittenWhat<'a> {
     Forget,
 }
 
-impl WrittenWhat<'_> {
+impl LineContentRef<'_> {
     /// The line of a run, without its end.
     pub(crate) fn line(self, run: &str) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&Written { run, what: self })
+        serde_json::to_string(&LineRef { run, content: self })
     }
 }
 
-/// The lines that are to be kept, and who waits for that.
+/// The lines that Restate does not have yet, and those who wait for that.
 #[derive(Debug)]
-pub(crate) struct Outbox<W> {
+pub(crate) struct StepBuffer<W> {
     lines: VecDeque<String>,
-    /// How many lines were acknowledged so far.
+    /// Number of lines that were acknowledged so far.
     kept: u64,
-    /// How many of the lines are in the batch that Restate has not acknowledged yet.
+    /// Number of lines in the step that Restate has not acknowledged yet.
     sent: usize,
-    /// Who waits for how many lines.
+    /// The number of lines that each of the waiting ones waits for.
     waiting: VecDeque<(u64, W)>,
 }
 
-impl<W> Default for Outbox<W> {
+impl<W> Default for StepBuffer<W> {
     fn default() -> Self {
         Self {
             lines: VecDeque::new(),
@@ -133,22 +133,22 @@ impl<W> Default for Outbox<W> {
     }
 }
 
-impl<W> Outbox<W> {
-    /// Adds lines. `waits` comes out of [`Outbox::acknowledge`] once all of them are kept.
+impl<W> StepBuffer<W> {
+    /// Adds lines. `waits` comes out of [`StepBuffer::acknowledge`] once all of them are kept.
     pub(crate) fn push(&mut self, lines: impl IntoIterator<Item = String>, waits: W) {
         self.lines.extend(lines);
         self.waiting
             .push_back((self.kept + self.lines.len() as u64, waits));
     }
 
-    /// Whether nothing is to be kept, and no one waits.
+    /// Returns whether nothing is to be kept, and no one waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The next batch: as many lines as it has room for, always the first one. The same again until it is acknowledged.
-    /// Also whether these are all.
-    pub(crate) fn batch(&mut self) -> (String, bool) {
+    /// Returns the lines of the next step: as many as there is room for, always the first one. The same again until they are
+    /// acknowledged. Also returns whether these are all.
+    pub(crate) fn next_lines(&mut self) -> (String, bool) {
         let mut text = String::new();
         self.sent = 0;
         for line in &self.lines {
@@ -162,7 +162,7 @@ impl<W> Outbox<W> {
         (text, self.sent == self.lines.len())
     }
 
-    /// Restate has the last batch. Returns those who need not wait any longer.
+    /// Takes note that Restate has the last step. Returns those who need not wait any longer.
     pub(crate) fn acknowledge(&mut self) -> Vec<W> {
         self.lines.drain(..self.sent);
         self.kept += self.sent as u64;
@@ -179,18 +179,18 @@ impl<W> Outbox<W> {
     }
 }
 
-/// Writes a batch.
-pub(crate) fn write(head: &Head, lines: &str) -> Result<String, serde_json::Error> {
+/// Writes the result of a step.
+pub(crate) fn write(head: &StepHead, lines: &str) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string(head)?;
     text.push('\n');
     text.push_str(lines);
     Ok(text)
 }
 
-/// Reads the head of a batch, and the text of its lines.
-pub(crate) fn read(batch: &str) -> Result<(Head, &str), String> {
-    let (head, lines) = batch.split_once('\n').unwrap_or((batch, ""));
-    let head: Head = serde_json::from_str(head).map_err(|error| error.to_string())?;
+/// Reads the result of a step: its head, and the text of its lines.
+pub(crate) fn read(result: &str) -> Result<(StepHead, &str), String> {
+    let (head, lines) = result.split_once('\n').unwrap_or((result, ""));
+    let head: StepHead = serde_json::from_str(head).map_err(|error| error.to_string())?;
     if head.version != VERSION {
         return Err(format!(
             "it has format version {}, and this gadgetry reads version {VERSION}",
@@ -203,28 +203,29 @@ pub(crate) fn read(batch: &str) -> Result<(Head, &str), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::MAX_ENTRY;
 
-    /// What each batch has, of lines of these lengths, and who need not wait after it.
+    /// Checks what each step has of lines of these lengths, and who need not wait after it.
     #[track_caller]
-    fn check(commits: &[&[usize]], batches: &[(usize, &[usize])]) {
-        let mut outbox = Outbox::default();
+    fn check(commits: &[&[usize]], steps: &[(usize, &[usize])]) {
+        let mut buffer = StepBuffer::default();
         for (waits, lengths) in commits.iter().enumerate() {
-            outbox.push(lengths.iter().map(|length| "x".repeat(*length)), waits);
+            buffer.push(lengths.iter().map(|length| "x".repeat(*length)), waits);
         }
-        for (number, (lines, done)) in batches.iter().enumerate() {
-            let (text, is_all) = outbox.batch();
-            assert_eq!(text.lines().count(), *lines, "batch {number}");
-            assert_eq!(is_all, number + 1 == batches.len(), "batch {number}");
+        for (number, (lines, done)) in steps.iter().enumerate() {
+            let (text, is_all) = buffer.next_lines();
+            assert_eq!(text.lines().count(), *lines, "step {number}");
+            assert_eq!(is_all, number + 1 == steps.len(), "step {number}");
             // The same again, if Restate has not taken it.
-            assert_eq!(outbox.batch(), (text, is_all));
-            assert_eq!(outbox.acknowledge(), *done, "batch {number}");
+            assert_eq!(buffer.next_lines(), (text, is_all));
+            assert_eq!(buffer.acknowledge(), *done, "step {number}");
         }
-        assert!(outbox.is_empty());
-        assert_eq!(outbox.batch(), (String::new(), true));
+        assert!(buffer.is_empty());
+        assert_eq!(buffer.next_lines(), (String::new(), true));
     }
 
     #[test]
-    fn batches_have_room_for_any_line() {
+    fn steps_have_room_for_any_line() {
         check(&[&[]], &[(0, &[0])]);
         check(&[&[1, 2], &[3]], &[(3, &[0, 1])]);
         check(&[&[1], &[FULL]], &[(1, &[0]), (1, &[1])]);
@@ -236,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_read_as_it_was_written() {
-        let head = Head {
+    fn a_step_is_read_as_it_was_written() {
+        let head = StepHead {
             version: VERSION,
-            then: Then::Work("model/1".to_owned()),
+            next: NextAction::Work("model/1".to_owned()),
             questions: Some(Vec::new()),
         };
         let text = write(&head, "one\ntwo\n").unwrap();
@@ -247,5 +248,23 @@ mod tests {
         let newer = text.replace("\"version\":1", "\"version\":2");
         assert!(read(&newer).unwrap_err().contains("version 2"));
         assert!(read("nothing").is_err());
+    }
+
+    /// Restate has steps of earlier versions.
+    #[test]
+    fn the_format_stays() {
+        let head = StepHead {
+            version: VERSION,
+            next: NextAction::Wait { message: 2 },
+            questions: None,
+        };
+        let line = LineContentRef::Took(2).line("5.0").unwrap();
+        let text = write(&head, &line).unwrap();
+        assert_eq!(
+            text,
+            "{\"version\":1,\"then\":{\"wait\":{\"message\":2}}}\n{\"run\":\"5.0\",\"what\":{\"took\":2}}"
+        );
+        let line: Line = serde_json::from_str(&line).unwrap();
+        assert!(matches!(line.content, LineContent::Took(2)), "{line:?}");
     }
 }

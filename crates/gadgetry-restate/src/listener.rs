@@ -24,19 +24,19 @@ use restate_sdk::hyper::HyperEndpoint;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::DRIVE;
-use crate::hub::{Hubs, find};
+use crate::events::{EventHubs, find};
+use crate::protocol::DRIVE_HEADER;
 
 /// The window of a connection. h2 admits small frames for half of it, and each step of a resumed run is such a frame.
 const WINDOW: u32 = 64 << 20;
 
 type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// What a connection is served with.
+/// The services of a connection.
 #[derive(Clone)]
 struct Routes {
     restate: HyperEndpoint,
-    hubs: Hubs,
+    hubs: EventHubs,
     token: Arc<str>,
 }
 
@@ -44,7 +44,7 @@ struct Routes {
 pub(crate) async fn serve(
     listener: TcpListener,
     endpoint: Endpoint,
-    hubs: Hubs,
+    hubs: EventHubs,
     token: Arc<str>,
     stop: CancellationToken,
 ) {
@@ -130,7 +130,7 @@ impl Routes {
                 let kind = hyper::header::HeaderValue::from_static("application/jsonl");
                 answer.headers_mut().insert("content-type", kind);
                 if let Ok(drive) = hub.drive.parse() {
-                    answer.headers_mut().insert(DRIVE, drive);
+                    answer.headers_mut().insert(DRIVE_HEADER, drive);
                 }
                 answer
             }

@@ -1,4 +1,4 @@
-//! The messages of one run on their way from its inbox to its driver.
+//! Delivery of the messages of one run from its inbox to its driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,56 +8,56 @@ use gadgetry::proto::run::Command;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::hub::Hub;
-use crate::inbox::Stored;
+use crate::events::EventHub;
 use crate::ingress::Ingress;
+use crate::protocol::StoredMessage;
 use gadgetry::journal::{Incoming, Message, RunId};
 
 /// The number of a cancellation that came from Restate itself and not from the inbox.
-const CANCELLED: u64 = u64::MAX;
+const CANCELLATION: u64 = u64::MAX;
 
 /// Delivers messages to a driver.
-pub(crate) struct Messages {
+pub(crate) struct Delivery {
     ingress: Ingress,
     run: RunId,
     /// The number of the next message.
     seen: AtomicU64,
     driver: mpsc::UnboundedSender<Message>,
-    /// How many messages were sent to the driver.
+    /// Number of messages that were sent to the driver.
     delivered: AtomicU64,
 }
 
-impl Messages {
+impl Delivery {
     pub(crate) fn new(ingress: Ingress, run: RunId) -> (Self, mpsc::UnboundedReceiver<Message>) {
         let (driver, receiver) = mpsc::unbounded_channel();
-        let messages = Self {
+        let delivery = Self {
             ingress,
             run,
             seen: AtomicU64::new(0),
             driver,
             delivered: AtomicU64::new(0),
         };
-        (messages, receiver)
+        (delivery, receiver)
     }
 
-    /// How many messages of the inbox were delivered.
+    /// Returns the number of messages of the inbox that were delivered.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Acquire)
     }
 
-    /// How many messages were sent to the driver, which has perhaps not taken all of them.
+    /// Returns the number of messages that were sent to the driver, which has perhaps not taken all of them.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
 
     /// Cancels the run.
     pub(crate) fn cancel(&self) {
-        self.send(CANCELLED, Incoming::Command(Command::Cancel));
+        self.send(CANCELLATION, Incoming::Command(Command::Cancel));
     }
 
     /// Delivers what the inbox has stored, except those that became inputs before.
-    pub(crate) fn deliver(&self, stored: Vec<Stored>, is_known: impl Fn(u64) -> bool) {
-        for Stored { number, message } in stored {
+    pub(crate) fn deliver(&self, stored: Vec<StoredMessage>, is_known: impl Fn(u64) -> bool) {
+        for StoredMessage { number, message } in stored {
             if number < self.seen() {
                 continue;
             }
@@ -68,10 +68,10 @@ impl Messages {
         }
     }
 
-    /// Fetches messages whenever there is news of some.
-    pub(crate) async fn fetch(self: Arc<Self>, news: Arc<Hub>) {
+    /// Fetches messages whenever the worker was woken.
+    pub(crate) async fn fetch(self: Arc<Self>, events: Arc<EventHub>) {
         loop {
-            news.woken().await;
+            events.woken().await;
             for attempt in 0..5 {
                 match self.ingress.messages(&self.run, self.seen()).await {
                     Ok(stored) => {

@@ -1,49 +1,53 @@
-//! What is known of a run and its subagents: the lines of all its steps, by run.
+//! A run and its subagents as the steps that Restate replays have them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use gadgetry::log::{Entry, Header};
 
-use crate::batch::{Line, What};
+use crate::step::{Line, LineContent};
 
-/// What is known of the runs of one workflow.
+/// The runs of one workflow, from the steps before this execution.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    runs: BTreeMap<String, KnownRun>,
-    /// The messages that became inputs.
+pub(crate) struct ReplayedRuns {
+    runs: BTreeMap<String, ReplayedRun>,
+    /// Numbers of the messages that became inputs.
     took: BTreeSet<u64>,
 }
 
-/// What is known of one run.
+/// One run, from the steps before this execution.
 #[derive(Debug)]
-pub(crate) struct KnownRun {
-    /// What it was made from.
+pub(crate) struct ReplayedRun {
+    /// The description that it was made from.
     pub(crate) header: Header,
-    /// Its inputs.
+    /// The inputs, in order.
     pub(crate) entries: Vec<Entry>,
 }
 
-impl Known {
-    /// Adds the lines of a batch. Fails with what is wrong with them.
+impl ReplayedRuns {
+    /// Adds the lines of a step.
+    ///
+    /// # Errors
+    ///
+    /// If they are damaged, with the problem.
     pub(crate) fn add(&mut self, lines: &str) -> Result<(), String> {
         for line in lines.lines() {
-            let Line { run, what } =
+            let Line { run, content } =
                 serde_json::from_str(line).map_err(|error| error.to_string())?;
-            match what {
-                What::Begin(header) => {
+            match content {
+                LineContent::Begin(header) => {
                     let header = *header;
                     let entries = Vec::new();
-                    self.runs.insert(run, KnownRun { header, entries });
+                    self.runs.insert(run, ReplayedRun { header, entries });
                 }
-                What::Entry(entry) => {
+                LineContent::Entry(entry) => {
                     let known = self.runs.get_mut(&run);
                     let known = known.ok_or_else(|| format!("run {run:?} has no header"))?;
                     known.entries.push(*entry);
                 }
-                What::Took(message) => {
+                LineContent::Took(message) => {
                     self.took.insert(message);
                 }
-                What::Forget => self.forget(&run),
+                LineContent::Forget => self.forget(&run),
             }
         }
         Ok(())
@@ -56,12 +60,12 @@ impl Known {
             .retain(|name, _| name != run && !run.is_empty() && !name.starts_with(&below));
     }
 
-    /// Takes what is known of a run out.
-    pub(crate) fn take(&mut self, run: &str) -> Option<KnownRun> {
+    /// Takes a run out.
+    pub(crate) fn take(&mut self, run: &str) -> Option<ReplayedRun> {
         self.runs.remove(run)
     }
 
-    /// Whether this message became an input.
+    /// Returns whether this message became an input.
     pub(crate) fn has_taken(&self, message: u64) -> bool {
         self.took.contains(&message)
     }

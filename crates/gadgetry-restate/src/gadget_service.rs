@@ -20,15 +20,13 @@ use tokio::time::sleep;
 
 use crate::error::RestateError;
 use crate::ingress::Ingress;
+use crate::protocol::CANCELLED;
 
-/// How often a worker looks whether a call was cancelled, at most.
+/// Maximum time after which a worker looks whether a call was cancelled.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// How long a caller waits before it asks Restate again.
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// The code of an invocation that was cancelled.
-const CANCELLED: u16 = 409;
+/// Time before a caller repeats a request to Restate.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Gadgets that are spread over all workers of a Restate server.
 ///
@@ -76,7 +74,7 @@ impl Spread {
         })
     }
 
-    /// From now on, calls go to this server.
+    /// Sends calls to this server from now on.
     pub(crate) fn connect(&self, ingress: Ingress) {
         // It fails for a worker that is built twice with the same gadgets: then they go to the first server.
         let _ = self.ingress.set(ingress);
@@ -128,7 +126,7 @@ impl DynGadget for SpreadGadget {
     }
 }
 
-/// The outcome of a call by some worker. Waits for Restate if that is away.
+/// Returns the outcome of a call by some worker. Waits for Restate if that is away.
 async fn outcome(
     ingress: &Ingress,
     call: &Call,
@@ -155,7 +153,7 @@ where
         match request().await {
             Err(error @ RestateError::Unreachable { .. }) => {
                 tracing::debug!("waiting for Restate: {error}");
-                sleep(AGAIN).await;
+                sleep(RETRY_AFTER).await;
             }
             answer => return answer,
         }
@@ -189,7 +187,7 @@ impl GadgetService {
         let Json(call) = call;
         let name = call.gadget.clone();
         let gadget = self.0.gadgets.get(&name).map(Arc::clone);
-        let work = Arc::new(Work::new(call, gadget));
+        let work = Arc::new(Execution::new(call, gadget));
         // Kept before the gadget starts: an execution that finds it kept comes after another one.
         let beginning = Arc::clone(&work);
         let begun = ctx.run(move || async move {
@@ -221,21 +219,21 @@ impl GadgetService {
 }
 
 /// One execution of a call.
-struct Work {
+struct Execution {
     call: Call,
     gadget: Option<Arc<dyn DynGadget>>,
     token: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<ExecutionState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ExecutionState {
     /// Whether this execution is the first one.
     is_first: bool,
     task: Option<JoinHandle<Outcome>>,
 }
 
-impl Work {
+impl Execution {
     fn new(call: Call, gadget: Option<Arc<dyn DynGadget>>) -> Self {
         Self {
             call,
@@ -297,12 +295,12 @@ impl Work {
         }))
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, ExecutionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Work {
+impl Drop for Execution {
     fn drop(&mut self) {
         if let Some(task) = self.state().task.take() {
             task.abort();
