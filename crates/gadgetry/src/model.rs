@@ -172,6 +172,12 @@ impl ModelInfo {
     pub fn is_small(&self) -> bool {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }
+
+    /// Returns `true` if the model needs worked turns before a conversation: if it is known to be small, or only completes text, which it
+    /// does by what came before.
+    pub fn needs_examples(&self) -> bool {
+        self.is_small() || self.mode == Mode::Completion
+    }
 }
 
 /// The provider interface that serves a model.

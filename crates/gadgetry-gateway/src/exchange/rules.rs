@@ -1,5 +1,6 @@
 //! How one model is treated.
 
+use gadgetry::model::Mode;
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, Dialects};
@@ -105,13 +106,21 @@ impl ModelRules {
     /// These rules for a model of which this is known: what they leave open is decided.
     #[must_use]
     pub fn settled(&self, info: &ModelInfo) -> Self {
-        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
+        let usual = if info.needs_examples() {
+            MAX_EXAMPLES
+        } else {
+            0
+        };
+        // Its prompt ends within its reply, and it has no tools.
+        let completes = info.mode == Mode::Completion;
         Self {
             examples: Some(self.examples.unwrap_or(usual)),
             constrain: match self.constrain {
                 Constrain::Auto => info.constraint.into(),
                 own => own,
             },
+            mode: if completes { ToolMode::Text } else { self.mode },
+            prefill: self.prefill || completes,
             ..self.clone()
         }
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::exchange::ModelRules;
-use gadgetry_gateway::upstream::{Target, Upstream as Target_};
-use gadgetry_gateway::{Api, Gateway, Settings, server};
+use gadgetry_gateway::upstream::{Target, Upstream as Target_, UpstreamApi};
+use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::net::TcpListener;
 
 use super::upstream::Upstream;
@@ -56,7 +56,7 @@ pub(crate) async fn serve(settings: Settings) -> SocketAddr {
 pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: Api::Chat,
+        api: UpstreamApi::Chat,
         key: None,
     };
     let upstream = Target_::new("scripted", target, HttpConfig::new()).expect("a valid URL");

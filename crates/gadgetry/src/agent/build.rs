@@ -167,7 +167,11 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
     config.context_window = config.context_window.or(info.context_window);
     config.price = config.price.or(info.price.clone());
     if config.tools.reads_blocks() {
-        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
+        let usual = if info.needs_examples() {
+            MAX_EXAMPLES
+        } else {
+            0
+        };
         config.examples = builder.examples.unwrap_or(config.examples.max(usual));
         if builder.is_constrained && config.constrain.is_none() {
             config.constrain = info.constraint.notation();
