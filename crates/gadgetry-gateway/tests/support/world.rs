@@ -54,9 +54,14 @@ pub(crate) async fn serve(settings: Settings) -> SocketAddr {
 
 /// Settings with one server.
 pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
+    settings_of(UpstreamApi::Chat, url, rules)
+}
+
+/// Settings with one server of an API.
+pub(crate) fn settings_of(api: UpstreamApi, url: &str, rules: ModelRules) -> Settings {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: UpstreamApi::Chat,
+        api,
         key: None,
     };
     let upstream = Target_::new("scripted", target, HttpConfig::new()).expect("a valid URL");
