@@ -45,6 +45,12 @@ class Case:
         return {"type": "function", "function": function}
 
 
+def has_few_scalars(case, most=3):
+    """Whether a function has at most three parameters, and no lists or objects among them."""
+    properties = case.function["parameters"]["properties"].values()
+    return len(properties) <= most and all(it["type"] in ("string", "integer", "float", "boolean") for it in properties)
+
+
 def cases(folder, category, wanted):
     name = f"BFCL_v4_{category}.json"
     read = lambda path: [json.loads(line) for line in path.read_text().splitlines()]

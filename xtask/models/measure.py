@@ -3,6 +3,9 @@
 A gateway for each arm, one llama.cpp with one thread for all, temperature 0. An arm is a table of the gateway's rules, so a new
 rule is a new row of ARMS; one that this gateway does not know is skipped. `--arm 'NAME: RULES'` adds one, such as
 `--arm 'plain: markers = "plain"'`.
+
+`--base` measures a model that only completes text as well, on the cases whose parameters are at most three scalars. The gateway
+recognises it, too.
 """
 
 import argparse
@@ -42,6 +45,16 @@ ARMS = [
     ("native auto", "auto", None),
 ]
 
+# The arms of a model that only completes text.
+BASE = [
+    ("base, required", "required", ""),
+    ("base, auto", "auto", ""),
+    ("base, required, json", "required", JSON),
+    ("base, auto, json", "auto", JSON),
+    ("base, required, no grammar", "required", FREE),
+    ("base, required, no examples", "required", BARE),
+]
+
 WEATHER = {
     "type": "function",
     "function": {
@@ -61,17 +74,18 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--launcher", nargs=2, required=True, metavar=("PYTHON", "PROGRAM"))
     options.add_argument("--model", required=True)
+    options.add_argument("--base", help="the file of a model that only completes text")
     options.add_argument("--gateway", required=True)
     options.add_argument("--data", required=True)
     options.add_argument("--category", default="simple_python")
     options.add_argument("--cases", default="0-99", help="such as 0-99, or 5-95:10 for each tenth")
-    options.add_argument("--arms", help="names of arms, with semicolons between them; all by default")
+    options.add_argument("--arms", help="names of arms, with semicolons between them; all by default. Those of --base begin with 'base'")
     options.add_argument("--arm", action="append", default=[], help="NAME: RULES; both choices are run")
     options.add_argument("--times", type=int, default=20, help="cases whose time a token is measured")
     options.add_argument("--show", action="store_true", help="print the calls of each case")
     given = options.parse_args()
 
-    arms = list(ARMS)
+    arms = ARMS + (BASE if given.base else [])
     for text in given.arm:
         name, _, rules = text.partition(":")
         arms += [(f"{choice}, {name.strip()}", choice, rules.strip()) for choice in ("required", "auto")]
@@ -83,18 +97,33 @@ def main():
         arms = [it for it in arms if it[0] in wanted]
     cases = bfcl.cases(given.data, given.category, numbers(given.cases))
 
-    with Llama(given.launcher, given.model) as llama:
-        print(f"### {os.path.basename(given.model)}, BFCL {given.category} {given.cases}: {len(cases)} cases\n")
-        print("| arm | calls | valid | right function | right | tokens in / out | s a case |")
-        print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
-        rows = {}
-        for name, choice, rules in arms:
-            try:
-                rows[name] = run(llama, given, name, choice, rules, cases)
-            except Refused as why:
-                print(f"| {name} | skipped: {why} | | | | | |", flush=True)
-        sizes, recorded = costs(llama, given)
-        bars(rows, sizes, time_a_token(llama, recorded))
+    of_base = [it for it in arms if it[0].startswith("base")]
+    arms = [it for it in arms if it not in of_base]
+    rows = {}
+    if of_base:
+        with Llama(given.launcher, given.base) as llama:
+            few = [case for case in cases if bfcl.has_few_scalars(case)]
+            table(llama, given, given.base, of_base, few, rows)
+    sizes, ratio = (None, None, None), None
+    if arms:
+        with Llama(given.launcher, given.model) as llama:
+            table(llama, given, given.model, arms, cases, rows)
+            sizes, recorded = costs(llama, given)
+            ratio = time_a_token(llama, recorded)
+    bars(rows, sizes, ratio)
+
+
+def table(llama, given, model, arms, cases, rows):
+    """Measures arms of a model, and adds their rows."""
+    print(f"### {os.path.basename(model)}, BFCL {given.category} {given.cases}: {len(cases)} cases\n")
+    print("| arm | calls | valid | right function | right | tokens in / out | s a case |")
+    print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
+    for name, choice, rules in arms:
+        try:
+            rows[name] = run(llama, given, name, choice, rules, cases)
+        except Refused as why:
+            print(f"| {name} | skipped: {why} | | | | | |", flush=True)
+    print(flush=True)
 
 
 def numbers(text):
@@ -336,10 +365,12 @@ def bars(rows, sizes, ratio):
     """The table of the bars."""
     of = lambda name, key: rows[name][key] if name in rows else None
     best = lambda key, names: max((rows[it][key] for it in names), default=None)
-    gateway = [it for it in rows if not it.startswith("native")]
+    gateway = [it for it in rows if not it.startswith(("native", "base"))]
     required = [it for it in gateway if it.startswith("required")]
     blocks = [it for it in required if "blocks" in it]
     native = [it for it in rows if it.startswith("native")]
+    with_grammar = [it for it in rows if it.startswith("base") and "no grammar" not in it]
+    has_base = any(it.startswith("base") for it in rows)
     table = [
         ("gateway, `required`, default: calls", of("required", "calls"), 100, "%"),
         ("gateway, `required`, default: schema-valid", of("required", "valid"), 100, "%"),
@@ -348,10 +379,13 @@ def bars(rows, sizes, ratio):
         ("gateway, `auto`, default: calls", of("auto", "calls"), 85, "%"),
         ("gateway, `auto`, default: right", of("auto", "right"), 50, "%"),
         ("llama.cpp's native tools: right", best("right", native), None, "%"),
-        ("tokens of a one-tool prompt", sizes[0], -sizes[1], ""),
+        ("tokens of a one-tool prompt", sizes[0], -(sizes[1] or 420), ""),
         ("output tokens of a one-parameter call", sizes[2], -32, ""),
         ("time a token with grammar ÷ without", ratio, -1.05, ""),
     ]
+    if has_base:
+        base = ("a base model, at most three scalars: right", best("right", with_grammar), 40, "%")
+        table = [it for it in table if it[1] is not None] + [base]
     print("\n| what | measured | bar | |\n|---|--:|--:|---|")
     for what, value, bar, unit in table:
         shown = "–" if value is None else f"{value:.2f}" if unit == "" and value < 10 else f"{value:.0f} {unit}".strip()

@@ -187,6 +187,9 @@ fn measure_models(args: &[String]) -> Result<(), String> {
     let mut measure = command("python3", &["xtask/models/measure.py", "--launcher"]);
     measure.args(servers::command_of("llama-cpp")?);
     measure.arg("--model").args(servers::command_of("smollm2")?);
+    if let Ok(file) = servers::command_of(servers::GEMMA) {
+        measure.arg("--base").args(file);
+    }
     measure.args(["--data", &folder, "--gateway"]);
     sh(measure.arg(target().join("debug/gadgetry")).args(args))
 }

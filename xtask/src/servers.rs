@@ -22,7 +22,7 @@ struct Server {
 }
 
 /// A model for measurements, whose terms one accepts by downloading it.
-const GEMMA: &str = "gemma";
+pub(crate) const GEMMA: &str = "gemma";
 
 /// The variable that says so.
 const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";

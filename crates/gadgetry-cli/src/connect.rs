@@ -12,7 +12,6 @@ use gadgetry::proto::run::Retry;
 use gadgetry::provider::resolve::Place;
 use gadgetry::provider::{ModelOptions, Resolver, ServerFacts};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
-use serde_json::{Map, Value};
 
 use crate::args::{ModelArgs, ServerArgs};
 use crate::error::Error;
@@ -128,27 +127,26 @@ pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFact
     Ok(facts::of(&resolver, name))
 }
 
-/// A model that is made again for each request, with fields of the body that only this request has.
+/// A model whose name and key are right, before its server is asked what it is.
 #[derive(Clone)]
-pub(crate) enum Requests {
-    /// A script, whose replies follow each other, and other models without such fields.
-    Fixed(Arc<dyn Model>),
+pub(crate) enum Unasked {
+    /// A script, and other models without a server of the user's.
+    Model(Arc<dyn Model>),
     /// A model of a server.
     Served(Box<Served>),
 }
 
-/// A model of a server, before its requests are known.
+/// A model of a server.
 #[derive(Clone)]
 pub(crate) struct Served {
     resolver: Resolver,
-    options: ModelOptions,
     name: String,
     place: Place,
     variable: Option<String>,
 }
 
-impl Requests {
-    /// The requests to the model of this name, with these options. What is wrong with the name or the key is the user's mistake.
+impl Unasked {
+    /// The model of this name, with these options. What is wrong with the name or the key is the user's mistake.
     pub(crate) fn new(
         name: &str,
         server: &ServerArgs,
@@ -160,35 +158,34 @@ impl Requests {
                 options,
                 ..ModelOverrides::plain(server)
             };
-            return model(name, &overrides, catalog).map(Self::Fixed);
+            return model(name, &overrides, catalog).map(Self::Model);
         }
-        let resolver = resolver(server, options.clone())?.registry(catalog.clone());
+        let resolver = resolver(server, options)?.registry(catalog.clone());
         let place = resolver.locate(name).map_err(Error::input)?;
         let served = Served {
-            options: server::apply(server, options)?,
             name: name.to_owned(),
             place,
             variable: server.api_key_env.clone(),
             resolver,
         };
-        served.with(Map::new())?;
+        served.with(&ServerFacts::default())?;
         Ok(Self::Served(Box::new(served)))
     }
 
-    /// The model with these fields, which replace those of the command line.
-    pub(crate) fn with(&self, fields: Map<String, Value>) -> Result<Arc<dyn Model>, Error> {
+    /// The model, with what its server has said.
+    pub(crate) fn with(&self, facts: &ServerFacts) -> Result<Arc<dyn Model>, Error> {
         match self {
-            Self::Fixed(model) => Ok(Arc::clone(model)),
-            Self::Served(served) => served.with(fields),
+            Self::Model(model) => Ok(Arc::clone(model)),
+            Self::Served(served) => served.with(facts),
         }
     }
 }
 
 impl Served {
-    fn with(&self, fields: Map<String, Value>) -> Result<Arc<dyn Model>, Error> {
-        let mut options = self.options.clone();
-        options.fields.extend(fields);
-        let resolver = self.resolver.clone().options(options);
+    fn with(&self, facts: &ServerFacts) -> Result<Arc<dyn Model>, Error> {
+        let mut known = self.resolver.describe(&self.name).map_err(Error::input)?;
+        facts.complete(&self.place.model, &mut known);
+        let resolver = self.resolver.clone().info(move |_| known.clone());
         let model = resolver.resolve(&self.name).map_err(Error::input)?;
         let variable = self.variable.as_deref();
         let model = WithKeyHint::new(model, &resolver, &self.place, variable);

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::settings::ServerLimits;
-use gadgetry_gateway::upstream::{Target, Upstream};
-use gadgetry_gateway::{Api, Gateway, Settings, server};
+use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
+use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -84,7 +84,7 @@ fn more_files() {
 async fn serve(url: &str) -> Result<(), Failure> {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: Api::Chat,
+        api: UpstreamApi::Chat,
         key: None,
     };
     let settings = Settings {

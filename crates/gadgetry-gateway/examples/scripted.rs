@@ -8,8 +8,8 @@ mod upstream;
 use std::sync::Arc;
 
 use gadgetry::provider::{BaseUrl, HttpConfig};
-use gadgetry_gateway::upstream::{Target, Upstream};
-use gadgetry_gateway::{Api, Gateway, Settings, server};
+use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
+use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::io::AsyncReadExt as _;
 
 #[tokio::main]
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = upstream::Upstream::start().await;
     let target = Target::Server {
         url: BaseUrl::new(model.url()),
-        api: Api::Chat,
+        api: UpstreamApi::Chat,
         key: None,
     };
     let upstream = Upstream::new("scripted", target, HttpConfig::new())?;

@@ -39,10 +39,9 @@ use gadgetry::toml_text::{self, position};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::Api;
 use crate::exchange::{Exchange, ModelRules, RulesPatch};
 use crate::settings::{ClientKey, Route, ServerLimits, Settings};
-use crate::upstream::{Target, Upstream};
+use crate::upstream::{Target, Upstream, UpstreamApi};
 
 /// Bytes of a file.
 const LIMIT: u64 = 4 << 20;
@@ -149,14 +148,6 @@ struct UpstreamTable {
     idle_seconds: Option<u64>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum UpstreamApi {
-    Chat,
-    Responses,
-    Messages,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct ModelTable {
@@ -259,11 +250,7 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
     let target = match (&table.url, &table.model) {
         (Some(url), None) => Target::Server {
             url: BaseUrl::new(url),
-            api: match table.api.unwrap_or(UpstreamApi::Chat) {
-                UpstreamApi::Chat => Api::Chat,
-                UpstreamApi::Responses => Api::Responses,
-                UpstreamApi::Messages => Api::Messages,
-            },
+            api: table.api.unwrap_or(UpstreamApi::Chat),
             key,
         },
         (None, Some(model)) => Target::Model {

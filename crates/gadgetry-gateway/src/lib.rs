@@ -17,11 +17,11 @@
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::sync::Arc;
 //! use gadgetry::provider::{BaseUrl, HttpConfig};
-//! use gadgetry_gateway::upstream::{Target, Upstream};
-//! use gadgetry_gateway::{Api, Gateway, Settings};
+//! use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
+//! use gadgetry_gateway::{Gateway, Settings};
 //!
 //! let url = BaseUrl::new("http://127.0.0.1:8080/v1");
-//! let upstream = Upstream::new("local", Target::Server { url, api: Api::Chat, key: None }, HttpConfig::new())?;
+//! let upstream = Upstream::new("local", Target::Server { url, api: UpstreamApi::Chat, key: None }, HttpConfig::new())?;
 //! let gateway = Gateway::new(Settings { upstreams: vec![Arc::new(upstream)], ..Settings::default() });
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
 //! gadgetry_gateway::server::serve(listener, gateway, std::future::pending()).await;

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gadgetry::model::Model;
-use gadgetry::model::ModelInfo;
+use gadgetry::model::{Mode, ModelInfo};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::provider::openai::MaxTokensField;
 use gadgetry::provider::server::recognise;
 use gadgetry::provider::{
-    Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiResponses,
-    ProviderError, Resolver, ServerFacts,
+    Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiCompletions,
+    OpenAiResponses, ProviderError, Resolver, ServerFacts,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Api;
@@ -68,7 +69,7 @@ pub enum Target {
         /// The base URL, up to `/v1`.
         url: BaseUrl,
         /// The API that it has.
-        api: Api,
+        api: UpstreamApi,
         /// Its key.
         key: Option<ApiKey>,
     },
@@ -81,6 +82,41 @@ pub enum Target {
         /// Where other keys and addresses come from.
         resolver: Box<Resolver>,
     },
+}
+
+/// An API of upstreams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum UpstreamApi {
+    /// Chat Completions. A model whose server says that it has no chat template is used through Completions instead.
+    Chat,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+    /// The legacy Completions, for models that only complete text.
+    Completions,
+}
+
+impl UpstreamApi {
+    /// Whether requests of clients are in the same form.
+    fn is(self, api: Api) -> bool {
+        matches!(
+            (self, api),
+            (Self::Chat, Api::Chat)
+                | (Self::Responses, Api::Responses)
+                | (Self::Messages, Api::Messages)
+        )
+    }
+}
+
+/// How a model of an upstream is treated, with what its server says about it.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) rules: Arc<ModelRules>,
+    /// Whether it only completes text.
+    completes: bool,
 }
 
 impl Upstream {
@@ -134,16 +170,10 @@ impl Upstream {
     }
 
     /// The API of its requests.
-    pub fn api(&self) -> Api {
+    pub fn api(&self) -> UpstreamApi {
         match &self.target {
             Target::Server { api, .. } => *api,
-            Target::Model { name, resolver, .. } => {
-                match resolver.locate(name).map(|place| place.api) {
-                    Ok(gadgetry::provider::resolve::Api::Messages) => Api::Messages,
-                    Ok(gadgetry::provider::resolve::Api::Responses) => Api::Responses,
-                    _ => Api::Chat,
-                }
-            }
+            Target::Model { name, resolver, .. } => located(resolver, name),
         }
     }
 
@@ -188,20 +218,29 @@ impl Upstream {
                     ..options
                 };
                 Ok(match api {
-                    Api::Chat => Arc::new(
+                    UpstreamApi::Completions => {
+                        Arc::new(OpenAiCompletions::builder(model).options(options).build()?)
+                    }
+                    UpstreamApi::Chat if completes(&options) => {
+                        Arc::new(OpenAiCompletions::builder(model).options(options).build()?)
+                    }
+                    UpstreamApi::Chat => Arc::new(
                         OpenAi::builder(model)
                             .options(options)
                             .max_tokens_field(MaxTokensField::MaxTokens)
                             .build()?,
                     ),
-                    Api::Responses => {
+                    UpstreamApi::Responses => {
                         Arc::new(OpenAiResponses::builder(model).options(options).build()?)
                     }
-                    Api::Messages => Arc::new(Anthropic::builder(model).options(options).build()?),
+                    UpstreamApi::Messages => {
+                        Arc::new(Anthropic::builder(model).options(options).build()?)
+                    }
                 })
             }
             Target::Model { name, resolver, .. } => {
-                let resolver = (**resolver).clone().options(options);
+                let resolver = knowing(resolver, name, options.info.as_ref());
+                let resolver = resolver.options(options);
                 let resolved = resolver.resolve(name);
                 resolved
                     .map_err(|error| ProviderError::new(ModelErrorKind::Other, error.to_string()))
@@ -256,10 +295,16 @@ impl Upstream {
     }
 
     /// The rules for one of its models, with what its server says about it, at most ten minutes ago.
-    pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> Arc<ModelRules> {
+    pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> Settled {
+        let api = self.api();
         let is_open = rules.constrain == Constrain::Auto || rules.examples.is_none();
-        if !is_open || rules.mode == ToolMode::Native {
-            return Arc::clone(rules);
+        let may_complete = matches!(api, UpstreamApi::Chat | UpstreamApi::Completions);
+        let is_native = rules.mode == ToolMode::Native && api != UpstreamApi::Completions;
+        if is_native || !is_open && !may_complete {
+            return Settled {
+                rules: Arc::clone(rules),
+                completes: false,
+            };
         }
         let facts = self.facts_within(SETTLED).await;
         let name = match &self.target {
@@ -271,7 +316,26 @@ impl Upstream {
         };
         let mut info = None;
         facts.complete(&name, &mut info);
-        Arc::new(rules.settled(&info.unwrap_or_default()))
+        let mut info = info.unwrap_or_default();
+        let completes = match &self.target {
+            Target::Server { .. } => {
+                api == UpstreamApi::Completions
+                    || api == UpstreamApi::Chat && info.mode == Mode::Completion
+            }
+            Target::Model { name, resolver, .. } => {
+                let resolver = knowing(resolver, name, Some(&info));
+                located(&resolver, name) == UpstreamApi::Completions
+            }
+        };
+        info.mode = if completes {
+            Mode::Completion
+        } else {
+            Mode::Chat
+        };
+        Settled {
+            rules: Arc::new(rules.settled(&info)),
+            completes,
+        }
     }
 
     /// Tokens of a conversation with one of its models: as its server says, or else the catalogue.
@@ -313,21 +377,26 @@ impl Upstream {
         &self,
         from: Api,
         request: &ClientRequest,
-        rules: &ModelRules,
+        settled: &Settled,
         reads_blocks: bool,
     ) -> ModelOptions {
         let own = &request.options;
-        let api = self.api();
+        let rules = &settled.rules;
+        let api = if settled.completes {
+            UpstreamApi::Completions
+        } else {
+            self.api()
+        };
         let mut fields = Map::new();
         for (field, value) in &own.fields {
-            if from == api || SAMPLING.contains(&field.as_str()) {
+            if api.is(from) || SAMPLING.contains(&field.as_str()) {
                 fields.insert(field.clone(), value.clone());
             }
         }
-        if api != Api::Chat {
-            fields.retain(|field, _| from == api || matches!(field.as_str(), "top_p" | "top_k"));
+        if matches!(api, UpstreamApi::Responses | UpstreamApi::Messages) {
+            fields.retain(|field, _| api.is(from) || matches!(field.as_str(), "top_p" | "top_k"));
         }
-        if api == Api::Responses {
+        if api == UpstreamApi::Responses {
             fields.shift_remove("top_k");
         }
         if let Some(format) = request.response_format.as_ref().filter(|_| !reads_blocks) {
@@ -347,6 +416,11 @@ impl Upstream {
                 reads_images: rules.images,
                 reads_audio: true,
                 constraint: rules.constraint(),
+                mode: if settled.completes {
+                    Mode::Completion
+                } else {
+                    Mode::Chat
+                },
                 ..ModelInfo::default()
             }),
             fields,
@@ -355,22 +429,55 @@ impl Upstream {
     }
 }
 
+/// Whether what is known about a model says that it only completes text.
+fn completes(options: &ModelOptions) -> bool {
+    let info = options.info.as_ref();
+    info.is_some_and(|info| info.mode == Mode::Completion)
+}
+
+/// The API of a model by its name.
+fn located(resolver: &Resolver, name: &str) -> UpstreamApi {
+    use gadgetry::provider::resolve::Api;
+    match resolver.locate(name).map(|place| place.api) {
+        Ok(Api::Messages) => UpstreamApi::Messages,
+        Ok(Api::Responses) => UpstreamApi::Responses,
+        Ok(Api::Completions) => UpstreamApi::Completions,
+        _ => UpstreamApi::Chat,
+    }
+}
+
+/// The resolver that knows what a server says about its model, in addition to what the catalogue does.
+fn knowing(resolver: &Resolver, name: &str, said: Option<&ModelInfo>) -> Resolver {
+    let resolver = resolver.clone();
+    let Some(said) = said.filter(|it| it.constraint.is_known() || it.mode == Mode::Completion)
+    else {
+        return resolver;
+    };
+    let known = resolver.describe(name).ok().flatten();
+    let known = ModelInfo {
+        constraint: said.constraint,
+        mode: said.mode,
+        ..known.unwrap_or_default()
+    };
+    resolver.info(move |_| Some(known.clone()))
+}
+
 /// The form of the answer, in the upstream's words.
-fn put_format(api: Api, format: &Value, fields: &mut Map<String, Value>) {
+fn put_format(api: UpstreamApi, format: &Value, fields: &mut Map<String, Value>) {
     let schema = &format["json_schema"];
     match api {
-        Api::Chat => {
+        UpstreamApi::Chat | UpstreamApi::Completions => {
             fields.insert("response_format".to_owned(), format.clone());
         }
-        Api::Responses => {
+        UpstreamApi::Responses => {
             let mut inner = schema.as_object().cloned().unwrap_or_default();
             inner.insert("type".to_owned(), format["type"].clone());
             fields.insert("text".to_owned(), json!({"format": inner}));
         }
-        Api::Messages if schema["schema"].is_object() => {
+        UpstreamApi::Messages if schema["schema"].is_object() => {
             let inner = json!({"type": "json_schema", "schema": schema["schema"]});
             fields.insert("output_config".to_owned(), json!({"format": inner}));
         }
-        Api::Messages => {}
+        UpstreamApi::Messages => {}
     }
 }

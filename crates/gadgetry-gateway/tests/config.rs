@@ -5,6 +5,7 @@ use std::fs;
 use gadgetry::provider::Resolver;
 use gadgetry_gateway::config::{load, load_keys};
 use gadgetry_gateway::exchange::{ModelRules, RulesPatch, ToolMode};
+use gadgetry_gateway::upstream::UpstreamApi;
 
 const WHOLE: &str = r#"
 listen = "127.0.0.1:9999"
@@ -19,6 +20,7 @@ drain-seconds = 5
 [[upstream]]
 name = "local"
 url = "http://127.0.0.1:8080/v1"
+api = "completions"
 key-env = "LOCAL_KEY"
 
 [[upstream]]
@@ -65,6 +67,8 @@ fn a_whole_file() {
         (settings.rules.repairs, settings.rules.run_dependencies),
         (Some(3), Some(true))
     );
+    let apis: Vec<UpstreamApi> = settings.upstreams.iter().map(|it| it.api()).collect();
+    assert_eq!(apis, [UpstreamApi::Completions, UpstreamApi::Chat]);
     let route = &settings.routes[0];
     let names: Vec<&str> = route.upstreams.iter().map(|it| it.name()).collect();
     assert_eq!(

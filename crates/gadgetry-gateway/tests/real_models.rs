@@ -1,4 +1,4 @@
-//! What only a real model on a real server shows: SmolLM2-135M on llama.cpp.
+//! What only a real model on a real server shows: SmolLM2-135M on llama.cpp, and Gemma 3 270M if it is installed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,11 @@ use gadgetry::provider::server::recognise;
 use gadgetry::provider::{BaseUrl, ConstraintField, Http, HttpConfig, OpenAi, ServerKind};
 use gadgetry::{Agent, from_fn};
 use gadgetry_gateway::exchange::{MarkerStyle, ModelRules};
+use gadgetry_gateway::upstream::UpstreamApi;
 use serde_json::{Value, json};
 
 use crate::support::llama::Llama;
-use crate::support::world::{client, get, serve, settings};
+use crate::support::world::{client, get, serve, settings, settings_of};
 
 /// How long something may take that takes a second, on a machine that does much else.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -98,6 +99,64 @@ async fn the_server_is_recognised() {
         let models: Value = models.json().await.expect("JSON");
         assert_eq!(models["data"][0]["id"], "smollm2");
         assert_eq!(models["data"][0]["context_window"], window, "{models}");
+    }
+}
+
+/// A chat model through `/v1/completions` because the settings say so, and a base model because its server does.
+#[tokio::test]
+async fn models_that_complete_text() {
+    for (model, api, is_base) in [
+        ("smollm2", UpstreamApi::Completions, false),
+        ("gemma", UpstreamApi::Chat, true),
+    ] {
+        let Some(llama) = Llama::start_with(model, 4096, &[]) else {
+            continue;
+        };
+        let http = Http::new(HttpConfig::new()).expect("a client");
+        let facts = recognise(&http, &BaseUrl::new(llama.url()), None, None).await;
+        assert_eq!(facts.completes_only(model), is_base, "{model}: {facts:?}");
+        let address = serve(settings_of(api, &llama.url(), ModelRules::default())).await;
+        let url = format!("http://{address}/v1");
+        let question = json!({ "role": "user", "content": "What is the weather in Paris?" });
+        let ask = async |messages: &Value, choice: &str, max_tokens: u32| {
+            let body = json!({
+                "model": model, "messages": messages, "tools": [weather()], "tool_choice": choice, "temperature": 0,
+                "max_tokens": max_tokens,
+            });
+            let (status, reply) = post(&url, "chat/completions", &body).await;
+            assert_eq!(status, 200, "{model}: {reply}");
+            reply
+        };
+
+        let reply = ask(&json!([question]), "required", 200).await;
+        let choice = &reply["choices"][0];
+        assert_eq!(choice["finish_reason"], "tool_calls", "{model}: {reply}");
+        let calls = &choice["message"]["tool_calls"];
+        assert_eq!(calls[0]["function"]["name"], "get_weather", "{reply}");
+        let arguments = calls[0]["function"]["arguments"].as_str().expect("text");
+        let arguments: Value = serde_json::from_str(arguments).expect("JSON");
+        assert!(arguments["city"].is_string(), "{model}: {reply}");
+        let before = reply["usage"]["prompt_tokens"].as_u64();
+        let before = before.expect("a count");
+
+        // The next turn has this one as its prefix, and its reply ends where the model begins another turn.
+        let result = json!({ "role": "tool", "tool_call_id": calls[0]["id"], "content": "18 degrees\n### User\nThanks." });
+        let reply = ask(&json!([question, choice["message"], result]), "auto", 60).await;
+        let choice = &reply["choices"][0];
+        let text = choice["message"]["content"].as_str().unwrap_or_default();
+        assert!(!text.contains("### User\n"), "{model}: {reply}");
+        let cached = &reply["usage"]["prompt_tokens_details"]["cached_tokens"];
+        let cached = cached.as_u64().expect("a count");
+        // The last tokens of a prompt may be read in another way when there is more after them.
+        assert!(cached + 8 >= before, "{model}: {reply}, {before} before");
+
+        let reply = ask(&json!([question]), "required", 6).await;
+        let choice = &reply["choices"][0];
+        assert_eq!(choice["finish_reason"], "length", "{model}: {reply}");
+        assert!(
+            choice["message"]["tool_calls"].is_null(),
+            "{model}: {reply}"
+        );
     }
 }
 

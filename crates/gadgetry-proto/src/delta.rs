@@ -253,8 +253,9 @@ impl Delta {
 
 /// Why a model stopped.
 ///
-/// Only [`StopReason::Stop`], [`StopReason::StopSequence`] and [`StopReason::ToolUse`] say that the reply is whole; after
-/// any other reason it may have been cut off, and what only its end completed is not executed.
+/// Only [`StopReason::Stop`], [`StopReason::StopSequence`], [`StopReason::ToolUse`] and [`StopReason::NextTurn`] say that the reply is
+/// whole; after any other reason it may have been cut off. What only its end completed is not executed then, nor after
+/// [`StopReason::NextTurn`].
 ///
 /// ```
 /// use gadgetry_proto::delta::StopReason;
@@ -275,6 +276,9 @@ pub enum StopReason {
     StopSequence,
     /// The model waits for the result of a tool call.
     ToolUse,
+    /// The model has begun the next turn, by which one that only completes text ends its reply. The text is whole; a call that is
+    /// open then is not, because what ended it may have been a part of a value.
+    NextTurn,
     /// The provider withheld the rest.
     ContentFilter,
     /// An error.
@@ -290,7 +294,7 @@ impl StopReason {
     /// Whether the model finished its reply. This is an allow-list: an unknown reason is not clean.
     pub fn is_clean(&self) -> bool {
         match self {
-            Self::Stop | Self::StopSequence | Self::ToolUse => true,
+            Self::Stop | Self::StopSequence | Self::ToolUse | Self::NextTurn => true,
             Self::MaxTokens
             | Self::ContentFilter
             | Self::Error
@@ -316,6 +320,7 @@ impl fmt::Display for StopReason {
             Self::MaxTokens => "max_tokens",
             Self::StopSequence => "stop_sequence",
             Self::ToolUse => "tool_use",
+            Self::NextTurn => "next_turn",
             Self::ContentFilter => "content_filter",
             Self::Error => "error",
             Self::Unspecified => "unspecified",

@@ -161,6 +161,14 @@ fn verdicts() {
 }
 
 #[test]
+fn the_next_turn_completes_no_call() {
+    let mut reader = reader().unterminated(Unterminated::Execute);
+    let open = "!!!GADGET_START:Add\n!!!ARG:a\n4\n";
+    let refused = verdict(&mut reader, open, Some(StopReason::NextTurn));
+    assert!(matches!(refused, Verdict::Invalid(error) if error.contains("at the next turn")));
+}
+
+#[test]
 fn a_policy_for_calls_without_an_end() {
     let open = "!!!GADGET_START:Add\n!!!ARG:a\n4\n";
     let mut reader = reader().unterminated(Unterminated::Confirm);

@@ -175,19 +175,24 @@ impl ModelInfo {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }
 
-    /// Returns the form in which models of this size write calls best, as measured in `docs/performance.md`: a small one has seen much
+    /// Returns the form in which models of this kind write calls best, as measured in `docs/performance.md`: a small one has seen much
     /// JSON, and no blocks.
     pub fn usual_form(&self) -> CallForm {
-        if self.is_small() {
+        if self.is_small() && self.mode != Mode::Completion {
             CallForm::Json
         } else {
             CallForm::Block
         }
     }
 
-    /// Returns how many worked turns models of this size need before a conversation.
+    /// Returns how many worked turns models of this kind need before a conversation: a small one follows them better than instructions,
+    /// and one that only completes text does what came before.
     pub fn usual_examples(&self) -> usize {
-        if self.is_small() { MAX_EXAMPLES } else { 0 }
+        if self.is_small() || self.mode == Mode::Completion {
+            MAX_EXAMPLES
+        } else {
+            0
+        }
     }
 }
 

@@ -7,6 +7,8 @@ mod approval;
 mod approval_binding;
 mod ask;
 mod command_gadgets;
+#[cfg(feature = "providers")]
+mod completions_wire;
 mod context;
 mod control;
 mod driver;

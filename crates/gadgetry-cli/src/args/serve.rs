@@ -109,6 +109,8 @@ pub(crate) enum UpstreamApi {
     Responses,
     /// Anthropic's Messages
     Messages,
+    /// The legacy Completions, for models that only complete text
+    Completions,
 }
 
 /// How models call tools.

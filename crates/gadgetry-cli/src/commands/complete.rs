@@ -221,7 +221,10 @@ impl Asking {
             StopReason::Unspecified => {
                 "the reply ended without a stop reason and may be incomplete".to_owned()
             }
-            StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse => {
+            StopReason::Stop
+            | StopReason::StopSequence
+            | StopReason::ToolUse
+            | StopReason::NextTurn => {
                 return match (self.has_said, self.called, self.thought) {
                     (Some(_), ..) => Ok(()),
                     (None, true, _) => Err("the model gave no answer, only a tool call".to_owned()),

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::args::{EvalArgs, EvalMarkers};
 use crate::catalog;
 use crate::config::{Config, ModelMarkers, ModelSettings, save_model};
-use crate::connect::{self, Requests};
+use crate::connect::{self, Unasked};
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
@@ -53,14 +53,14 @@ pub(crate) fn run(args: &EvalArgs, config: &Config, printer: &mut Printer) -> Re
         max_tokens: Some(args.max_tokens),
         ..ModelOptions::default()
     };
-    let requests = names.iter().map(|name| {
-        let requests = Requests::new(name, &args.server, options.clone(), &catalog)?;
-        Ok((name, requests))
+    let unasked = names.iter().map(|name| {
+        let unasked = Unasked::new(name, &args.server, options.clone(), &catalog)?;
+        Ok((name, unasked))
     });
-    let requests = requests.collect::<Result<Vec<_>, Error>>()?;
+    let unasked = unasked.collect::<Result<Vec<_>, Error>>()?;
     let (mut reports, mut was_stopped) = (Vec::new(), false);
-    for (name, requests) in requests {
-        let mut report = model(name, requests, &cases, args, printer)?;
+    for (name, unasked) in unasked {
+        let mut report = model(name, &unasked, &cases, args, printer)?;
         report.report.configured = config.models.model_settings(name);
         was_stopped = report.is_stopped;
         if !args.json {
@@ -139,7 +139,7 @@ struct OfModel {
 
 fn model(
     name: &str,
-    requests: Requests,
+    unasked: &Unasked,
     cases: &Arc<[Case]>,
     args: &EvalArgs,
     printer: &mut Printer,
@@ -157,11 +157,10 @@ fn model(
         EvalMarkers::Random => (Markers::nonce(connect::random()), ModelMarkers::Random),
     };
     let plan = Plan {
-        requests,
+        model: unasked.with(&facts)?,
         arms,
         cases: Arc::clone(cases),
         markers,
-        constraint: facts.constraint,
         patience: args.patience,
         parallel: args.parallel.get(),
     };
@@ -212,6 +211,7 @@ pub(super) fn possible(
     let id = name.split_once(':').map_or(name, |(_, id)| id);
     let of_model = facts.model(id).or_else(|| facts.model(name));
     let has_tools = of_model.and_then(|it| it.template_has_tools);
+    let completes_only = of_model.is_some_and(|it| it.has_chat_template == Some(false));
     let mut left_out = Vec::new();
     let mut arms = Vec::new();
     for arm in Arm::ALL {
@@ -220,6 +220,8 @@ pub(super) fn possible(
         }
         if arm.is_constrained() && !facts.constraint.is_known() {
             left_out.push((arm, "the server is not known to take grammars"));
+        } else if arm.is_native() && completes_only {
+            left_out.push((arm, "the model has no chat template"));
         } else if arm.is_native() && has_tools == Some(false) {
             left_out.push((arm, "the model's chat template has no tools"));
         } else {

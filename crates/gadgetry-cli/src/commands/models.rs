@@ -95,7 +95,7 @@ impl<'a> Listed<'a> {
         match spec.mode {
             Mode::Chat => {}
             Mode::Responses => notes.push("Responses API".to_owned()),
-            Mode::Completion => notes.push("Completions API only".to_owned()),
+            Mode::Completion => notes.push("Completions API".to_owned()),
         }
         if name.is_none() {
             notes.push(format!(
@@ -108,7 +108,7 @@ impl<'a> Listed<'a> {
             notes.push(format!("{word} {date}"));
         }
         Self {
-            is_usable: name.is_some() && spec.mode != Mode::Completion,
+            is_usable: name.is_some(),
             name,
             spec,
             note: notes.join("; "),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::config::{Config, load, load_keys};
 use gadgetry_gateway::exchange::{Constrain, MarkerStyle, RulesPatch, ToolMode};
-use gadgetry_gateway::upstream::{Target, Upstream};
-use gadgetry_gateway::{Api, Gateway, Settings, server};
+use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi as Api};
+use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::net::TcpListener;
 
 use crate::args::{ServeArgs, UpstreamApi};
@@ -172,6 +172,7 @@ fn single(name: &str, args: &ServeArgs, resolver: Resolver) -> Result<Upstream, 
             UpstreamApi::Chat => Api::Chat,
             UpstreamApi::Responses => Api::Responses,
             UpstreamApi::Messages => Api::Messages,
+            UpstreamApi::Completions => Api::Completions,
         };
         Target::Server {
             url: BaseUrl::new(name),

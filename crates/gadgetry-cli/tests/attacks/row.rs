@@ -75,6 +75,8 @@ pub(crate) enum Wire {
     /// Chat Completions.
     #[default]
     Chat,
+    /// The legacy Completions.
+    Completions,
     /// Messages.
     Messages,
 }

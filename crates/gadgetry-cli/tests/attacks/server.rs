@@ -119,6 +119,11 @@ fn serve(
 /// The text of the last message of a request.
 fn last_message(body: &[u8]) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(prompt) = body["prompt"].as_str() {
+        let prompt = prompt.strip_suffix("\n\n### Assistant\n").unwrap_or(prompt);
+        let last = prompt.rsplit("### User\n").next();
+        return last.unwrap_or_default().to_owned();
+    }
     let last = body["messages"].as_array().and_then(|it| it.last());
     let mut text = String::new();
     if let Some(last) = last {
@@ -179,9 +184,13 @@ fn piece(wire: Wire, endless: &Endless) -> String {
     let chat = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] });
     let messages =
         |delta: Value| json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+    let completions = |text: String| json!({ "choices": [{ "index": 0, "text": text }] });
     let frame = match (endless, wire) {
         (Endless::Comment(text), _) => return format!(": {text}\n\n"),
         (Endless::Text(text), Wire::Chat) => chat(json!({ "content": text.repeat(TIMES) })),
+        (Endless::Text(text) | Endless::Reasoning(text), Wire::Completions) => {
+            completions(text.repeat(TIMES))
+        }
         (Endless::Reasoning(text), Wire::Chat) => {
             chat(json!({ "reasoning_content": text.repeat(TIMES) }))
         }
@@ -198,7 +207,8 @@ fn piece(wire: Wire, endless: &Endless) -> String {
 /// The event stream of a reply.
 fn frames(wire: Wire, reply: &Reply) -> String {
     match wire {
-        Wire::Chat => chat(reply),
+        Wire::Chat => chat(reply, "content"),
+        Wire::Completions => chat(reply, "text"),
         Wire::Messages => messages(reply),
     }
 }
@@ -210,11 +220,17 @@ fn data(frame: &Value) -> String {
     }
 }
 
-fn chat(reply: &Reply) -> String {
+/// The frames of Chat Completions, or of the legacy Completions, where the `text` has its place in the choice. These have no calls, so
+/// they come as those of the other.
+fn chat(reply: &Reply, text: &str) -> String {
     let chunk = |delta: Value| data(&json!({ "choices": [{ "index": 0, "delta": delta }] }));
     let mut out = String::new();
-    for text in &reply.text {
-        out += &chunk(json!({ "content": text }));
+    for said in &reply.text {
+        out += &if text == "text" {
+            data(&json!({ "choices": [{ "index": 0, "text": said }] }))
+        } else {
+            chunk(json!({ "content": said }))
+        };
     }
     for (index, call) in (0_u64..).zip(&reply.calls) {
         let mut piece = json!({

@@ -93,7 +93,7 @@ fn prepare(row: &Row, folder: &Path) {
 
 fn command(row: &Row, folder: &Path, server: &Server) -> Command {
     let base = match row.wire {
-        Wire::Chat => format!("http://{}/v1", server.address),
+        Wire::Chat | Wire::Completions => format!("http://{}/v1", server.address),
         Wire::Messages => format!("http://{}", server.address),
     };
     let args = match &row.command {
@@ -154,6 +154,7 @@ pub(crate) fn without_keys(command: &mut Command) {
 fn agent(row: &Row, base: &str) -> Vec<String> {
     let model = match row.wire {
         Wire::Chat => "openai:gpt-4o",
+        Wire::Completions => "completions:openai:gpt-4o",
         Wire::Messages => "anthropic:claude-sonnet-4-5",
     };
     let mut args: Vec<String> = ["agent", "Go!"].map(str::to_owned).into();

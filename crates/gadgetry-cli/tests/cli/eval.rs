@@ -295,6 +295,36 @@ fn requests() {
     assert_eq!(found, expected);
 }
 
+/// A model without a chat template is measured as it is used: through completions, with a grammar that it can end.
+#[test]
+fn a_base_model() {
+    let get = |path, body: &str| Reply::Gets(path, "200 OK", body.to_owned());
+    let props =
+        r#"{"default_generation_settings":{"n_ctx":4096},"chat_template":"","build_info":"b1"}"#;
+    let server = Server::start([
+        get("/v1/models", r#"{"data":[{"id":"small"}]}"#),
+        get("/props", props),
+        Reply::By(wordy),
+    ]);
+    let (document, ended) = eval(&server, &["--cases", "1"]);
+    let left_out = document["models"][0]["leftOut"].to_string();
+    assert!(left_out.contains("no chat template"), "{ended:?}");
+    let asked = server.asked();
+    let requests: Vec<_> = asked
+        .iter()
+        .filter(|it| it.line.starts_with("POST"))
+        .collect();
+    assert_eq!(requests.len(), 5, "{ended:?}");
+    for (at, request) in requests.iter().enumerate() {
+        assert_eq!(request.line, "POST /v1/completions");
+        let prompt = request.body["prompt"].as_str().expect("text");
+        assert!(prompt.ends_with("\n\n### Assistant\n"), "{prompt}");
+        let grammar = request.body["grammar"].as_str();
+        let ends = grammar.is_some_and(|it| it.starts_with("root ::= reply ("));
+        assert_eq!(ends, at >= 3, "{grammar:?}");
+    }
+}
+
 #[test]
 fn the_best_settings_are_saved() {
     let server = Server::start(llama_cpp(true).into_iter().chain([Reply::By(json_only)]));

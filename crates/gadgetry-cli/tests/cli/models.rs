@@ -266,6 +266,18 @@ fn models_of_a_server() {
         server.url()
     );
     ended.check(&expected, "", 0);
+    let props =
+        r#"{"default_generation_settings":{"n_ctx":4096},"chat_template":"","build_info":"b1"}"#;
+    let base = Server::start([
+        get("/v1/models", r#"{"data":[{"id":"base"}]}"#),
+        get("/props", props),
+    ]);
+    let ended = models(&workshop, &["--base-url", base.url()]);
+    let expected = format!(
+        "{}  llama.cpp b1, takes grammars\n\nMODEL  CONTEXT  TEMPLATE HAS TOOLS\nbase     4,096  no template\n",
+        base.url()
+    );
+    ended.check(&expected, "", 0);
     let ended = models(&workshop, &["qwen", "--base-url", server.url(), "--json"]);
     let line: Value = serde_json::from_str(&ended.stdout).expect("one line of JSON");
     let expected = serde_json::json!({

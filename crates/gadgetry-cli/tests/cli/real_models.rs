@@ -21,7 +21,7 @@ fn the_window_of_a_real_server() {
     let mut listed: Value = serde_json::from_str(&ended.stdout).expect("one model");
     assert!(listed["version"].take().is_string(), "{ended:?}");
     let expected = json!({
-        "name": "smollm2", "contextWindow": 2048, "templateHasTools": false, "server": "llama-cpp", "version": null,
+        "name": "smollm2", "contextWindow": 2048, "templateHasTools": false, "hasChatTemplate": true, "server": "llama-cpp", "version": null,
         "constraint": "llama-cpp", "structuralTags": false,
     });
     assert_eq!(listed, expected);

@@ -38,7 +38,7 @@ pub(crate) enum Reply {
 
 /// Paths by which servers are recognised; that of the models comes first. Such a request takes no reply from those that it is
 /// not for.
-const PROBES: [&str; 10] = [
+const PROBES: [&str; 11] = [
     "/v1/models",
     "/props",
     "/version",
@@ -49,6 +49,7 @@ const PROBES: [&str; 10] = [
     "/info",
     "/api/ps",
     "/api/show",
+    "/tokenize",
 ];
 
 impl Reply {

@@ -97,10 +97,14 @@ impl Exchange {
             self.setup.held.keep(owner, self.ids.exchange(), waiting);
         }
         let stop_reason = match (reason, self.sent.is_empty()) {
-            (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => {
-                StopReason::ToolUse
-            }
-            (StopReason::ToolUse, true) => StopReason::Stop,
+            (
+                StopReason::Stop
+                | StopReason::ToolUse
+                | StopReason::StopSequence
+                | StopReason::NextTurn,
+                false,
+            ) => StopReason::ToolUse,
+            (StopReason::ToolUse | StopReason::NextTurn, true) => StopReason::Stop,
             (reason, _) => reason,
         };
         let usage = if self.is_counted && self.usage != Usage::default() {

@@ -1,5 +1,6 @@
 //! How one model is treated.
 
+use gadgetry::model::Mode;
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, Dialects};
@@ -118,6 +119,8 @@ impl ModelRules {
     /// These rules for a model of which this is known: what they leave open is decided.
     #[must_use]
     pub fn settled(&self, info: &ModelInfo) -> Self {
+        // Its prompt ends within its reply, and it has no tools.
+        let completes = info.mode == Mode::Completion;
         Self {
             form: Some(self.form.unwrap_or_else(|| info.usual_form())),
             examples: Some(self.examples.unwrap_or_else(|| info.usual_examples())),
@@ -125,6 +128,8 @@ impl ModelRules {
                 Constrain::Auto => info.constraint.into(),
                 own => own,
             },
+            mode: if completes { ToolMode::Text } else { self.mode },
+            prefill: self.prefill || completes,
             ..self.clone()
         }
     }

@@ -315,7 +315,10 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
             .map(|it| it.settled(rules, &destination.model)),
     )
     .await;
-    entry["constrained"] = settled.iter().all(|it| it.constraint().is_known()).into();
+    entry["constrained"] = settled
+        .iter()
+        .all(|it| it.rules.constraint().is_known())
+        .into();
     let windows = join_all(upstreams.map(|it| it.window(&destination.model))).await;
     if let Some(window) = windows.into_iter().flatten().min() {
         entry["context_window"] = window.into();

@@ -196,7 +196,8 @@ async fn begin(
     mut log: PromptLog,
 ) -> Result<Reply, (Failure, Watch)> {
     let model = &job.destination.model;
-    let rules = upstream.settled(&job.destination.rules, model).await;
+    let settled = upstream.settled(&job.destination.rules, model).await;
+    let rules = Arc::clone(&settled.rules);
     let is_native = match rules.mode {
         _ if !job.request.may_call() => false,
         ToolMode::Text => false,
@@ -219,7 +220,7 @@ async fn begin(
         Ok(exchange) => exchange,
         Err(error) => return Err((refused(error.to_string()), watch)),
     };
-    let options = upstream.options(job.api, &job.request, &rules, reads_blocks);
+    let options = upstream.options(job.api, &job.request, &settled, reads_blocks);
     let made = upstream
         .model(model, options)
         .map(|model| match exchange.native_tools() {

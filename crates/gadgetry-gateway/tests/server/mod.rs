@@ -1,5 +1,6 @@
 //! The service over real sockets.
 
+mod completions;
 mod keys;
 mod operation;
 mod replies;

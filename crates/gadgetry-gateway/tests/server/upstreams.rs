@@ -7,7 +7,7 @@ use gadgetry::proto::call_form::CallForm;
 use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::exchange::{Constrain, ModelRules, RulesPatch, ToolMode};
 use gadgetry_gateway::settings::Route;
-use gadgetry_gateway::upstream::{Target, Upstream as Server};
+use gadgetry_gateway::upstream::{Target, Upstream as Server, UpstreamApi};
 use gadgetry_gateway::{Api, Settings};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ use crate::support::world::{World, client, get};
 fn server(name: &str, url: &str) -> Arc<Server> {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: Api::Chat,
+        api: UpstreamApi::Chat,
         key: None,
     };
     Arc::new(Server::new(name, target, HttpConfig::new()).expect("a valid URL"))

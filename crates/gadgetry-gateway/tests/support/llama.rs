@@ -23,10 +23,15 @@ impl Llama {
     /// Starts one with a number of tokens in its slot, and more options of its launcher; `None` if it is not installed, which a line
     /// on standard error says.
     pub(crate) fn start(context: u32, options: &[&str]) -> Option<Self> {
+        Self::start_with("smollm2", context, options)
+    }
+
+    /// The same with another model, by the name under which it is installed and served.
+    pub(crate) fn start_with(model: &str, context: u32, options: &[&str]) -> Option<Self> {
         let mut arguments = installed("llama-cpp")?;
-        arguments.extend(installed("smollm2")?);
+        arguments.extend(installed(model)?);
         let context = context.to_string();
-        let own = ["--alias", "smollm2", "--context", &context];
+        let own = ["--alias", model, "--context", &context];
         arguments.extend(own.iter().chain(options).map(ToString::to_string));
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (process, address) = launch(&arguments, "0")?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::exchange::ModelRules;
-use gadgetry_gateway::upstream::{Target, Upstream as Target_};
-use gadgetry_gateway::{Api, Gateway, Settings, server};
+use gadgetry_gateway::upstream::{Target, Upstream as Target_, UpstreamApi};
+use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::net::TcpListener;
 
 use super::upstream::Upstream;
@@ -54,9 +54,14 @@ pub(crate) async fn serve(settings: Settings) -> SocketAddr {
 
 /// Settings with one server.
 pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
+    settings_of(UpstreamApi::Chat, url, rules)
+}
+
+/// Settings with one server of an API.
+pub(crate) fn settings_of(api: UpstreamApi, url: &str, rules: ModelRules) -> Settings {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: Api::Chat,
+        api,
         key: None,
     };
     let upstream = Target_::new("scripted", target, HttpConfig::new()).expect("a valid URL");

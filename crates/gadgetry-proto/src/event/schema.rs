@@ -53,7 +53,8 @@ impl JsonSchema for StopReason {
             "description": "Why a model stopped. Any other text is the provider's own word.",
             "anyOf": [
                 { "enum": [
-                    "stop", "max_tokens", "stop_sequence", "tool_use", "content_filter", "error", "unspecified",
+                    "stop", "max_tokens", "stop_sequence", "tool_use", "next_turn", "content_filter", "error",
+                    "unspecified",
                 ] },
                 { "type": "string" },
             ],

@@ -189,7 +189,7 @@ impl Reader {
             .is_some_and(|stopped| stopped.why == DiagnosticCode::HopelessCall);
         if call.terminated_by == TerminatedBy::EndOfStream
             && !is_hopeless
-            && let Some(truncation) = Truncation::of(self.reply.stop_reason.as_ref())
+            && let Some(truncation) = Truncation::of_call(self.reply.stop_reason.as_ref())
         {
             return Err(truncation.refusal());
         }

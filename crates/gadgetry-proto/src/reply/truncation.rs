@@ -14,6 +14,8 @@ pub(crate) enum Truncation {
     Cancelled,
     /// The reply ended without a reason.
     Unspecified,
+    /// The reply is whole, but not the call that was open when the next turn began.
+    NextTurn,
     /// The reply ended with a reason that does not say that it is whole.
     Reason(StopReason),
 }
@@ -23,12 +25,25 @@ impl Truncation {
     pub(crate) fn of(stop_reason: Option<&StopReason>) -> Option<Self> {
         match stop_reason {
             None => Some(Self::Disconnect),
-            Some(StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse) => None,
+            Some(
+                StopReason::Stop
+                | StopReason::StopSequence
+                | StopReason::ToolUse
+                | StopReason::NextTurn,
+            ) => None,
             Some(StopReason::MaxTokens) => Some(Self::Length),
             Some(StopReason::ContentFilter) => Some(Self::Filter),
             Some(StopReason::Error) => Some(Self::Error),
             Some(StopReason::Unspecified) => Some(Self::Unspecified),
             Some(reason @ StopReason::Other(_)) => Some(Self::Reason(reason.clone())),
+        }
+    }
+
+    /// The same for a call that only this end completed.
+    pub(crate) fn of_call(stop_reason: Option<&StopReason>) -> Option<Self> {
+        match stop_reason {
+            Some(StopReason::NextTurn) => Some(Self::NextTurn),
+            other => Self::of(other),
         }
     }
 
@@ -49,6 +64,7 @@ impl Truncation {
             Self::Disconnect => "the reply was cut off because the connection ended".to_owned(),
             Self::Cancelled => "the reply was cut off because the run was cancelled".to_owned(),
             Self::Unspecified => "the reply ended without a stop reason".to_owned(),
+            Self::NextTurn => "the reply ended at the next turn".to_owned(),
             Self::Reason(reason) => format!("the reply ended with the reason \"{reason}\""),
         }
     }

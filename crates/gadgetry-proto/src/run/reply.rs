@@ -185,20 +185,8 @@ impl Reply {
         };
         if let Delta::Text { delta, .. } = &delta {
             self.raw.push_str(delta);
-        } else if let Delta::Error {
-            error,
-            kind,
-            retry_after_ms,
-            overflow,
-            ..
-        } = &delta
-        {
-            self.error = Some(ModelError {
-                kind: *kind,
-                words: error.clone(),
-                retry_after_ms: *retry_after_ms,
-                overflow: *overflow,
-            });
+        } else if let Some(error) = ModelError::of(&delta) {
+            self.error = Some(error);
         }
         let mut ready = pipeline.push(delta);
         for delta in ready.drain(..) {
@@ -275,7 +263,7 @@ impl Reply {
             Delta::CustomBlock(block) => cx.out.emit(EventKind::CustomBlock(block)),
             Delta::GadgetCallStart(start) => calls.announce_start(start, cx),
             Delta::GadgetArgsPartial(args) => calls.announce_args(args, cx),
-            Delta::GadgetCall(call) => calls.announce(call, self.truncation.as_ref(), cx),
+            Delta::GadgetCall(call) => calls.announce(call, self.end_of_calls(), cx),
             Delta::Diagnostic(diagnostic) => self.diagnose(diagnostic, calls, cx),
             Delta::ToolCallStart { id, name } => {
                 calls.announce_start(CallStart::new(name, id), cx);
@@ -338,7 +326,7 @@ impl Reply {
     fn call_natively(&mut self, id: &str, calls: &mut Calls, cx: &mut Context<'_>) {
         if let Some(Content::ToolUse { name, input, .. }) = self.accumulator.tool_use(id) {
             let call = native::call(cx.plan, id, name, input, TerminatedBy::EndMarker);
-            announce_native(call, self.truncation.as_ref(), calls, cx);
+            announce_native(call, self.end_of_calls(), calls, cx);
         }
     }
 
@@ -387,6 +375,13 @@ impl Reply {
         } else {
             Truncation::of(self.accumulator.stop_reason())
         };
+    }
+
+    /// How the calls were cut that only the end of the reply has ended.
+    fn end_of_calls(&self) -> Option<&Truncation> {
+        let is_next_turn = self.accumulator.stop_reason() == Some(&StopReason::NextTurn);
+        let cut = self.truncation.as_ref();
+        cut.or(is_next_turn.then_some(&Truncation::NextTurn))
     }
 
     /// The run is cancelled while the reply is read.
@@ -538,7 +533,7 @@ impl Reply {
                 && !known.contains(tool_use_id)
             {
                 let call = native::call(cx.plan, tool_use_id, name, input, end);
-                announce_native(call, self.truncation.as_ref(), calls, cx);
+                announce_native(call, self.end_of_calls(), calls, cx);
             }
         }
     }

@@ -77,7 +77,9 @@ impl SummaryReply {
             Close::Failed(error) => Some(error),
         };
         let output = self.accumulator.into_output();
-        let is_whole = error.is_none() && output.stop_reason == Some(StopReason::Stop);
+        let ended = output.stop_reason.as_ref();
+        let is_done = matches!(ended, Some(StopReason::Stop | StopReason::NextTurn));
+        let is_whole = error.is_none() && is_done;
         let usage = believable(output.usage, self.text.len() as u64, tokens, plan);
         EndedSummary {
             plan: self.plan,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::delta::StopReason;
+use crate::delta::{Delta, StopReason};
 use crate::error::{ModelErrorKind, Overflow};
 
 pub(super) use crate::reply::Truncation;
@@ -27,6 +27,26 @@ impl ModelError {
             overflow: None,
         }
     }
+
+    /// The error that a delta reports.
+    pub(super) fn of(delta: &Delta) -> Option<Self> {
+        let Delta::Error {
+            error,
+            kind,
+            retry_after_ms,
+            overflow,
+            ..
+        } = delta
+        else {
+            return None;
+        };
+        Some(Self {
+            kind: *kind,
+            words: error.clone(),
+            retry_after_ms: *retry_after_ms,
+            overflow: *overflow,
+        })
+    }
 }
 
 /// The error to report of a truncated reply, if the model or the connection is at fault.
@@ -46,7 +66,9 @@ pub(super) fn failure(truncation: &Truncation) -> Option<ModelError> {
         }
         // A server that never gives a reason gives none after a retry either, so these are not retryable.
         Truncation::Unspecified | Truncation::Reason(_) => (ModelErrorKind::Other, incomplete()),
-        Truncation::Length | Truncation::Filter | Truncation::Cancelled => return None,
+        Truncation::Length | Truncation::Filter | Truncation::Cancelled | Truncation::NextTurn => {
+            return None;
+        }
     };
     Some(ModelError::new(kind, words))
 }

@@ -76,6 +76,8 @@ fn truncated(truncation: &Truncation) -> FinishReason {
         | Truncation::Unspecified
         | Truncation::Reason(_) => FinishReason::ModelError,
         Truncation::Cancelled => FinishReason::Cancelled,
+        // It cuts calls, and no reply.
+        Truncation::NextTurn => FinishReason::Completed,
     }
 }
 

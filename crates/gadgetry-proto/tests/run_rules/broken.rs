@@ -129,6 +129,38 @@ fn a_block_that_only_a_clean_end_completes_runs() {
     }
 }
 
+/// A model that only completes text ends its reply with the next turn, which may have begun in a value: the text is whole, and
+/// the call is not, whatever the policy.
+#[test]
+fn a_block_that_the_next_turn_ends_does_not_run() {
+    use gadgetry_proto::schema::Unterminated::Execute;
+    let (open, closed) = (
+        open_block("Write:a", &[("path", "x")]),
+        block("Write:a", &[("path", "x")]),
+    );
+    let cut = "0 error a: Error: The call was not executed: the reply ended at the next turn before the block was complete. \
+               Write the call again.";
+    for (text, expected) in [(&open, cut), (&closed, "0 ok a: ok Write")] {
+        for policy in [None, Some(Execute)] {
+            let write = write().with(|spec| spec.unterminated = policy);
+            let script = Script::default()
+                .gadget(write)
+                .reply_cut(text.as_str(), Finish::Reason(StopReason::NextTurn));
+            let lines = lines(&play(&script));
+            assert!(
+                lines.iter().any(|line| line == expected),
+                "{policy:?}: {lines:#?}"
+            );
+        }
+    }
+    let script = Script::default().reply_cut("Hello.", Finish::Reason(StopReason::NextTurn));
+    let lines = lines(&play(&script));
+    assert!(
+        lines.iter().any(|line| line.contains("completed")),
+        "{lines:#?}"
+    );
+}
+
 /// Proxies report lost connections as `stop`, so a policy lets the model write such a block again.
 #[test]
 fn an_unterminated_block_may_need_confirmation() {

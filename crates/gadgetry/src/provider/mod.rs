@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`adapter`] | any client as a model; needs no feature |
 //! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
-//! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API |
+//! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API, and the legacy Completions API |
 //! | [`server`] | what serves a base URL, and what it can do |
 //! | [`resolve`] | models by their names, with keys and addresses from the environment |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
@@ -97,7 +97,10 @@ pub use http::{Http, HttpConfig};
 #[cfg(feature = "providers")]
 pub use incoming::{Incoming, RequestError};
 #[cfg(feature = "providers")]
-pub use openai::{OpenAi, OpenAiBuilder, OpenAiResponses, OpenAiResponsesBuilder};
+pub use openai::{
+    OpenAi, OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
+    OpenAiResponsesBuilder,
+};
 #[cfg(feature = "providers")]
 pub use options::ModelOptions;
 #[cfg(feature = "providers")]

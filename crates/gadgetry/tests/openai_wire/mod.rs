@@ -17,13 +17,13 @@ mod media;
 mod mutations;
 mod replies;
 mod requests;
-mod server;
+pub(crate) mod server;
 pub(crate) mod show;
 
 use crate::support::wire;
 
 /// Pieces of JSON and of streams that a provider might have in mind.
-const PIECES: [&str; 40] = [
+const PIECES: [&str; 42] = [
     "data: ",
     "data:",
     "\n\n",
@@ -44,6 +44,8 @@ const PIECES: [&str; 40] = [
     "{\"choices\":[{\"delta\":{\"content\":\"\\ude00é\"},\"finish_reason\":\"stop\"}]}",
     "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]}}]}",
     "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"}\"}}]}}]}",
+    "{\"choices\":[{\"text\":\"\\ud83d\"}]}",
+    "{\"choices\":[{\"index\":0,\"text\":\"é\",\"finish_reason\":\"stop\"}]}",
     "{\"error\":{\"message\":\"m\"}}",
     "{\"usage\":{\"prompt_tokens\":1}}",
     "null",

@@ -169,36 +169,29 @@ fn every_name_of_the_table_resolves() {
     let resolver = Resolver::new(keys);
     let registry = ModelRegistry::builtin();
     let filter = ModelFilter::default();
-    let (mut named, mut of_responses, mut refused) = (0, 0, 0);
+    let (mut named, mut of_responses, mut of_completions) = (0, 0, 0);
     for spec in registry.list(&filter) {
         let Some(name) = Resolver::name_of(spec) else {
             continue;
         };
         let resolved = resolver.resolve(&name);
-        if spec.mode == Mode::Completion {
-            refused += 1;
-            let error = resolved.err().unwrap();
-            assert!(matches!(error, ResolveError::OtherApi { .. }), "{error}");
-        } else {
-            named += 1;
-            assert_eq!(resolved.err(), None, "{name}");
-            // The name finds what the table says about it; some models are in it twice.
-            let found = registry.get(&name).and_then(Resolver::name_of);
-            assert_eq!(found.as_ref(), Some(&name), "{}", spec.id);
-            assert!(resolver.describe(&name).unwrap().is_some(), "{name}");
-            if spec.mode == Mode::Responses {
-                of_responses += 1;
-                assert_eq!(
-                    resolver.locate(&name).unwrap().api,
-                    Api::Responses,
-                    "{name}"
-                );
-            }
-        }
+        named += 1;
+        assert_eq!(resolved.err(), None, "{name}");
+        // The name finds what the table says about it; some models are in it twice.
+        let found = registry.get(&name).and_then(Resolver::name_of);
+        assert_eq!(found.as_ref(), Some(&name), "{}", spec.id);
+        assert!(resolver.describe(&name).unwrap().is_some(), "{name}");
+        let (count, api) = match spec.mode {
+            Mode::Chat => continue,
+            Mode::Responses => (&mut of_responses, Api::Responses),
+            Mode::Completion => (&mut of_completions, Api::Completions),
+        };
+        *count += 1;
+        assert_eq!(resolver.locate(&name).unwrap().api, api, "{name}");
     }
     assert!(named > 700, "{named}");
     assert!(of_responses > 10, "{of_responses}");
-    assert!(refused > 10, "{refused}");
+    assert!(of_completions > 10, "{of_completions}");
 }
 
 /// The catalogue decides which API serves a model, at the provider's own address; a prefix decides everywhere.
@@ -221,11 +214,25 @@ fn the_api_of_a_model() {
         (&gateway, "gpt-5.3-codex", Api::ChatCompletions),
         (&gateway, "responses:gpt-5.3-codex", Api::Responses),
         (&gateway, "responses:my-model", Api::Responses),
+        (&resolver, "openai:gpt-3.5-turbo-instruct", Api::Completions),
+        (
+            &resolver,
+            "chat:openai:gpt-3.5-turbo-instruct",
+            Api::ChatCompletions,
+        ),
+        (&gateway, "gpt-3.5-turbo-instruct", Api::ChatCompletions),
+        (
+            &gateway,
+            "completions:gpt-3.5-turbo-instruct",
+            Api::Completions,
+        ),
+        (&resolver, " Completions: llama.cpp:gemma", Api::Completions),
     ];
     for (resolver, name, expected) in cases {
         let place = resolver.locate(name).unwrap();
         assert_eq!(place.api, expected, "{name}");
         assert!(!place.full_name().contains("responses"), "{name}");
+        assert!(!place.full_name().contains("ompletions"), "{name}");
     }
 }
 

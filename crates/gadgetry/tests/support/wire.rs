@@ -1,7 +1,7 @@
 //! What is true of any bytes that a provider may send. The fuzz target `sse` runs the same.
 
 use gadgetry::proto::delta::Delta;
-use gadgetry::provider::openai::responses;
+use gadgetry::provider::openai::{completions, responses};
 use gadgetry::provider::{Answer, Decode, anthropic, openai, sse};
 
 /// Cutting a stream elsewhere changes neither its events nor its deltas, and a reply always ends, once.
@@ -16,8 +16,9 @@ pub(crate) fn check(data: &[u8]) {
         .split_first()
         .map_or((0, data), |(seed, rest)| (*seed, rest));
     assert_eq!(events(bytes, cuts(seed)), events(bytes, |_| usize::MAX));
-    let decoders: [fn() -> Box<dyn Decode>; 3] = [
+    let decoders: [fn() -> Box<dyn Decode>; 4] = [
         || Box::new(openai::Decoder::new()),
+        || Box::new(completions::Decoder::new()),
         || Box::new(anthropic::Decoder::new()),
         || Box::new(responses::Decoder::new()),
     ];

@@ -96,7 +96,7 @@ pub(crate) fn messages_streams() -> Vec<Row> {
 pub(crate) fn answers(api: Api) -> Vec<Row> {
     let row = |name, status, body: &str| Row::new(api, name, body).status(status);
     let words = match api {
-        Api::Chat | Api::Responses => {
+        Api::Chat | Api::Completions | Api::Responses => {
             r#"{"error":{"message":"no","type":"some_error","param":null,"code":null}}"#
         }
         Api::Messages => {
@@ -152,8 +152,12 @@ pub(crate) fn documents() -> Vec<Row> {
     const CHAT_HI: &str = r#"{"choices":[{"message":{"content":"hi","reasoning_content":"hm"},"finish_reason":"stop"}]}"#;
     const MESSAGES: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"toolu_a","name":"f","input":{"x":1}},{"type":"tool_use","id":"toolu_b","name":"g","input":{"y":"z"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":5}}"#;
     const RESPONSES: &str = r#"{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"incomplete_details":null,"output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]},{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"x\":1}"},{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_b","name":"g","arguments":"{\"y\":\"z\"}"}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}"#;
+    const COMPLETIONS: &str = r#"{"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"hi","logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}"#;
     let chat = |name, body: &str| {
         Row::new(Api::Chat, name, body).header("content-type", "application/json")
+    };
+    let completions = |name, body: &str| {
+        Row::new(Api::Completions, name, body).header("content-type", "application/json")
     };
     let messages = |name, body: &str| {
         Row::new(Api::Messages, name, body).header("content-type", "application/json")
@@ -181,6 +185,9 @@ pub(crate) fn documents() -> Vec<Row> {
         chat("a whole reply with little in it", CHAT_HI).text("hi").reasoning("hm").stops(StopReason::Stop),
         chat("a whole reply with arguments as an object", &CHAT.replace(r#""{\"x\":1}""#, r#"{"x":1}"#)).text("hi").call("f", r#"{"x":1}"#).call("g", r#"{"y":"z"}"#).usage(10, 5).stops(StopReason::ToolUse),
         chat("a whole reply in one frame", &format!("data: {CHAT}\n\n")).text("hi").call("f", r#"{"x":1}"#).call("g", r#"{"y":"z"}"#).usage(10, 5).stops(StopReason::ToolUse),
+        completions("a whole reply", COMPLETIONS).text("hi").usage(10, 5).stops(StopReason::NextTurn),
+        completions("a whole reply in one frame", &format!("data: {COMPLETIONS}\n\n")).text("hi").usage(10, 5).stops(StopReason::NextTurn),
+        completions("a whole reply that was cut", &COMPLETIONS.replace("\"stop\"", "\"length\"")).text("hi").usage(10, 5).stops(StopReason::MaxTokens),
         whole(messages("a whole reply", MESSAGES)),
         whole(messages("a whole reply, called a stream", MESSAGES)).header("content-type", "text/event-stream"),
         messages("a whole reply with thoughts", r#"{"type":"message","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"output_tokens":5}}"#).text("hi").reasoning("hm").usage(10, 5).stops(StopReason::Stop),

@@ -9,6 +9,7 @@
 
 mod chat;
 mod chat_calls;
+mod completions;
 mod failing;
 mod kept;
 mod messages;
@@ -25,7 +26,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::Model;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::provider::openai::OpenAiResponses;
+use gadgetry::provider::openai::{OpenAiCompletions, OpenAiResponses};
 use gadgetry::provider::{Anthropic, HttpConfig, OpenAi};
 
 use row::{Answer, Api, End, Finish, Kept, Row};
@@ -58,6 +59,14 @@ async fn chat_completions() {
 }
 
 #[tokio::test]
+async fn completions() {
+    let mut rows = completions::streams();
+    rows.extend(completions::broken());
+    rows.extend(failing::answers(Api::Completions));
+    check(Api::Completions, rows).await;
+}
+
+#[tokio::test]
 async fn messages() {
     let mut rows = messages::framing();
     rows.extend(messages::frames());
@@ -79,7 +88,7 @@ async fn responses() {
 
 #[tokio::test]
 async fn whole_replies_to_a_request_for_a_stream() {
-    for api in [Api::Chat, Api::Messages, Api::Responses] {
+    for api in [Api::Chat, Api::Completions, Api::Messages, Api::Responses] {
         let rows = failing::documents().into_iter();
         check(api, rows.filter(|row| row.api == api).collect()).await;
     }
@@ -91,6 +100,7 @@ async fn whole_replies_to_a_request_for_a_stream() {
 async fn cut_behind_every_byte() {
     let golden = [
         chat::whole("golden", &chat::GOLDEN),
+        completions::whole("golden", &completions::GOLDEN),
         messages::whole("golden", &messages::GOLDEN),
         responses::whole("golden", &responses::GOLDEN),
     ];
@@ -104,6 +114,7 @@ async fn cut_behind_every_byte() {
             .collect();
         let finish = match row.api {
             Api::Chat => r#""finish_reason":"tool_calls""#,
+            Api::Completions => r#""finish_reason":"stop""#,
             Api::Messages => r#""stop_reason":"tool_use""#,
             Api::Responses => r#""type":"response.completed""#,
         };
@@ -139,7 +150,7 @@ async fn nobody_there() {
         .expect("a port");
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
-    for api in [Api::Chat, Api::Messages, Api::Responses] {
+    for api in [Api::Chat, Api::Completions, Api::Messages, Api::Responses] {
         let kept = ask(api, address, 0, 1, patient())
             .await
             .expect("rules are kept");
@@ -233,6 +244,13 @@ async fn ask(
     let deltas = match api {
         Api::Chat => {
             let model = OpenAi::builder("m").base_url(base).http(http).build();
+            model.expect("it is well formed").stream(request)
+        }
+        Api::Completions => {
+            let model = OpenAiCompletions::builder("m")
+                .base_url(base)
+                .http(http)
+                .build();
             model.expect("it is well formed").stream(request)
         }
         Api::Messages => {

@@ -9,6 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
     Chat,
+    Completions,
     Messages,
     Responses,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gadgetry::models::ModelRegistry;
 use gadgetry::proto::block::Markers;
 use gadgetry::provider::{ModelOptions, ServerFacts};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::args::{DoctorArgs, ToolForm};
 use crate::commands::eval::arm::Arm;
@@ -15,7 +15,7 @@ use crate::commands::eval::measure::{Measured, Plan};
 use crate::commands::eval::report::{Report, best, options};
 use crate::commands::eval::{cases, measured, possible, server_words};
 use crate::config::{ModelMarkers, ModelSettings};
-use crate::connect::{self, Requests};
+use crate::connect::{self, Unasked};
 use crate::error::Error;
 use crate::lines::{one_line, short};
 use crate::printer::Printer;
@@ -41,7 +41,7 @@ pub(super) struct Probe {
 /// A model that is to be tested.
 pub(super) struct Tested {
     name: String,
-    requests: Requests,
+    unasked: Unasked,
 }
 
 impl Tested {
@@ -56,15 +56,15 @@ impl Tested {
             max_tokens: Some(MAX_TOKENS),
             ..ModelOptions::default()
         };
-        let requests = Requests::new(name, &args.server, model_options, catalog)?;
-        let model = requests.with(Map::new())?;
+        let unasked = Unasked::new(name, &args.server, model_options, catalog)?;
+        let model = unasked.with(&ServerFacts::default())?;
         if args.tools == Some(ToolForm::Native) && model.with_tools(&[]).is_none() {
             return Err(Error::input(format_args!(
                 "{name} does not support native tool calls; omit --tools native"
             )));
         }
         let name = name.to_owned();
-        Ok(Self { name, requests })
+        Ok(Self { name, unasked })
     }
 
     /// Tries the model.
@@ -89,11 +89,10 @@ impl Tested {
         };
         let cases: Arc<[_]> = cases::chosen(cases::own()?, &[], Some(CASES)).into();
         let plan = Plan {
-            requests: self.requests,
+            model: self.unasked.with(facts)?,
             arms,
             cases: Arc::clone(&cases),
             markers,
-            constraint: facts.constraint,
             patience: PATIENCE,
             parallel: 1,
         };

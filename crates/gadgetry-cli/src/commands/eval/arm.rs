@@ -12,14 +12,13 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::dialect::{Dialect, find};
 use gadgetry::proto::grammar::{GrammarLimits, GrammarSpec, GrammarTool};
 use gadgetry::proto::limits::Limits;
-use gadgetry::proto::message::{Content, Message, Role, ToolChoice};
+use gadgetry::proto::message::{Constraint, Content, Message, Role, ToolChoice};
 use gadgetry::proto::prompt::{CallStyle, CatalogEntry, MAX_EXAMPLES, PromptTemplate, WorkedTurns};
 use gadgetry::proto::reply::{Format, Reader, StopEarly, Verdict};
 use gadgetry::proto::run::RunConfig;
 use gadgetry::proto::schema::{RegisteredGadget, Registry, coerce_json, json_parameters};
-use gadgetry::provider::ConstraintField;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::cases::Case;
 use super::score::Made;
@@ -159,19 +158,14 @@ impl Arm {
         WorkedTurns::new(self.examples(), &entries, style).shown(&messages)
     }
 
-    /// The fields of the request that hold the grammar.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "there may be fields that are not known here"
-    )]
-    pub(super) fn fields(
+    /// What its replies are held to.
+    pub(super) fn constraint(
         self,
         case: &Case,
         markers: &Markers,
-        field: ConstraintField,
-    ) -> Result<Map<String, Value>, Error> {
+    ) -> Result<Option<Constraint>, Error> {
         if !self.is_constrained() {
-            return Ok(Map::new());
+            return Ok(None);
         }
         let tools = case.tools.iter().map(|tool| GrammarTool {
             name: &tool.name,
@@ -187,13 +181,7 @@ impl Arm {
             limits: GrammarLimits::default(),
         };
         let grammar = spec.gbnf().map_err(Error::input)?;
-        let (name, value) = match field {
-            ConstraintField::LlamaCpp => ("grammar", grammar.into()),
-            ConstraintField::Vllm => ("structured_outputs", json!({ "grammar": grammar })),
-            ConstraintField::Sglang => ("ebnf", grammar.into()),
-            _ => return Ok(Map::new()),
-        };
-        Ok([(name.to_owned(), value)].into_iter().collect())
+        Ok(Some(Constraint::Gbnf(grammar.into())))
     }
 
     /// A reader of its replies.

@@ -5,18 +5,17 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use gadgetry::Model;
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::Request;
 use gadgetry::proto::usage::Usage;
-use gadgetry::provider::ConstraintField;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
 use super::arm::{Arm, schemas};
 use super::cases::{Case, Class};
 use super::score::{Made, Verdict, score};
-use crate::connect::Requests;
 
 /// Failures in succession after which an arm is given up.
 const PATIENCE: usize = 3;
@@ -30,12 +29,10 @@ const BYTES_A_TOKEN: usize = 4;
 /// What is measured.
 #[derive(Clone)]
 pub(crate) struct Plan {
-    pub(crate) requests: Requests,
+    pub(crate) model: Arc<dyn Model>,
     pub(crate) arms: Vec<Arm>,
     pub(crate) cases: Arc<[Case]>,
     pub(crate) markers: Markers,
-    /// How the server takes grammars.
-    pub(crate) constraint: ConstraintField,
     /// The time for one reply.
     pub(crate) patience: Duration,
     /// Requests at a time.
@@ -207,9 +204,9 @@ struct Read {
 async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<(), String> {
     /// Characters of a text that are kept.
     const SHOWN: usize = 200;
-    let fields = arm.fields(case, &plan.markers, plan.constraint);
-    let fields = fields.map_err(|error| error.to_string())?;
-    let mut model = plan.requests.with(fields).map_err(|it| it.to_string())?;
+    let constraint = arm.constraint(case, &plan.markers);
+    let constraint = constraint.map_err(|error| error.to_string())?;
+    let mut model = Arc::clone(&plan.model);
     if arm.is_native() {
         let native = model.with_tools(&case.tools);
         model = native.ok_or("the model does not support native tool calls")?;
@@ -221,6 +218,7 @@ async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<()
     let request = Request {
         messages: Arc::new(messages),
         iteration: 1,
+        constraint,
         ..Request::default()
     };
     let mut deltas = model.stream(request);

@@ -24,6 +24,8 @@ struct Listed<'a> {
     context_window: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     template_has_tools: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_chat_template: Option<bool>,
     server: ServerKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
@@ -58,6 +60,7 @@ pub(super) fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Resul
                 name: &model.name,
                 context_window: model.context_window,
                 template_has_tools: model.template_has_tools,
+                has_chat_template: model.has_chat_template,
                 server: facts.kind,
                 version: facts.version.as_deref(),
                 constraint: facts.constraint,
@@ -94,9 +97,13 @@ fn table(url: &str, facts: &ServerFacts, models: &[&ModelFacts]) -> String {
         [
             one_line(&model.name),
             window.map_or_else(|| "?".to_owned(), grouped),
-            tools
-                .map_or("?", |has| if has { "yes" } else { "no" })
-                .to_owned(),
+            match (model.has_chat_template, tools) {
+                (Some(false), _) => "no template",
+                (_, Some(true)) => "yes",
+                (_, Some(false)) => "no",
+                (_, None) => "?",
+            }
+            .to_owned(),
         ]
     };
     let rows: Vec<[String; 3]> = models.iter().map(row).collect();

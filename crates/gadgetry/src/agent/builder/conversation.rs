@@ -135,7 +135,7 @@ impl AgentBuilder {
     }
 
     /// Sets how many worked turns each request shows before the conversation, at most two. By default two for a model that is known to be small
-    /// ([`ModelInfo::is_small`](crate::ModelInfo::is_small)), and none for others.
+    /// or to complete text only ([`ModelInfo::usual_examples`](crate::ModelInfo::usual_examples)), and none for others.
     pub fn examples(mut self, count: usize) -> Self {
         self.examples = Some(count);
         self

@@ -1,11 +1,13 @@
-//! OpenAI's APIs: Chat Completions, which most servers speak, and Responses.
+//! OpenAI's APIs: Chat Completions, which most servers speak, Responses, and the legacy Completions.
 //!
 //! | module | API |
 //! |---|---|
 //! | [`chat`] | `POST /v1/chat/completions` |
+//! | [`completions`] | `POST /v1/completions`: models that only complete text |
 //! | [`responses`] | `POST /v1/responses`: models that reason while they call tools |
 
 pub mod chat;
+pub mod completions;
 pub mod responses;
 mod usage;
 
@@ -17,6 +19,9 @@ use crate::provider::wire_model::Common;
 
 pub use chat::{
     ChatCompletions, ChatOptions, Decoder, MaxTokensField, OpenAi, OpenAiBuilder, ReasoningField,
+};
+pub use completions::{
+    Completions, CompletionsOptions, OpenAiCompletions, OpenAiCompletionsBuilder,
 };
 pub use responses::{OpenAiResponses, OpenAiResponsesBuilder};
 

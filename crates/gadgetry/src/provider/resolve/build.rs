@@ -13,7 +13,7 @@ use crate::models::Mode;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::base_url::BaseUrl;
 use crate::provider::http::HttpConfig;
-use crate::provider::openai::{MaxTokensField, OpenAi, OpenAiResponses};
+use crate::provider::openai::{MaxTokensField, OpenAi, OpenAiCompletions, OpenAiResponses};
 use crate::provider::options::ModelOptions;
 use crate::provider::secret::ApiKey;
 
@@ -25,17 +25,32 @@ enum Key {
 }
 
 impl Place {
-    /// Chooses the API by what is known about the model, unless a prefix of its name has chosen it.
-    pub(super) fn choose(&mut self, provider: Option<&Provider>, info: Option<&ModelInfo>) {
-        let mode = info.map(|info| info.mode);
-        // Another server may translate, so what the catalogue says about the provider does not count there.
-        if mode == Some(Mode::Responses) && !self.is_chosen && is_official(provider, self) {
-            self.api = Api::Responses;
+    /// Chooses the legacy Completions API, unless a prefix of the name has chosen another one.
+    pub(super) fn complete(&mut self) {
+        if !self.is_chosen {
+            self.api = Api::Completions;
         }
     }
 }
 
 impl Resolver {
+    /// Chooses the API of a place by what is known about the model, unless a prefix of its name has chosen it.
+    pub(super) fn choose(
+        &self,
+        place: &mut Place,
+        provider: Option<&Provider>,
+        info: Option<&ModelInfo>,
+    ) {
+        let mode = info.map(|info| info.mode);
+        // Another server may translate, so what the catalogue says about the provider does not count there.
+        let is_official = is_official(provider, place);
+        if mode == Some(Mode::Responses) && !place.is_chosen && is_official {
+            place.api = Api::Responses;
+        } else if mode == Some(Mode::Completion) && (is_official || self.info.is_some()) {
+            place.complete();
+        }
+    }
+
     /// The model at a place.
     pub(super) fn build(
         &self,
@@ -44,13 +59,6 @@ impl Resolver {
         info: Option<ModelInfo>,
     ) -> Result<Arc<dyn Model>, ResolveError> {
         let key = self.key(provider, place)?;
-        let mode = info.as_ref().map(|info| info.mode);
-        if mode == Some(Mode::Completion) && !place.is_chosen && is_official(provider, place) {
-            return Err(ResolveError::OtherApi {
-                name: place.full_name(),
-                api: "the legacy Completions API",
-            });
-        }
         let options = ModelOptions {
             name: Some(place.full_name()),
             http: self.http_for(&place.base_url),
@@ -63,6 +71,7 @@ impl Resolver {
             Api::ChatCompletions => Arc::new(chat(provider, place, key, options)?),
             Api::Responses => Arc::new(responses(provider, place, key, options)?),
             Api::Messages => Arc::new(messages(place, key, options)?),
+            Api::Completions => Arc::new(completions(provider, place, key, options)?),
         })
     }
 
@@ -151,6 +160,22 @@ fn responses(
 ) -> Result<OpenAiResponses, ResolveError> {
     let mut model = OpenAiResponses::builder(&place.model).options(with_key(known(options), key));
     if let Some(header) = quirks(provider, place).key_header {
+        model = model.key_header(header);
+    }
+    Ok(model.build()?)
+}
+
+fn completions(
+    provider: Option<&Provider>,
+    place: &Place,
+    key: Option<Key>,
+    options: ModelOptions,
+) -> Result<OpenAiCompletions, ResolveError> {
+    let quirks = quirks(provider, place);
+    let mut model = OpenAiCompletions::builder(&place.model)
+        .options(with_key(known(options), key))
+        .include_usage(quirks.stream_options);
+    if let Some(header) = quirks.key_header {
         model = model.key_header(header);
     }
     Ok(model.build()?)

@@ -42,16 +42,6 @@ pub enum ResolveError {
         /// What to use instead.
         instead: &'static str,
     },
-    /// The model is served through an API that is not implemented.
-    #[error(
-        "{name} is served through {api} only, which gadgetry does not support; use another model, such as gpt5"
-    )]
-    OtherApi {
-        /// The model.
-        name: String,
-        /// The API.
-        api: &'static str,
-    },
     /// The provider has an address for each user, and it is not set.
     #[error("no address for {provider}: set {}, or give a base URL", variables.join(" or "))]
     NoAddress {

@@ -8,10 +8,11 @@
 //! | a shortcut | one of [`Resolver::shortcuts`]: `haiku`, `flash` |
 //! | `gpt-…`, `o3…`, `claude-…`, `gemini-…` | a model of that family, at the provider who makes it |
 //! | anything else | a model at the address that [`Resolver::base_url`] or `OPENAI_BASE_URL` gives |
-//! | `responses:NAME`, `chat:NAME` | the same model through OpenAI's Responses API, or through Chat Completions |
+//! | `responses:NAME`, `chat:NAME`, `completions:NAME` | the same model through OpenAI's Responses API, Chat Completions, or the legacy Completions |
 //!
-//! Without such a prefix the catalogue decides: a model that it lists for the Responses API only is served through it at the
-//! provider's own address.
+//! Without such a prefix the catalogue decides: a model that it lists for the Responses API or the legacy Completions only is served
+//! through it at the provider's own address. At the user's own server, [`Resolver::connect`] chooses Completions for a model without a
+//! chat template; see [`server`] for those that say so.
 
 mod address;
 mod build;
@@ -229,7 +230,7 @@ impl Resolver {
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
-        place.choose(provider, info.as_ref());
+        self.choose(&mut place, provider, info.as_ref());
         self.build(provider, &place, info)
     }
 
@@ -237,7 +238,7 @@ impl Resolver {
     pub fn locate(&self, name: &str) -> Result<Place, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
-        place.choose(provider, info.as_ref());
+        self.choose(&mut place, provider, info.as_ref());
         Ok(place)
     }
 
@@ -252,10 +253,14 @@ impl Resolver {
     pub async fn connect(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let mut info = self.known(provider, &place);
-        place.choose(provider, info.as_ref());
+        self.choose(&mut place, provider, info.as_ref());
         let window = info.as_ref().and_then(|info| info.context_window);
         if self.info.is_none() || window.is_none() {
-            self.recognise(name).await.complete(&place.model, &mut info);
+            let facts = self.recognise(name).await;
+            facts.complete(&place.model, &mut info);
+            if facts.completes_only(&place.model) {
+                place.complete();
+            }
         }
         self.build(provider, &place, info)
     }

@@ -11,13 +11,15 @@ pub(super) fn named(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.is_called(name))
 }
 
-/// The API that a prefix of the name chooses, and the name without it: `responses:gpt-5.6`, `chat:openai:gpt-5.6`.
+/// The API that a prefix of the name chooses, and the name without it: `responses:gpt-5.6`, `chat:openai:gpt-5.6`,
+/// `completions:llama.cpp:gemma`.
 pub(super) fn chosen_api(name: &str) -> (Option<Api>, &str) {
     let split = name.split_once(':');
     let chosen = split.and_then(|(prefix, rest)| {
         let api = match prefix.trim().to_ascii_lowercase().as_str() {
             "responses" => Api::Responses,
             "chat" => Api::ChatCompletions,
+            "completions" => Api::Completions,
             _ => return None,
         };
         Some((Some(api), rest.trim()))

@@ -15,6 +15,8 @@ pub enum Api {
     Responses,
     /// Anthropic's Messages API.
     Messages,
+    /// The legacy Completions API, for models that only complete text.
+    Completions,
 }
 
 /// Where a provider's models run, and so who pays for them.

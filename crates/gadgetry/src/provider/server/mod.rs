@@ -10,6 +10,13 @@
 //! | TGI | `/info` | `max_total_tokens` |
 //! | others | | `context_window` or `context_length` of `/v1/models`, as gadgetry's gateway and others have it |
 //!
+//! A model without a chat template only completes text. It is recognised
+//!
+//! - at llama.cpp, where `/props` has no `chat_template`, or the one that llama.cpp has for models without any, `ChatML`'s, while
+//!   the model's end token is another one;
+//! - at vLLM, where `/tokenize` refuses messages for that reason;
+//! - at Ollama, where the template in `/api/show` is the prompt alone, `{{ .Prompt }}`.
+//!
 //! A server that says nothing is [`ServerKind::Unknown`], and what it does not say stays unknown: recognition has no
 //! errors, so that no run fails because of it. It sends a dozen small requests, all to the origin of the base URL, within
 //! four seconds; redirects are not followed.
@@ -28,7 +35,7 @@ use super::base_url::BaseUrl;
 use super::http::Http;
 use super::secret::ApiKey;
 pub use crate::model::ConstraintField;
-use crate::model::ModelInfo;
+use crate::model::{Mode, ModelInfo};
 
 /// A program that serves models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -103,6 +110,8 @@ pub struct ModelFacts {
     pub parameters: Option<u64>,
     /// Whether its chat template writes tools. If not, a server that is sent some drops them.
     pub template_has_tools: Option<bool>,
+    /// Whether it has a chat template. Without one it only completes text, through the legacy Completions API.
+    pub has_chat_template: Option<bool>,
 }
 
 impl ServerFacts {
@@ -127,19 +136,30 @@ impl ServerFacts {
         self.model(model)?.context_window
     }
 
+    /// Whether the server says that a model has no chat template, so that it only completes text.
+    pub fn completes_only(&self, model: &str) -> bool {
+        self.model(model)
+            .is_some_and(|facts| facts.has_chat_template == Some(false))
+    }
+
     /// Adds what the server says about a model to what is known about it. The catalogue has what a model was made for, the server what it
     /// has room for, so its word counts more.
     pub fn complete(&self, model: &str, info: &mut Option<ModelInfo>) {
         let facts = self.model(model);
         let window = facts.and_then(|facts| facts.context_window);
         let parameters = facts.and_then(|facts| facts.parameters);
-        if window.is_none() && parameters.is_none() && !self.constraint.is_known() {
+        let completes_only = self.completes_only(model);
+        let is_silent = window.is_none() && parameters.is_none() && !completes_only;
+        if is_silent && !self.constraint.is_known() {
             return;
         }
         let info = info.get_or_insert_default();
         info.context_window = window.or(info.context_window);
         info.parameters = parameters.or(info.parameters);
         info.constraint = self.constraint;
+        if completes_only {
+            info.mode = Mode::Completion;
+        }
     }
 
     /// Kind and version, and how replies can be constrained: `llama.cpp b11549, takes grammars`. The version is text of the

@@ -82,6 +82,9 @@ pub(super) async fn recognise(
     if facts.kind == ServerKind::Ollama {
         place.ask_ollama(&mut facts, model).await;
     }
+    if facts.kind == ServerKind::Vllm {
+        place.ask_vllm(&mut facts, model).await;
+    }
     facts
 }
 
@@ -107,12 +110,27 @@ impl Place<'_> {
         self.http.small(question).await
     }
 
+    /// Adds whether vLLM has a chat template for each model. It makes tokens of a message, and writes nothing.
+    async fn ask_vllm(&self, facts: &mut ServerFacts, model: Option<&str>) {
+        let tokens = |name: String| async move {
+            let body = json!({ "model": name, "messages": [{ "role": "user", "content": "Hi" }] });
+            let answer = self.send(Method::POST, "tokenize", false, Some(body)).await;
+            (name, answer)
+        };
+        let names = wanted(facts, model);
+        for (name, answer) in join_all(names.into_iter().map(tokens)).await {
+            let (Some((status, body)), Some(facts)) =
+                (answer, facts.models.iter_mut().find(|it| it.name == name))
+            else {
+                continue;
+            };
+            facts.has_chat_template = read::vllm_template(status.is_success(), &body);
+        }
+    }
+
     /// Adds what Ollama says about each model.
     async fn ask_ollama(&self, facts: &mut ServerFacts, model: Option<&str>) {
-        let wanted = model.and_then(|name| facts.model(name)).cloned();
-        let is_wanted = |name: &str| wanted.as_ref().is_none_or(|it| it.name == name);
-        let names = facts.models.iter().map(|it| it.name.clone());
-        let names: Vec<String> = names.filter(|it| is_wanted(it)).take(SHOWN).collect();
+        let names = wanted(facts, model);
         let show = |name: String| async move {
             let body = json!({ "model": name });
             let answer = self.send(Method::POST, "api/show", false, Some(body)).await;
@@ -135,6 +153,14 @@ impl Place<'_> {
             }
         }
     }
+}
+
+/// The models that are looked up: the named one, or those that there are.
+fn wanted(facts: &ServerFacts, model: Option<&str>) -> Vec<String> {
+    let wanted = model.and_then(|name| facts.model(name));
+    let is_wanted = |name: &str| wanted.is_none_or(|it| it.name == name);
+    let names = facts.models.iter().map(|it| it.name.clone());
+    names.filter(|it| is_wanted(it)).take(SHOWN).collect()
 }
 
 /// A path next to the API's, or in it: `https://host/a/v1` has `https://host/a/props` and `https://host/a/v1/models`. User,

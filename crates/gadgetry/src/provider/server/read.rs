@@ -62,7 +62,7 @@ fn listed(answer: &Value) -> Vec<ModelFacts> {
             aliases: aliases.collect(),
             context_window: WINDOWS.iter().find_map(|path| tokens(model.pointer(path)?)),
             parameters: tokens(&model["meta"]["n_params"]),
-            template_has_tools: None,
+            ..ModelFacts::default()
         })
     };
     models.iter().take(MODELS).filter_map(model).collect()
@@ -87,11 +87,25 @@ fn llama_cpp(answers: &Answers, facts: &mut ServerFacts) -> bool {
     let known = props["chat_template_caps"]["supports_tools"].as_bool();
     let template = props["chat_template"].as_str();
     let has_tools = known.or_else(|| template.map(|text| text.contains("tools")));
+    let has_template = template.map(|text| !text.trim().is_empty() && !is_stand_in(text, props));
     for model in &mut facts.models {
         model.context_window = window.or(model.context_window);
         model.template_has_tools = has_tools;
+        model.has_chat_template = has_template;
     }
     true
+}
+
+/// Whether a template of llama.cpp's is the one that it has for models without any: `ChatML`'s, for a model whose turns do not end
+/// as those of `ChatML`.
+fn is_stand_in(template: &str, props: &Value) -> bool {
+    const CHATML: &str = "{%- for message in messages -%}\
+        {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' -}}\
+        {%- endfor -%}\
+        {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' -}}{%- endif -%}";
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let end = props["eos_token"].as_str();
+    bare(template) == bare(CHATML) && end.is_some_and(|token| token != "<|im_end|>")
 }
 
 fn sglang(answers: &Answers, facts: &mut ServerFacts) -> bool {
@@ -214,6 +228,18 @@ pub(super) fn ollama_model(model: &mut ModelFacts, shown: &Value, loaded: &Value
     model.context_window = in_use.or(set).or(trained);
     model.parameters = tokens(&shown["model_info"]["general.parameter_count"]);
     model.template_has_tools = has(&shown["capabilities"], "tools");
+    let template = shown["template"].as_str().map(str::trim);
+    let template = template.filter(|text| !text.is_empty());
+    model.has_chat_template = template.map(|text| text != "{{ .Prompt }}");
+}
+
+/// Whether vLLM has a chat template for a model, by its answer to messages that it was to turn into tokens.
+pub(super) fn vllm_template(is_success: bool, answer: &Value) -> Option<bool> {
+    let message = answer["error"]["message"].as_str();
+    let message = message.or(answer["message"].as_str()).unwrap_or_default();
+    let is_missing =
+        message.contains("provide a chat template") || message.contains("chat_template is not set");
+    (is_success || is_missing).then_some(is_success)
 }
 
 /// Whether a list has a word; `None` if there is no list.

@@ -206,7 +206,7 @@ fn stop(index: usize) -> sse::Event {
 
 fn stop_reason(reason: &StopReason) -> Option<&str> {
     Some(match reason {
-        StopReason::Stop => "end_turn",
+        StopReason::Stop | StopReason::NextTurn => "end_turn",
         StopReason::StopSequence => "stop_sequence",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",

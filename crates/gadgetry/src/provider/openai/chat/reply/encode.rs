@@ -235,7 +235,7 @@ impl Encode for Encoder {
 
 fn finish_reason(reason: &StopReason) -> Option<&str> {
     Some(match reason {
-        StopReason::Stop | StopReason::StopSequence => "stop",
+        StopReason::Stop | StopReason::StopSequence | StopReason::NextTurn => "stop",
         StopReason::ToolUse => "tool_calls",
         StopReason::MaxTokens => "length",
         StopReason::ContentFilter => "content_filter",

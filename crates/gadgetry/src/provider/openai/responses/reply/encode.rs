@@ -361,7 +361,12 @@ fn is_cut(status: &str) -> bool {
 /// The status of a response, and why it is incomplete.
 fn verdict(reason: Option<&StopReason>) -> (&'static str, Value) {
     let word = match reason {
-        Some(StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse) => {
+        Some(
+            StopReason::Stop
+            | StopReason::StopSequence
+            | StopReason::ToolUse
+            | StopReason::NextTurn,
+        ) => {
             return ("completed", Value::Null);
         }
         Some(StopReason::MaxTokens) => "max_output_tokens",
