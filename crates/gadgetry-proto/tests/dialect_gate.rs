@@ -57,7 +57,7 @@ pub(crate) fn through<'t>(pieces: impl Iterator<Item = &'t str>, dialects: &Dial
                 Parameters::Malformed(problem) => drop(write!(shown, "«{problem}»")),
             },
             Gated::Cut(_) => shown.push_str("«begun»"),
-            Gated::Reasoning(_) => {}
+            Gated::Reasoning(_) | Gated::Opening(_) | Gated::Closing(_) => {}
         }
     }
     if !thought.is_empty() {
@@ -187,4 +187,45 @@ fn text_that_cannot_be_a_call_is_not_kept_back() {
         gate.finish(&rules, &mut out);
         out.clear();
     }
+}
+
+/// What is between the calls of one form, and around them, is not shown.
+#[test]
+fn several_calls_in_one_form() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(in_any_pieces(text, &Dialects::all()), expected, "{text}");
+    };
+    let (one, two) = ("«{\"a\":1}»", "«{\"a\":2}»");
+    let both = format!("{one}{two}");
+    check("[Calc(a=1)]", one);
+    check("[Calc(a=1), Calc(a=2)]", &both);
+    check(
+        "Well.\n[Calc(a=1),\n Calc(a=2)]\n",
+        &format!("Well.\n{both}"),
+    );
+    check(
+        "[Calc(a=1), Calc(a=2)] are two.",
+        "[Calc(a=1), Calc(a=2)] are two.",
+    );
+    let json = |a: u32| json!({"name": "Calc", "parameters": {"a": a}}).to_string();
+    let (first, second) = (json(1), json(2));
+    check(&format!("{first};{second}"), &both);
+    check(&format!("{first}; {second}\n"), &format!("{both}\n"));
+    check(
+        &format!("Well.\n{first}; {second}"),
+        &format!("Well.\n{both}"),
+    );
+    check(
+        &format!("<|python_tag|>{first};<|python_tag|>{second}"),
+        &both,
+    );
+    check(&format!("<|python_tag|>{first}; {second}"), &both);
+    check(
+        &format!("{first}; and {second}"),
+        &format!("{one}; and {second}"),
+    );
+    check(
+        &format!("{first}; {{\"b\": 1}}"),
+        &format!("{one}; {{\"b\": 1}}"),
+    );
 }

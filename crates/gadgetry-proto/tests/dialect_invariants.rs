@@ -14,11 +14,11 @@ use crate::support::sim::{Log, play};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    dialect: String,
+pub(crate) struct Row {
+    pub(crate) dialect: String,
     /// How a text is written in it: as JSON, or as it is.
-    encoding: String,
-    form: String,
+    pub(crate) encoding: String,
+    pub(crate) form: String,
     /// What ends the call, if something follows that may be missing; `{n}` if that is its JSON.
     #[serde(default)]
     end: String,
@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl Row {
-    fn call(&self, text: &str, number: &str) -> String {
+    pub(crate) fn call(&self, text: &str, number: &str) -> String {
         let written = if self.encoding == "json" {
             Value::from(text).to_string()
         } else {
@@ -40,11 +40,11 @@ impl Row {
     }
 }
 
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     serde_json::from_str(include_str!("../../../corpus/dialects.json")).expect("the rows")
 }
 
-fn dialects() -> Dialects {
+pub(crate) fn dialects() -> Dialects {
     let mut all = Dialects::all();
     let custom = json!({
         "name": "mine", "before": "[[call", "name-before": "", "name-after": "]]", "after": "[[end]]",

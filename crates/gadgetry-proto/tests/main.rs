@@ -14,6 +14,7 @@ mod convo_viewer;
 mod cost_tree;
 mod dialect_gate;
 mod dialect_invariants;
+mod dialect_numbers;
 mod dialect_quotes;
 mod dialects;
 mod events_schema;

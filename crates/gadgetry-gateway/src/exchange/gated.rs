@@ -27,16 +27,24 @@ impl Exchange {
             anchoring: Anchoring::Anywhere,
         };
         act(&mut self.gate, &rules, &mut pieces);
-        // Several calls of one form are all of them quoted, or none.
-        let mut last = (0..0, false);
-        for piece in pieces.drain(..) {
+        let are_quoted = self.quotations(&pieces);
+        // Several calls may be of one form, which is shown once.
+        let mut shown = None;
+        for (piece, is_quoted) in pieces.drain(..).zip(are_quoted) {
             match piece {
-                Gated::Call(call, written) if self.is_quoted(&call, &written) => {
-                    if last != (call.range.clone(), true) {
+                Gated::Call(call, written) if is_quoted => {
+                    if shown.as_ref() != Some(&call.range) {
                         let text = self.stops.push(written);
                         self.show(text, out);
                     }
-                    last = (call.range, true);
+                    shown = Some(call.range);
+                }
+                Gated::Opening(text) | Gated::Closing(text) => {
+                    shown = None;
+                    if is_quoted {
+                        let text = self.stops.push(text);
+                        self.show(text, out);
+                    }
                 }
                 Gated::Text(text) => {
                     let text = self.stops.push(text);
@@ -67,6 +75,29 @@ impl Exchange {
             }
         }
         self.pieces = pieces;
+    }
+
+    /// Which pieces are calls that are quotations, or wrap one.
+    fn quotations(&mut self, pieces: &[Gated]) -> Vec<bool> {
+        let is_quoted = |piece: &Gated| matches!(piece, Gated::Call(call, written) if self.is_quoted(call, written));
+        let mut all: Vec<bool> = pieces.iter().map(is_quoted).collect();
+        let mut next = false;
+        for (piece, is_quoted) in pieces.iter().zip(&mut all).rev() {
+            match piece {
+                Gated::Call(..) => next = *is_quoted,
+                Gated::Opening(_) => *is_quoted = next,
+                Gated::Closing(_) | Gated::Text(_) | Gated::Reasoning(_) | Gated::Cut(_) => {}
+            }
+        }
+        let last = &mut self.turn.is_quoting;
+        for (piece, is_quoted) in pieces.iter().zip(&mut all) {
+            match piece {
+                Gated::Call(..) => *last = *is_quoted,
+                Gated::Closing(_) => *is_quoted = *last,
+                Gated::Opening(_) | Gated::Text(_) | Gated::Reasoning(_) | Gated::Cut(_) => {}
+            }
+        }
+        all
     }
 
     /// Whether a call is in the data of the conversation, word by word. The form that the prompt demands is not looked for: data has none.

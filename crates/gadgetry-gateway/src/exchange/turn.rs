@@ -39,6 +39,8 @@ pub(super) struct Turn {
     open: Vec<(String, String, String)>,
     /// What looked like a call and was not one.
     pub(super) near_miss: Option<String>,
+    /// Whether the last call in another form than blocks is a quotation, so that what closes its form is text.
+    pub(super) is_quoting: bool,
     /// Whether it was ended in a block that repeats the same lines.
     pub(super) repeats: bool,
 }

@@ -86,6 +86,46 @@ fn each_form_reaches_the_client_as_calls_alone() {
     }
 }
 
+/// A form that the data of the conversation has is a quotation: the client gets each byte of it, next to a call as well.
+#[test]
+fn a_form_that_is_repeated_from_the_data_is_shown_as_it_was_written() {
+    for row in rows() {
+        let form = call(&row, "a \"b\"", "1");
+        let other = call(&row, "c", "2");
+        let mut body = body();
+        body["messages"] = json!([{"role": "user", "content": format!("What is this?\n{form}\n")}]);
+        let check = |reply: &str, expected: &str, calls: usize| {
+            for size in [1, 5, usize::MAX] {
+                let mut exchange = client().exchange(body.clone(), 1);
+                let mut out = Vec::new();
+                feed(&mut exchange, reply, size, &mut out);
+                let received = Received::of(&out);
+                // A line break before a call is a part of neither.
+                let text = received.text.strip_suffix('\n').filter(|_| calls > 0);
+                let text = text.unwrap_or(&received.text);
+                assert_eq!(
+                    (text, received.calls.len()),
+                    (expected, calls),
+                    "{row} in pieces of {size}"
+                );
+            }
+        };
+        check(&form, &form, 0);
+        check(
+            &format!("It is\n\n{form}\n"),
+            &format!("It is\n\n{form}\n"),
+            0,
+        );
+        let twice = format!("{form}\n{form}");
+        check(&twice, &twice, 0);
+        if row["bare"] != true {
+            let twice = format!("{form}{form}");
+            check(&twice, &twice, 0);
+        }
+        check(&format!("{form}\n{other}"), &form, 1);
+    }
+}
+
 /// A call that is cut off is written again in a turn that the client does not see, and nothing of it is shown.
 #[test]
 fn a_call_that_was_cut_off_is_not_shown() {

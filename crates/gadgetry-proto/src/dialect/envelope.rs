@@ -1,10 +1,13 @@
 //! Calls as JSON: an object with the name of a gadget and its parameters.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
+use crate::dialect::markup::PYTHON_TAG;
 use crate::dialect::{Dialect, Finder, Read, name_at};
 use crate::error::ParseError;
-use crate::schema::{RegisteredGadget, json_parameters};
+use crate::schema::{Json, RegisteredGadget, json_parameters, read_whole, shape_parameters};
 
 const MISTRAL: &str = "[TOOL_CALLS]";
 const NAMES: [&str; 7] = [
@@ -30,20 +33,19 @@ const PEEKED: usize = 512;
 
 /// A name, and the parameters or what is wrong with them.
 pub(super) type Envelope = (String, Result<Value, ParseError>);
+/// The fields of an object.
+type Fields<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 impl Finder<'_> {
     /// The calls in an object, or in an array of objects.
     pub(super) fn envelopes(&self, json: &str) -> Vec<Envelope> {
-        let read = match json.as_bytes().first() {
-            Some(b'{') => json_parameters(json, None, self.limits),
-            Some(b'[') => json_parameters(&format!("{{\"tool_calls\":{json}}}"), None, self.limits),
-            _ => return Vec::new(),
-        };
-        match read {
-            Ok(object) => object
-                .as_ref()
-                .and_then(Value::as_object)
-                .map_or_else(Vec::new, |object| self.calls(object)),
+        if !json.starts_with(['{', '[']) {
+            return Vec::new();
+        }
+        match read_whole(json) {
+            Ok(Json::Object(fields)) => self.calls(fields),
+            Ok(Json::Array(items)) => self.listed(items),
+            Ok(_) => Vec::new(),
             Err(error) => {
                 let name = self.peeked(json);
                 name.map(|name| (name.to_owned(), Err(error)))
@@ -54,12 +56,21 @@ impl Finder<'_> {
     }
 
     /// The calls of an object: those of its list, as `OpenAI` writes them, or the one that it is itself.
-    fn calls(&self, object: &Map<String, Value>) -> Vec<Envelope> {
-        let Some(Value::Array(calls)) = object.get("tool_calls") else {
-            return self.named(object).into_iter().collect();
-        };
-        let objects = calls.iter().filter_map(Value::as_object);
-        objects.filter_map(|object| self.named(object)).collect()
+    fn calls(&self, mut object: Fields<'_>) -> Vec<Envelope> {
+        match take(&mut object, "tool_calls") {
+            Some(Json::Array(items)) => self.listed(items),
+            _ => self.named(object).into_iter().collect(),
+        }
+    }
+
+    fn listed(&self, items: Vec<Json<'_>>) -> Vec<Envelope> {
+        let calls = items.into_iter().filter_map(|item| {
+            let Json::Object(fields) = item else {
+                return None;
+            };
+            self.named(fields)
+        });
+        calls.collect()
     }
 
     /// Those of registered gadgets.
@@ -69,28 +80,43 @@ impl Finder<'_> {
         calls
     }
 
-    fn named(&self, object: &Map<String, Value>) -> Option<Envelope> {
-        if let Some(inner) = object.get("function").and_then(Value::as_object) {
+    fn named(&self, mut object: Fields<'_>) -> Option<Envelope> {
+        let inner = object
+            .iter()
+            .position(|(key, value)| key == "function" && matches!(value, Json::Object(_)));
+        if let Some(at) = inner
+            && let Json::Object(inner) = object.swap_remove(at).1
+        {
             return self.named(inner);
         }
-        let name = NAMES
-            .into_iter()
-            .find_map(|key| object.get(key)?.as_str())?;
-        Some((name.to_owned(), self.shaped(name, parameters(object))))
+        let text = |name: &str| {
+            let (_, value) = object.iter().find(|(key, _)| key == name)?;
+            let Json::String(text) = value else {
+                return None;
+            };
+            Some(text.to_string())
+        };
+        let name = NAMES.into_iter().find_map(text)?;
+        let mut keys = PARAMETERS.into_iter();
+        let parameters = keys.find_map(|key| take(&mut object, key));
+        let shaped = self.shaped(&name, parameters);
+        Some((name, shaped))
     }
 
     /// Parameters as the gadget's schema wants them.
-    fn shaped(&self, name: &str, parameters: Option<&Value>) -> Result<Value, ParseError> {
-        let text = match parameters {
-            None => return Ok(Value::Object(Map::new())),
-            // Some write JSON in a string.
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
+    fn shaped(&self, name: &str, parameters: Option<Json<'_>>) -> Result<Value, ParseError> {
         let schema = self.gadget(name).map(RegisteredGadget::schema);
-        let read = json_parameters(&text, schema, self.limits)?;
-        // The schema refuses everything but objects.
-        Ok(read.unwrap_or_else(|| parameters.cloned().unwrap_or_default()))
+        match parameters {
+            None => Ok(Value::Object(Map::new())),
+            Some(object @ Json::Object(_)) => shape_parameters(object, schema, self.limits),
+            // Some write JSON in a string.
+            Some(Json::String(text)) => {
+                let read = json_parameters(&text, schema, self.limits)?;
+                Ok(read.unwrap_or_else(|| Value::from(text)))
+            }
+            // The schema refuses everything but objects.
+            Some(other) => Ok(other.into_value()),
+        }
     }
 
     /// `[TOOL_CALLS]`, then an array, an object, or a name and an object.
@@ -132,7 +158,7 @@ impl Finder<'_> {
         Read::To(end)
     }
 
-    /// An object at `json` that is a call; the form begins at `at`.
+    /// An object at `json` that is a call, and others after it; the form begins at `at`.
     pub(super) fn llama(&mut self, at: usize, json: usize) -> Read {
         let text = self.text;
         let rest = &text[json..];
@@ -144,20 +170,40 @@ impl Finder<'_> {
         {
             return Read::No;
         }
-        let (end, is_whole) = self.json_end(json);
-        let object = &text[json..end];
-        let calls = if has_parameters(object) {
-            self.known(object)
-        } else {
-            Vec::new()
-        };
+        let (mut end, mut is_whole) = self.json_end(json);
+        let mut calls = self.called(&text[json..end]);
         if calls.is_empty() {
             return Read::Unread;
+        }
+        // Several calls have a `;` between them.
+        while let Some(rest) = text[end..].strip_prefix(';') {
+            let rest = rest.trim_start();
+            let rest = rest.strip_prefix(PYTHON_TAG).unwrap_or(rest).trim_start();
+            if !is_whole || !rest.starts_with('{') {
+                break;
+            }
+            let from = text.len() - rest.len();
+            let (behind, closes) = self.json_end(from);
+            let more = self.called(&text[from..behind]);
+            if more.is_empty() {
+                break;
+            }
+            calls.extend(more);
+            (end, is_whole) = (behind, closes);
         }
         for (name, parameters) in calls {
             self.call(Dialect::Llama, &name, parameters, at..end, is_whole);
         }
         Read::To(end)
+    }
+
+    /// The calls of an object that has parameters.
+    fn called(&self, object: &str) -> Vec<Envelope> {
+        if has_parameters(object) {
+            self.known(object)
+        } else {
+            Vec::new()
+        }
     }
 
     /// A code fence at `at`.
@@ -255,8 +301,10 @@ pub(super) fn is_json(language: &str) -> bool {
     known.contains(&language.trim())
 }
 
-fn parameters(object: &Map<String, Value>) -> Option<&Value> {
-    PARAMETERS.into_iter().find_map(|key| object.get(key))
+/// The value of a key, taken out of an object.
+fn take<'a>(object: &mut Fields<'a>, key: &str) -> Option<Json<'a>> {
+    let at = object.iter().position(|(name, _)| name == key)?;
+    Some(object.swap_remove(at).1)
 }
 
 /// Whether the text of an object has a key of parameters near its beginning or its end.

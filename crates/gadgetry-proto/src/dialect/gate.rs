@@ -21,7 +21,9 @@ use crate::block::Anchoring;
 use crate::dialect::openers::{OPENERS, Recognized};
 use crate::dialect::quotes::Surroundings;
 use crate::dialect::template::{HARMONY, HARMONY_ENDS, HARMONY_MESSAGE, Header};
-use crate::dialect::{DialectCall, Dialects, Place, begins_wrapper, find_in, unwrapped};
+use crate::dialect::{
+    DialectCall, Dialects, Place, begins_wrapper, find_in, split_wrappers, unwrapped,
+};
 use crate::limits::Limits;
 use crate::schema::Registry;
 
@@ -34,6 +36,10 @@ pub enum Gated {
     Reasoning(String),
     /// A call of a known gadget, and its text. It may have been cut off: [`DialectCall::is_whole`].
     Call(DialectCall, String),
+    /// What wraps the next call, often nothing. It is text for a caller to whom that call is text.
+    Opening(String),
+    /// What wraps the call before, and is text if that is.
+    Closing(String),
     /// The beginning of a call that the end of the reply has cut off before its name.
     Cut(String),
 }
@@ -169,7 +175,9 @@ impl Gate {
                     true
                 }
                 Recognized::Token(length) if self.base == 0 => {
-                    self.kept.drain(..length);
+                    let rest = self.kept.split_off(length);
+                    let token = std::mem::replace(&mut self.kept, rest);
+                    out.push(Gated::Closing(token));
                     (self.form, self.channel) = (None, Channel::Visible);
                     true
                 }
@@ -251,6 +259,13 @@ impl Gate {
 
     /// A form has ended: what follows decides whether it is a call.
     fn ended(&mut self, end: usize, rules: &Rules<'_>, out: &mut Vec<Gated>) -> bool {
+        if self.kept[self.base..].starts_with('{') {
+            match self.next_object(end) {
+                Some(true) => return true,
+                Some(false) => {}
+                None => return false,
+            }
+        }
         let is_marked = self.is_marked(rules);
         let before = self.around().before();
         if before.is_call(is_marked, "", false) == Some(true) {
@@ -291,6 +306,28 @@ impl Gate {
             next,
         );
         true
+    }
+
+    /// Whether another object follows the one that ends here, after a `;`; `None` if more text is needed.
+    fn next_object(&mut self, end: usize) -> Option<bool> {
+        let behind = &self.kept[end..];
+        let rest = match behind.strip_prefix(';') {
+            Some(rest) => rest.trim_start(),
+            None if behind.is_empty() => return None,
+            None => return Some(false),
+        };
+        if rest.is_empty() {
+            return None;
+        }
+        let follows = rest.starts_with('{');
+        if follows {
+            self.form = Some(Form::Object {
+                at: self.kept.len() - rest.len(),
+                depth: 0,
+                in_text: false,
+            });
+        }
+        Some(follows)
     }
 
     /// Whether a wrapper marks the kept form.
@@ -411,8 +448,8 @@ impl Gate {
                 continue;
             }
             // Several calls may be in one form.
-            if let Some(gap) = gap.filter(|gap| !gap.trim().is_empty()) {
-                self.release(&gap, out);
+            if let Some(gap) = text.get(done..range.start) {
+                self.release_around(gap, Gated::Opening, out);
             }
             done = done.max(range.end);
             let written = text[range].to_owned();
@@ -424,10 +461,26 @@ impl Gate {
         } else if done == 0 {
             self.release(rest, out);
         } else {
-            let rest = unwrapped(rest);
             // The end of the reply may have cut a wrapper off.
-            if !(rest.trim().is_empty() || is_end && begins_wrapper(rest.trim())) {
-                self.release(&rest, out);
+            if is_end && begins_wrapper(unwrapped(rest).trim()) {
+                out.push(Gated::Closing(rest.to_owned()));
+            } else {
+                self.release_around(rest, Gated::Closing, out);
+            }
+        }
+    }
+
+    /// Gives out what precedes or follows a call in its form: wrappers, and text if there is any.
+    fn release_around(&mut self, gap: &str, side: fn(String) -> Gated, out: &mut Vec<Gated>) {
+        if unwrapped(gap).trim().is_empty() {
+            out.push(side(gap.to_owned()));
+            return;
+        }
+        for (text, is_wrapper) in split_wrappers(gap) {
+            if is_wrapper {
+                out.push(side(text.to_owned()));
+            } else {
+                self.release(text, out);
             }
         }
     }

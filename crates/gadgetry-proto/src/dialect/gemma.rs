@@ -90,11 +90,7 @@ impl Finder<'_> {
                     None => return self.cut_code(at, code),
                 }
             }
-            calls.extend(
-                found
-                    .into_iter()
-                    .map(|(name, parameters, _)| (name, parameters)),
-            );
+            calls.extend(found);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::schema::{RegisteredGadget, json_parameters};
 const HERMES: &str = "<tool_call>";
 const HERMES_END: &str = "</tool_call>";
 const QWEN: &str = "<function=";
-const PYTHON_TAG: &str = "<|python_tag|>";
+pub(super) const PYTHON_TAG: &str = "<|python_tag|>";
 const INVOKE: &str = "invoke name=\"";
 /// What models write before the names of these tags.
 const PREFIXES: [(&str, Dialect); 5] = [

@@ -524,21 +524,42 @@ pub(crate) fn before_wrappers(mut text: &str) -> &str {
 
 /// Text without wrappers of calls.
 pub(crate) fn unwrapped(text: &str) -> String {
-    if !text.contains('<') {
-        return text.to_owned();
-    }
-    let mut rest = text.to_owned();
-    for wrapper in WRAPPERS {
-        if rest.contains(wrapper) {
-            rest = rest.replace(wrapper, "");
+    let parts = split_wrappers(text).into_iter();
+    parts
+        .filter_map(|(part, is_wrapper)| (!is_wrapper).then_some(part))
+        .collect()
+}
+
+/// The parts of a text, and whether each is a wrapper of calls.
+pub(crate) fn split_wrappers(text: &str) -> Vec<(&str, bool)> {
+    let mut parts = Vec::new();
+    let (mut done, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'<', &text.as_bytes()[at..]) {
+        let start = at + found;
+        at = start + 1;
+        if let Some(length) = wrapper(&text[start..]) {
+            parts.push((&text[done..start], false));
+            at = start + length;
+            parts.push((&text[start..at], true));
+            done = at;
         }
     }
-    for tag in DSML {
-        for name in ["function_calls>", "tool_calls>", " calls>"] {
-            rest = rest.replace(&format!("{tag}{name}"), "");
-        }
-    }
-    rest
+    parts.push((&text[done..], false));
+    parts.retain(|(part, _)| !part.is_empty());
+    parts
+}
+
+/// The length of the wrapper that a text begins with.
+fn wrapper(text: &str) -> Option<usize> {
+    let plain = WRAPPERS.into_iter().find(|it| text.starts_with(it));
+    let tag = || {
+        let tag = DSML.into_iter().find(|it| text.starts_with(it))?;
+        let rest = &text[tag.len()..];
+        let mut names = ["function_calls>", "tool_calls>", " calls>"].into_iter();
+        let name = names.find(|it| rest.starts_with(it))?;
+        Some(tag.len() + name.len())
+    };
+    plain.map(str::len).or_else(tag)
 }
 
 /// Whether the schema of a gadget names this parameter.

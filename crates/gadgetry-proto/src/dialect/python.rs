@@ -1,15 +1,14 @@
 //! Calls as Python writes them.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
 use serde_json::Value;
 
 use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
 use crate::schema::{RegisteredGadget, json_parameters};
 
-/// The name, the parameters and the place of a call.
-pub(super) type PythonCall<'a> = (&'a str, Value, Range<usize>);
+/// The name and the parameters of a call.
+pub(super) type PythonCall<'a> = (&'a str, Value);
 
 impl<'a> Finder<'a> {
     /// `Name(key=value)` from `at` to the end of its line, or several of them in brackets. Only with keyword arguments that
@@ -29,8 +28,8 @@ impl<'a> Finder<'a> {
         if !line.trim().is_empty() {
             return Read::Unread;
         }
-        for (name, parameters, range) in calls {
-            self.call(Dialect::Python, name, Ok(parameters), range, true);
+        for (name, parameters) in calls {
+            self.call(Dialect::Python, name, Ok(parameters), at..end, true);
         }
         Read::To(end)
     }
@@ -42,12 +41,11 @@ impl<'a> Finder<'a> {
         let mut place = at + usize::from(is_list);
         let mut calls = Vec::new();
         loop {
-            let from = place;
             let name = name_at(&text[place..]);
             let (end, json) = self.arguments(name, place + name.len())?;
             let schema = self.gadget(name).map(RegisteredGadget::schema);
             let parameters = json_parameters(&json, schema, self.limits).ok()??;
-            calls.push((name, parameters, from..end));
+            calls.push((name, parameters));
             place = end;
             match text[place..].strip_prefix(',') {
                 Some(rest) if is_list => place = text.len() - rest.trim_start().len(),

@@ -203,13 +203,13 @@ impl Finder<'_> {
             if !LFM2_END.starts_with(&text[behind..]) {
                 return Read::Unread;
             }
-            for (name, parameters, _) in calls {
+            for (name, parameters) in calls {
                 self.call(Dialect::Lfm2, name, Ok(parameters), at..text.len(), false);
             }
             return Read::To(text.len());
         }
         let end = behind + LFM2_END.len();
-        for (name, parameters, _) in calls {
+        for (name, parameters) in calls {
             self.call(Dialect::Lfm2, name, Ok(parameters), at..end, true);
         }
         Read::To(end)
@@ -383,6 +383,13 @@ impl Finder<'_> {
                 b':' => is_key = false,
                 b',' => is_key = open.last() == Some(&b'{'),
                 b' ' | b'\n' | b'\t' | b'\r' => {}
+                // Some write JSON here.
+                b'"' => {
+                    let end = literal_end(rest);
+                    json.push_str(&rest[..end]);
+                    at += end;
+                    continue;
+                }
                 _ => {
                     let stops: &[char] = if is_key { &[':'] } else { &[',', '}', ']'] };
                     let end = rest.find(stops).unwrap_or(rest.len());
@@ -409,6 +416,17 @@ struct Pairs<'t> {
     key: [&'t str; 2],
     value: [&'t str; 2],
     after: &'t str,
+}
+
+/// Where the JSON string ends that a text begins with.
+fn literal_end(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
 }
 
 /// Whether a text that has arrived so far may become one of `ends`.

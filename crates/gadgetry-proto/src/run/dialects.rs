@@ -64,6 +64,7 @@ pub(super) fn deltas(
             let start = Delta::GadgetCallStart(CallStart::new(name, id));
             vec![start, Delta::GadgetCall(Arc::new(call))]
         }
+        Gated::Opening(_) | Gated::Closing(_) => Vec::new(),
         Gated::Cut(written) => vec![Delta::Diagnostic(cut(span_in(raw, &written, *end)))],
     }
 }

@@ -22,7 +22,7 @@ const SHOWN: usize = 20;
 
 /// A JSON value that may borrow from its text.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Json<'a> {
+pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
     /// As written; a finite number if it has a fraction or an exponent.
@@ -135,7 +135,7 @@ pub(super) fn keeps_digits(number: &Value, written: &str) -> bool {
 
 impl Json<'_> {
     /// The value without a schema.
-    pub(super) fn into_value(self) -> Value {
+    pub(crate) fn into_value(self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(value),

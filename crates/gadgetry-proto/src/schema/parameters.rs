@@ -20,6 +20,7 @@ use crate::schema::compiled::Container;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::View;
 use crate::schema::json;
+use crate::schema::json::Json;
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
 
@@ -105,9 +106,32 @@ pub(crate) fn json_parameters_noting(
         return Ok(None);
     }
     let json = json::read(body, slips).map_err(ParseError::JsonBody)?;
+    shaped(json, schema, limits, slips).map(Some)
+}
+
+/// Reads a JSON text, whose numbers stay as they are written until [`shape_parameters`] knows what they are.
+pub(crate) fn read_whole(text: &str) -> Result<Json<'_>, ParseError> {
+    json::read(text, &mut Slips::default()).map_err(ParseError::JsonBody)
+}
+
+/// Shapes what was read as parameters.
+pub(crate) fn shape_parameters(
+    json: Json<'_>,
+    schema: Option<&Schema>,
+    limits: &Limits,
+) -> Result<Value, ParseError> {
+    shaped(json, schema, limits, &mut Slips::default())
+}
+
+fn shaped(
+    json: Json<'_>,
+    schema: Option<&Schema>,
+    limits: &Limits,
+    slips: &mut Slips,
+) -> Result<Value, ParseError> {
     let value = coerce::shape(json, schema, slips);
     exceeds(depth(&value), limits.levels(), Limit::Depth)?;
-    Ok(Some(value))
+    Ok(value)
 }
 
 /// Values in a value, itself included.
