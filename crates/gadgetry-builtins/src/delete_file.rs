@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::blocking;
-use crate::workspace::{Deleted, Workspace, WorkspacePath};
+use crate::workspace::{Deleted, Doomed, Workspace, WorkspacePath};
 
 /// Deletes a file or a folder.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Gadget for DeleteFile {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve_entry(&params.file_path)?;
-            let check = |kind| context.check_approved(&deletes(&path, kind));
+            let check = |doomed: &Doomed| context.check_approved(&deletes(&path, doomed));
             let mut may = |inside: &WorkspacePath| {
                 if context.may_include(&Subject::Path(inside.to_string())) {
                     return Ok(());
@@ -68,18 +68,20 @@ impl Gadget for DeleteFile {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve_entry(&params.file_path)?;
-            let kind = workspace.deletes(&path, params.recursive)?;
-            Ok(deletes(&path, kind))
+            let doomed = workspace.deletes(&path, params.recursive)?;
+            Ok(deletes(&path, &doomed))
         })
         .await
     }
 }
 
-fn deletes(path: &WorkspacePath, kind: Deleted) -> CallPreview {
+/// An approval holds for what is there now.
+fn deletes(path: &WorkspacePath, doomed: &Doomed) -> CallPreview {
     let text = path.to_string();
-    match kind {
+    let preview = match doomed.kind {
         Deleted::File => CallPreview::of(Subject::Path(text)),
         Deleted::EmptyFolder => CallPreview::of(Subject::Path(text)).note("an empty folder"),
         Deleted::Folder => CallPreview::of(Subject::Folder(text)).note("with everything in it"),
-    }
+    };
+    preview.bound_to(&doomed.state)
 }

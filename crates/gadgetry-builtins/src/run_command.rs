@@ -19,7 +19,7 @@ use tokio::process::Command;
 use crate::blocking::{blocking, whole_workspace};
 #[cfg(target_os = "linux")]
 use crate::sandbox::Sandbox;
-use crate::workspace::{Workspace, WorkspacePath};
+use crate::workspace::{Workspace, WorkspacePath, state};
 
 /// Bytes of each of stdout and stderr that are kept.
 const OUTPUT: usize = 64 << 10;
@@ -89,7 +89,7 @@ impl Gadget for RunCommand {
             Ok((path, folder))
         })
         .await?;
-        context.check_approved(&self.runs(&params, &path))?;
+        context.check_approved(&self.runs(&params, &path, &folder)?)?;
         let limits = RunLimits {
             timeout: Duration::from_millis(params.timeout),
             grace: GRACE,
@@ -120,24 +120,31 @@ impl Gadget for RunCommand {
 
     async fn preview(&self, params: RunCommandParams) -> Result<CallPreview, GadgetError> {
         let (workspace, cwd) = (Arc::clone(&self.workspace), params.cwd.clone());
-        let path = blocking(move || {
+        let (path, folder) = blocking(move || {
             let path = workspace.resolve(&cwd)?;
-            drop(workspace.open_folder(&path)?);
-            Ok(path)
+            let folder = workspace.open_folder(&path)?;
+            Ok((path, folder))
         })
         .await?;
-        Ok(self.runs(&params, &path))
+        self.runs(&params, &path, &folder)
     }
 }
 
 impl RunCommand {
-    /// Returns the preview of a call in this folder.
-    fn runs(&self, params: &RunCommandParams, path: &WorkspacePath) -> CallPreview {
+    /// Returns the preview of a call in this folder. An approval does not hold for another one that takes its place.
+    fn runs(
+        &self,
+        params: &RunCommandParams,
+        path: &WorkspacePath,
+        dir: &Dir,
+    ) -> Result<CallPreview, GadgetError> {
+        let metadata = dir.dir_metadata().map_err(GadgetError::new)?;
         let folder = (!path.is_root()).then(|| path.to_string());
         let mut preview = CallPreview::of(Subject::Command(CommandLine {
             line: params.command.clone(),
             folder: folder.clone(),
-        }));
+        }))
+        .bound_to(state::identity(&metadata));
         if let Some(folder) = folder {
             preview = preview.note(format!("in the folder {folder}"));
         }
@@ -154,7 +161,7 @@ impl RunCommand {
                 preview = preview.note(format!("this system's sandbox has {missing}"));
             }
         }
-        preview
+        Ok(preview)
     }
 
     fn prepare(&self, command: &mut Command, path: &WorkspacePath, folder: &Dir) {

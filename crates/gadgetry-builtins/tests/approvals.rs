@@ -230,6 +230,76 @@ async fn a_file_that_changes_is_shown_again() {
     assert_eq!(stage.content("a.txt"), "new\n");
 }
 
+/// What is deleted, or where a command runs, and another process changes it while the question is open.
+#[tokio::test]
+async fn what_takes_its_place_is_asked_about_again() {
+    let check = async |call: (&str, Value), meanwhile: &str, questions: usize| {
+        let stage = Stage::new();
+        let run_in = |line: &str| {
+            let ended = std::process::Command::new("sh")
+                .args(["-c", line])
+                .current_dir(stage.work())
+                .status();
+            assert!(ended.unwrap().success(), "{line}");
+        };
+        run_in("mkdir -p d/deep e && echo kept > d/deep/x && echo evil > e/x && ln -s d l");
+        let asked = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&asked);
+        let (work, meanwhile) = (stage.work(), meanwhile.to_owned());
+        let said = run(&stage, &[], std::slice::from_ref(&call), move |_| {
+            let mut asked = count.lock().unwrap();
+            *asked += 1;
+            if *asked > 1 {
+                return Answer::No(None);
+            }
+            let line = std::process::Command::new("sh")
+                .args(["-c", &meanwhile])
+                .current_dir(&work)
+                .status();
+            assert!(line.unwrap().success());
+            Answer::Once
+        })
+        .await;
+        let asked = *asked.lock().unwrap();
+        assert_eq!(asked, questions, "{call:?}: {said:?}");
+        assert_eq!(
+            said[0].contains("Denied by the user"),
+            questions > 1,
+            "{call:?}: {said:?}"
+        );
+    };
+    let delete = |path: &str| {
+        let parameters = json!({ "filePath": path, "recursive": true });
+        ("DeleteFile", parameters)
+    };
+    let command = |cwd: &str| ("RunCommand", json!({ "command": "cat x", "cwd": cwd }));
+    check(delete("d"), "true", 1).await;
+    check(delete("a.txt"), "true", 1).await;
+    check(delete("a.txt"), "echo other > a.txt", 2).await;
+    check(
+        delete("a.txt"),
+        "echo x > b; touch -r a.txt b; mv b a.txt",
+        2,
+    )
+    .await;
+    check(
+        delete("a.txt"),
+        "echo x >> a.txt; touch -d 2001-01-01 a.txt",
+        2,
+    )
+    .await;
+    check(delete("d"), "echo more > d/deep/y", 2).await;
+    check(delete("d"), "echo other > d/deep/x", 2).await;
+    check(delete("d"), "mv d f; mv e d", 2).await;
+    check(delete("d"), "mkdir d/deep/new", 2).await;
+    check(delete("l"), "rm l; ln -s e l", 2).await;
+    check(command("e"), "true", 1).await;
+    check(command("e"), "echo more > e/y", 1).await;
+    check(command("e"), "mv e f; mv d e", 2).await;
+    check(command("e"), "rm -r e; mkdir e; echo other > e/x", 2).await;
+    check(command("e"), "rm -r e; ln -s d e", 2).await;
+}
+
 /// Two edits of a reply: the second is shown as it is after the first.
 #[tokio::test]
 async fn an_edit_is_shown_after_the_edits_before_it() {

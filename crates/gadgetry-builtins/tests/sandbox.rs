@@ -2,6 +2,7 @@
 //!
 //! Everything is tried with namespaces and with Landlock alone, and if the tests run as root, as an ordinary user as well.
 
+mod named;
 mod ways_out;
 
 use std::fs;

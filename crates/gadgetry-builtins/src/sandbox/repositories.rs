@@ -28,7 +28,15 @@ pub(super) struct Repositories {
     known: BTreeMap<Identity, PathBuf>,
     /// What lies on the ways to what settings name, links and the end included; `None` does not exist. A command may move such a folder
     /// or link and put another one in its place.
-    ways: BTreeMap<PathBuf, Option<Identity>>,
+    ways: BTreeMap<PathBuf, Option<Way>>,
+}
+
+/// An entry on the way to what settings name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Way {
+    identity: Identity,
+    /// Where a link leads. A file that takes the place of another one may get its number.
+    link: Option<PathBuf>,
 }
 
 impl Repositories {
@@ -101,22 +109,31 @@ impl Repositories {
     fn add_way(&mut self, path: &Path) -> io::Result<()> {
         let mut ways = Vec::new();
         let end = follow(path, &mut |entry, found| {
-            let identity = found.map(|found| (found.dev(), found.ino()));
-            ways.push((entry.to_owned(), identity));
+            let way = found.map(|found| Way {
+                identity: (found.dev(), found.ino()),
+                link: fs::read_link(entry).ok(),
+            });
+            ways.push((entry.to_owned(), way));
         })?;
-        for (entry, identity) in ways {
+        for (entry, way) in ways {
             if let Some(inside) = self.inside(&entry) {
-                self.ways.insert(inside, identity);
+                self.ways.insert(inside, way);
             }
         }
         let Some(end) = end else {
             return Ok(());
         };
+        if end == self.root {
+            return Err(about(
+                path,
+                "leads to the workspace itself, which the sandbox cannot protect: Git's settings name it",
+            ));
+        }
         if let Some(end) = self.inside(&end)
             && !self.protected.keys().any(|it| end.starts_with(it))
-            && let Some(Some(identity)) = self.ways.get(&end)
+            && let Some(Some(way)) = self.ways.get(&end)
         {
-            self.protected.insert(end, *identity);
+            self.protected.insert(end, way.identity);
         }
         Ok(())
     }

@@ -27,6 +27,12 @@ const TYPING: [u64; 2] = [0x5412, 0x541c];
 /// `append only`.
 const ATTRIBUTES: [u64; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4008_6604];
 
+/// `S_ISUID`: a program runs as its owner.
+const SETUID: u64 = 0o4000;
+
+/// `O_CREAT`, and what `O_TMPFILE` has apart from `O_DIRECTORY`.
+const MAKING: [u64; 2] = [0o100, 0o20_000_000];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refuses them in this thread and in all that it starts, for good.
@@ -37,8 +43,9 @@ pub(super) fn refuse(mode: Mode) -> io::Result<()> {
         rules.extend(without_namespaces().map_err(failed)?);
     }
     install(rules, libc::EPERM).map_err(failed)?;
-    // Its flags are in memory, which no filter sees. Libraries fall back to `clone`, whose flags are an argument.
-    install([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS).map_err(failed)
+    // Their flags and modes are in memory, which no filter sees. Libraries fall back to `clone` and `openat`, where they are arguments.
+    let unknown = [libc::SYS_clone3, libc::SYS_openat2].map(|number| (number, Vec::new()));
+    install(unknown.into(), libc::ENOSYS).map_err(failed)
 }
 
 fn install(rules: Rules, error: i32) -> Result<(), Box<dyn std::error::Error>> {
@@ -115,7 +122,48 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     let typing = TYPING.map(|request| argument(1, SeccompCmpOp::Eq, request));
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
     rules.insert(libc::SYS_ioctl, typing?);
+    set_user(&mut rules)?;
     Ok(rules)
+}
+
+/// Making programs that run as this user, whoever starts them, at any later time.
+fn set_user(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    const FCHMODAT2: i64 = 452;
+    let mut modes = vec![
+        (libc::SYS_fchmod, 1),
+        (libc::SYS_fchmodat, 2),
+        (FCHMODAT2, 2),
+        (libc::SYS_mknodat, 2),
+    ];
+    // Without these flags, the mode is whatever is there.
+    let mut opens = vec![(libc::SYS_openat, 2, 3)];
+    #[cfg(target_arch = "x86_64")]
+    {
+        modes.extend([
+            (libc::SYS_chmod, 1),
+            (libc::SYS_mknod, 1),
+            (libc::SYS_creat, 1),
+        ]);
+        opens.push((libc::SYS_open, 1, 2));
+    }
+    for (number, mode) in modes {
+        rules.insert(
+            number,
+            vec![argument(mode, SeccompCmpOp::MaskedEq(SETUID), SETUID)?],
+        );
+    }
+    for (number, flags, mode) in opens {
+        let making = MAKING.map(|flag| {
+            let both = [(flags, flag), (mode, SETUID)].map(|(index, bits)| {
+                let op = SeccompCmpOp::MaskedEq(bits);
+                SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, bits)
+            });
+            let [flags, mode] = both;
+            SeccompRule::new(vec![flags?, mode?])
+        });
+        rules.insert(number, making.into_iter().collect::<Result<_, _>>()?);
+    }
+    Ok(())
 }
 
 /// System calls that Landlock does not confine: metadata of files, wherever they are, and other processes.

@@ -7,6 +7,7 @@ mod path;
 mod place;
 mod removal;
 pub(crate) mod repository;
+pub(crate) mod state;
 mod walk;
 
 use std::io;
@@ -16,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cap_fs_ext::DirExt as _;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use sha2::{Digest as _, Sha256};
 
 use crate::diff::unified;
 use history::{Change, History};
@@ -157,22 +159,33 @@ impl Workspace {
         &self,
         path: &WorkspacePath,
         recursive: bool,
-    ) -> Result<Deleted, FileError> {
+    ) -> Result<Doomed, FileError> {
         if path.is_root() {
             return Err(FileError::Root);
         }
-        Self::kind(&self.place(path)?, recursive)
+        Self::doomed(&self.place(path)?, recursive)
     }
 
-    fn kind(place: &Place, recursive: bool) -> Result<Deleted, FileError> {
+    fn doomed(place: &Place, recursive: bool) -> Result<Doomed, FileError> {
         let (dir, name) = place.entry()?;
-        let metadata = dir.symlink_metadata(name);
-        let metadata = metadata.map_err(|source| FileError::io(place.path(), source))?;
-        Ok(match (metadata.is_dir(), recursive) {
+        let failed = |source| FileError::io(place.path(), source);
+        let metadata = dir.symlink_metadata(name).map_err(failed)?;
+        let kind = match (metadata.is_dir(), recursive) {
             (false, _) => Deleted::File,
             (true, false) => Deleted::EmptyFolder,
             (true, true) => Deleted::Folder,
-        })
+        };
+        let mut state = Sha256::new();
+        state.update(match kind {
+            Deleted::File => state::of(&metadata),
+            Deleted::EmptyFolder | Deleted::Folder => state::identity(&metadata),
+        });
+        if kind == Deleted::Folder {
+            let folder = dir.open_dir_nofollow(name).map_err(failed)?;
+            removal::add_state(&folder, place.path(), &mut state)?;
+        }
+        let state = format!("{:x?}", state.finalize());
+        Ok(Doomed { kind, state })
     }
 
     /// Deletes a file, a link or, with `recursive`, a folder with everything in it. `check` is called before anything is deleted,
@@ -181,7 +194,7 @@ impl Workspace {
         &self,
         path: &WorkspacePath,
         recursive: bool,
-        check: impl FnOnce(Deleted) -> Result<(), E>,
+        check: impl FnOnce(&Doomed) -> Result<(), E>,
         may: &mut dyn FnMut(&WorkspacePath) -> Result<(), E>,
     ) -> Result<Deleted, E> {
         if path.is_root() {
@@ -190,8 +203,9 @@ impl Workspace {
         let mut history = self.history();
         let failed = |source| FileError::io(path, source);
         let place = self.place(path)?;
-        let kind = Self::kind(&place, recursive)?;
-        check(kind)?;
+        let doomed = Self::doomed(&place, recursive)?;
+        check(&doomed)?;
+        let kind = doomed.kind;
         self.refuse_moved(&place)?;
         let (dir, name) = place.entry()?;
         match kind {
@@ -279,6 +293,14 @@ pub(crate) const WRITE_LIMIT: u64 = 16 << 20;
 pub(crate) struct Changed {
     pub(crate) before: Option<Vec<u8>>,
     pub(crate) after: Vec<u8>,
+}
+
+/// What is to be deleted.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    pub(crate) kind: Deleted,
+    /// A hash of what is there, in folders too: of another one it differs.
+    pub(crate) state: String,
 }
 
 /// What was deleted.

@@ -30,7 +30,6 @@ impl Workspace {
     /// The paths in the workspace that settings name, as they are written and where their links lead.
     fn named(&self) -> io::Result<Vec<PathBuf>> {
         let mut named = settings::named_above(self.root())?;
-        named.extend(settings::of_user());
         let mut failed = None;
         // A folder that cannot be searched has no repository that Git could use.
         walk::walk(self.dir(), &mut |_| Ok(()), &mut |found| {
@@ -46,9 +45,18 @@ impl Workspace {
         let mut inside = Vec::new();
         for path in named {
             inside.extend(self.inside(&ways::normal(&path)));
-            if let Some(end) = ways::follow(&path, &mut |_, _| {})? {
-                inside.extend(self.inside(&end));
-            }
+            let mut links = Vec::new();
+            let end = ways::follow(&path, &mut |entry, found| {
+                if found.is_some_and(std::fs::Metadata::is_symlink) {
+                    links.push(entry.to_owned());
+                }
+            })?;
+            inside.extend(
+                links
+                    .iter()
+                    .chain(&end)
+                    .filter_map(|path| self.inside(path)),
+            );
         }
         Ok(inside)
     }

@@ -291,7 +291,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::workspace::Deleted;
+    use crate::workspace::{Deleted, Doomed};
 
     /// A folder that is moved, or becomes a repository, between its opening and the change.
     #[test]
@@ -338,8 +338,8 @@ mod tests {
         let workspace = Workspace::open(work).unwrap();
         for (path, is_folder) in [("sub/hooks/old", false), ("sub/hooks", true)] {
             let path = workspace.resolve(path).unwrap();
-            let check = |kind| {
-                assert_eq!(kind == Deleted::Folder, is_folder);
+            let check = |doomed: &Doomed| {
+                assert_eq!(doomed.kind == Deleted::Folder, is_folder);
                 renamed(work);
                 Ok::<_, FileError>(())
             };

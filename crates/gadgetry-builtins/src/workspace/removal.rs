@@ -5,9 +5,10 @@ use std::io;
 
 use cap_fs_ext::DirExt as _;
 use cap_std::fs::Dir;
+use sha2::{Digest as _, Sha256};
 
 use super::repository::markers;
-use super::{FileError, WorkspacePath};
+use super::{FileError, WorkspacePath, state};
 
 /// Levels of folders that are deleted. Each has an open file.
 const DEPTH_LIMIT: usize = 256;
@@ -19,6 +20,26 @@ pub(super) fn check<E: From<FileError>>(
     may: &mut dyn FnMut(&WorkspacePath) -> Result<(), E>,
 ) -> Result<(), E> {
     each(dir, path, DEPTH_LIMIT, &mut |_, path, _| may(path))
+}
+
+/// Adds what is in a folder to a hash. Fails if it has a repository of Git in it.
+pub(super) fn add_state(
+    dir: &Dir,
+    path: &WorkspacePath,
+    hash: &mut Sha256,
+) -> Result<(), FileError> {
+    each(dir, path, DEPTH_LIMIT, &mut |dir, path, entry| {
+        let metadata = dir.symlink_metadata(&entry.name);
+        let metadata = metadata.map_err(|source| FileError::io(path, source))?;
+        hash.update(path.to_string());
+        hash.update(if metadata.is_dir() {
+            state::identity(&metadata)
+        } else {
+            state::of(&metadata)
+        });
+        hash.update([0]);
+        Ok(())
+    })
 }
 
 /// Deletes everything in a folder.

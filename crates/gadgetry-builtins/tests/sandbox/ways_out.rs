@@ -286,3 +286,46 @@ async fn no_way_out_works() {
     }
     assert!(ESCAPES.len() >= 60);
 }
+
+/// Ways to make a program that runs as its owner, for other users of the machine to start.
+const SETTERS: &[&str] = &[
+    "cp /bin/sh s && chmod 4755 s",
+    "cp /bin/sh s && chmod u+s s",
+    "python3 -c 'import os; os.open(\"s\", os.O_CREAT | os.O_WRONLY, 0o4755)'",
+    "python3 -c 'import os; os.mknod(\"s\", 0o104755)'",
+    "python3 -c 'import os; os.fchmod(os.open(\"s\", os.O_CREAT | os.O_WRONLY), 0o4755)'",
+    "python3 -c 'import os; f = os.open(\".\", os.O_TMPFILE | os.O_WRONLY, 0o4755); os.link(f\"/proc/self/fd/{f}\", \"s\")'",
+    // `openat2`, `chmod`, `creat` and `fchmodat2` by their numbers.
+    "python3 -c 'import ctypes, struct; ctypes.CDLL(None).syscall(437, -100, b\"s\", struct.pack(\"QQQ\", 0o101, 0o4755, 0), 24)'",
+    "touch s; python3 -c 'import ctypes; ctypes.CDLL(None).syscall(452, -100, b\"s\", 0o4755, 0)'",
+    "python3 -c 'import ctypes, os; os.uname().machine == \"x86_64\" and ctypes.CDLL(None).syscall(85, b\"s\", 0o4755)'",
+    "cp /bin/sh s; install -m 4755 s t; tar cf u --mode=4755 s; mkdir v; tar xpf u -C v",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_runs_as_its_owner() {
+    as_ordinary_user("sandbox::ways_out::no_program_runs_as_its_owner");
+    let owned = |folder: &Path| -> Vec<PathBuf> {
+        let files = tree(folder).into_keys();
+        let is_set = |path: &PathBuf| fs::symlink_metadata(path).unwrap().mode() & 0o4000 != 0;
+        files.filter(is_set).collect()
+    };
+    for line in SETTERS {
+        let outside_work = stage(MODES[0]);
+        outside(&outside_work.work(), line);
+        // Some kernels and file systems lack one or the other; most ways work everywhere.
+        if line.contains("chmod") {
+            let is_old = line.contains("452");
+            assert!(is_old || !owned(&outside_work.work()).is_empty(), "{line}");
+        }
+        for mode in MODES {
+            let stage = stage(mode);
+            let ended = stage.call("RunCommand", json!({ "command": line })).await;
+            assert_eq!(
+                owned(&stage.work()),
+                Vec::<PathBuf>::new(),
+                "{mode:?}: {line}: {ended:?}"
+            );
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cap_fs_ext::{DirExt as _, MetadataExt as _};
 use cap_std::fs::{Dir, Metadata};
 
-use super::Repositories;
+use super::{Repositories, Way};
 use crate::workspace::repository::walk::walk;
 use crate::workspace::repository::ways::normal;
 use crate::workspace::repository::{Layout, about, is_dot_git, settings};
@@ -26,9 +26,11 @@ impl Repositories {
         let mut done = Done::default();
         // Those above come first; below what was renamed nothing is left.
         for (path, before) in &self.ways {
-            let now = workspace.symlink_metadata(path).ok();
-            let identity = now.map(|now| (now.dev(), now.ino()));
-            if identity.is_some() && identity != *before {
+            let now = workspace.symlink_metadata(path).ok().map(|now| Way {
+                identity: (now.dev(), now.ino()),
+                link: workspace.read_link_contents(path).ok(),
+            });
+            if now.is_some() && now != *before {
                 done.rename(workspace, path);
             }
         }
@@ -75,6 +77,10 @@ impl Repositories {
             let Some(inside) = self.inside(&normal(&named)) else {
                 continue;
             };
+            // What is in the repository itself could not be changed.
+            if inside.starts_with(path) {
+                continue;
+            }
             // What could not be changed is as it was.
             let is_old = |found: &Metadata| {
                 let identity = (found.dev(), found.ino());

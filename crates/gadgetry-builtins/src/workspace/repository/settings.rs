@@ -16,9 +16,17 @@ const MOST: usize = 10_000;
 /// Folders of a repository that have data only, and much of it.
 const DATA: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
-/// Returns the absolute paths that the repositories above a folder name.
+/// Returns the absolute paths from which Git runs code whatever the repository: the settings of the user and of the system, and what they
+/// name. Paths that are relative to a repository are in [`named_by`].
+pub(crate) fn named_by_user() -> io::Result<Vec<PathBuf>> {
+    let mut named = of_user();
+    named.extend(named_in(of_user(), &[])?);
+    Ok(named)
+}
+
+/// Returns the absolute paths that the user's settings name, and the repositories above a folder.
 pub(crate) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut named = Vec::new();
+    let mut named = named_by_user()?;
     for above in folder.ancestors().skip(1) {
         let git = above.join(".git");
         if fs::symlink_metadata(&git).is_ok() {
@@ -28,27 +36,34 @@ pub(crate) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// Returns the absolute paths that a repository names: by links in it, `include.path`, `core.hooksPath` and the like, in its own
-/// settings, in those that these include, and in those of the user. `git` is its folder, or the file that names it. The paths may not exist.
+/// Returns the absolute paths that a repository names: its folder if it is elsewhere, by links in it, `include.path`, `core.hooksPath` and
+/// the like, in its own settings, in those of its submodules, in those that these include, and in those of the user. `git` is its folder,
+/// or the file that names it. The paths may not exist.
 pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
     let above = git.parent().unwrap_or(Path::new("/"));
-    let folder = if git.is_file() {
-        let text = text(git)?;
-        above.join(text.strip_prefix("gitdir:").unwrap_or_default().trim())
-    } else {
-        git.to_owned()
+    let mut named = Vec::new();
+    let folder = match text(git)?.strip_prefix("gitdir:") {
+        Some(elsewhere) => {
+            let folder = above.join(path_of(elsewhere.trim()));
+            named.push(folder.clone());
+            folder
+        }
+        // A folder, or what is none for Git either.
+        None => git.to_owned(),
     };
     let common = match text(&folder.join("commondir"))? {
         text if text.is_empty() => folder.clone(),
-        text => folder.join(text.trim()),
+        text => {
+            let common = folder.join(path_of(text.trim()));
+            named.push(common.clone());
+            common
+        }
     };
-    let mut named = links(&folder)?;
-    let mut files = of_user();
-    for folder in BTreeSet::from([&folder, &common]) {
-        files.extend(["config", "config.worktree"].map(|name| folder.join(name)));
-    }
-    if common != folder {
-        named.extend(links(&common)?);
+    let mut repositories = BTreeSet::from([folder.clone(), common]);
+    for folder in repositories.clone() {
+        let inside = entries(&folder, true)?;
+        named.extend(inside.links);
+        repositories.extend(inside.repositories);
     }
     // Of a bare repository, hooks are relative to its own folder.
     let top = if git.ends_with(".git") || git.is_file() {
@@ -56,6 +71,68 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
     } else {
         git
     };
+    let mut files = of_user();
+    let mut tops = vec![top.to_owned()];
+    for folder in repositories {
+        for name in ["config", "config.worktree"] {
+            let file = folder.join(name);
+            for (key, value) in parse::values(&text(&file)?) {
+                // Relative to the folder, and where hooks run.
+                if key == "worktree" {
+                    tops.push(folder.join(at_home(&value)));
+                }
+            }
+            files.push(file);
+        }
+    }
+    named.extend(named_in(files, &tops)?);
+    Ok(named)
+}
+
+/// What settings name, and those that they include. `tops` are the folders of a work tree, which paths of hooks are relative to.
+fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut named = Vec::new();
+    let relative_to_tops = |path: &Path| -> Vec<PathBuf> {
+        if path.is_absolute() {
+            return vec![path.to_owned()];
+        }
+        tops.iter().map(|top| top.join(path)).collect()
+    };
+    let mut take = |key: &str, value: &str, file: Option<&Path>| -> io::Result<Option<PathBuf>> {
+        let path = at_home(value);
+        match (key, file) {
+            // Relative to the file that names it.
+            ("path", Some(file)) => {
+                let path = file.parent().unwrap_or(Path::new("/")).join(path);
+                named.push(path.clone());
+                return Ok(Some(path));
+            }
+            ("path", None) if path.is_absolute() => {
+                named.push(path.clone());
+                return Ok(Some(path));
+            }
+            ("hookspath" | "templatedir", _) => {
+                for folder in relative_to_tops(&path) {
+                    // A hook may be a link to a script.
+                    named.extend(entries(&folder, key == "templatedir")?.links);
+                    named.push(folder);
+                }
+            }
+            // A command line: the program may be any of its words.
+            ("fsmonitor", _) if !is_truth(value) => {
+                let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ';');
+                for word in value.split(is_end).filter(|word| !word.is_empty()) {
+                    named.extend(relative_to_tops(&at_home(word)));
+                }
+                named.extend(relative_to_tops(&path));
+            }
+            _ => {}
+        }
+        Ok(None)
+    };
+    for (key, value) in of_environment() {
+        files.extend(take(&key, &value, None)?);
+    }
     let mut seen = BTreeSet::new();
     while let Some(file) = files.pop() {
         if !seen.insert(file.clone()) {
@@ -65,25 +142,30 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
             return Err(io::Error::other("too many files of Git's settings"));
         }
         for (key, value) in parse::values(&text(&file)?) {
-            let value = at_home(&value);
-            match key.as_str() {
-                // Relative to the file that names it.
-                "path" => {
-                    let path = file.parent().unwrap_or(top).join(value);
-                    named.push(path.clone());
-                    files.push(path);
-                }
-                "hookspath" | "fsmonitor" | "templatedir" => named.push(top.join(value)),
-                _ => {}
-            }
+            files.extend(take(&key, &value, Some(&file))?);
         }
     }
     Ok(named)
 }
 
-/// Where the links in the folder of a repository lead.
-fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+/// Whether Git reads a value as a truth, not as a command.
+fn is_truth(value: &str) -> bool {
+    let words = ["true", "false", "yes", "no", "on", "off", "0", "1", ""];
+    words.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// What is in the folder of a repository, or of hooks.
+#[derive(Default)]
+struct Entries {
+    /// Links, and what each is written to lead to.
+    links: Vec<PathBuf>,
+    /// Folders of worktrees and submodules.
+    repositories: Vec<PathBuf>,
+}
+
+/// Looks at a folder and, with `is_deep`, at those in it that hold no mere data.
+fn entries(folder: &Path, is_deep: bool) -> io::Result<Entries> {
+    let mut found = Entries::default();
     let mut left = vec![folder.to_owned()];
     let mut seen = 0;
     while let Some(inner) = left.pop() {
@@ -92,8 +174,12 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
             continue;
         };
         let entries = entries.collect::<io::Result<Vec<_>>>()?;
+        let has_head = entries.iter().any(|it| it.file_name() == "HEAD");
         // Those of submodules are in folders of it.
-        let is_repository = inner == folder || entries.iter().any(|it| it.file_name() == "HEAD");
+        let is_repository = inner == folder || has_head;
+        if has_head && inner != folder {
+            found.repositories.push(inner.clone());
+        }
         for entry in entries {
             let (path, kind) = (entry.path(), entry.file_type()?);
             seen += 1;
@@ -104,8 +190,10 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
                 )));
             }
             if kind.is_symlink() {
-                found.push(inner.join(fs::read_link(&path)?));
-            } else if kind.is_dir()
+                found.links.push(inner.join(fs::read_link(&path)?));
+                found.links.push(path);
+            } else if is_deep
+                && kind.is_dir()
                 && !(is_repository && DATA.iter().any(|it| entry.file_name() == *it))
             {
                 left.push(path);
@@ -116,7 +204,7 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The settings of the user and of the system.
-pub(crate) fn of_user() -> Vec<PathBuf> {
+fn of_user() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
@@ -129,7 +217,24 @@ pub(crate) fn of_user() -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file; empty if it cannot be read, as for Git.
+/// Settings that the environment has: keys without their sections, and values.
+fn of_environment() -> Vec<(String, String)> {
+    let text = |name: &str| {
+        let value = std::env::var_os(name)?;
+        Some(characters(value.as_encoded_bytes()))
+    };
+    let count = text("GIT_CONFIG_COUNT").and_then(|it| it.parse().ok());
+    let pairs = (0..count.unwrap_or(0).min(MOST)).filter_map(|at| {
+        let key = text(&format!("GIT_CONFIG_KEY_{at}"))?.to_ascii_lowercase();
+        let key = key.rsplit('.').next().unwrap_or_default().to_owned();
+        Some((key, text(&format!("GIT_CONFIG_VALUE_{at}"))?))
+    });
+    let mut found: Vec<(String, String)> = pairs.collect();
+    found.extend(text("GIT_TEMPLATE_DIR").map(|it| ("templatedir".to_owned(), it)));
+    found
+}
+
+/// The text of a file, as [`characters`]; empty if it cannot be read, as for Git.
 fn text(path: &Path) -> io::Result<String> {
     // Opening a named pipe would wait for a writer.
     if !path.is_file() {
@@ -146,13 +251,48 @@ fn text(path: &Path) -> io::Result<String> {
             "{path} is too large for settings of Git"
         )));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(characters(&bytes))
 }
 
-/// `~/` is the home directory.
-fn at_home(value: &str) -> PathBuf {
-    match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => Path::new(&home).join(rest),
-        _ => value.into(),
+/// A character for each byte: paths need not be UTF-8.
+fn characters(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+/// The path that such characters are.
+fn path_of(characters: &str) -> PathBuf {
+    let bytes = characters.chars().map(|c| u8::try_from(c).unwrap_or(b'?'));
+    let bytes: Vec<u8> = bytes.collect();
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt as _;
+        std::ffi::OsString::from_vec(bytes).into()
     }
+    #[cfg(not(unix))]
+    {
+        String::from_utf8_lossy(&bytes).into_owned().into()
+    }
+}
+
+/// `~/` is the home directory, and `~name/` that of another user.
+fn at_home(value: &str) -> PathBuf {
+    let Some(after) = value.strip_prefix('~') else {
+        return path_of(value);
+    };
+    let (user, rest) = after.split_once('/').unwrap_or((after, ""));
+    let home = if user.is_empty() {
+        std::env::var_os("HOME").map(PathBuf::from)
+    } else {
+        home_of(user)
+    };
+    home.map_or_else(|| path_of(value), |home| home.join(path_of(rest)))
+}
+
+/// The home directory of a user in the table of the system.
+fn home_of(user: &str) -> Option<PathBuf> {
+    let table = text(Path::new("/etc/passwd")).ok()?;
+    let mut lines = table.lines().map(|line| line.split(':'));
+    // NAME:PASSWORD:UID:GID:WORDS:HOME:SHELL
+    let mut fields = lines.find_map(|mut fields| (fields.next()? == user).then_some(fields))?;
+    fields.nth(4).map(path_of)
 }

@@ -1,0 +1,159 @@
+//! What settings of Git name in ways that are easy to overlook.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{IDENTITY, MODES, as_ordinary_user, outside, stage};
+
+/// A way in which Git is made to run what is in the workspace.
+struct Case {
+    /// Makes the settings.
+    before: &'static str,
+    /// What a command writes there.
+    plants: &'static str,
+    /// The file that it writes, for `WriteFile`.
+    file: &'static str,
+    /// What the user does later.
+    after: &'static str,
+}
+
+/// `EVIL FILE` makes a script that leaves a mark, `SETTINGS FILE` settings with a program that does.
+const CASES: &[Case] = &[
+    // `core.fsmonitor` is a command line.
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor './watch.sh 1' && touch watch.sh",
+        plants: "EVIL watch.sh",
+        file: "watch.sh",
+        after: "git status",
+    },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor 'sh \"tools/watch.sh\"' && mkdir tools && touch tools/watch.sh",
+        plants: "mv tools old; EVIL tools/watch.sh",
+        file: "tools/watch.sh",
+        after: "git status",
+    },
+    // A repository whose settings are elsewhere.
+    Case {
+        before: "git init -q . && mkdir -p x/common && mv .git/config .git/objects .git/refs x/common && echo ../x/common > .git/commondir",
+        plants: "SETTINGS x/common/config",
+        file: "x/common/config",
+        after: "git status",
+    },
+    Case {
+        before: "git init -q . && mkdir -p x/common && mv .git/config .git/objects .git/refs x/common && echo ../x/common > .git/commondir",
+        plants: "mv x y; cp -r y x; EVIL x/common/hooks/post-commit",
+        file: "x/common/hooks/post-commit",
+        after: "git IDENTITY commit -q --allow-empty -m x",
+    },
+    // Hooks are relative to the work tree, which is not always the parent of `.git`.
+    Case {
+        before: "git init -q . && mkdir -p tree/hooks && git config core.worktree ../tree && git config core.hooksPath hooks",
+        plants: "EVIL tree/hooks/post-commit",
+        file: "tree/hooks/post-commit",
+        after: "cd tree && git IDENTITY commit -q --allow-empty -m x",
+    },
+    // A hook that is a link, also to a link.
+    Case {
+        before: "git init -q . && mkdir hooks && touch script && ln -s script second && ln -s ../second hooks/post-commit && git config core.hooksPath hooks",
+        plants: "EVIL script",
+        file: "script",
+        after: "git IDENTITY commit -q --allow-empty -m x",
+    },
+    Case {
+        before: "git init -q . && mkdir hooks && touch script && chmod +x script && ln -s script second && ln -s ../second hooks/post-commit && git config core.hooksPath hooks",
+        plants: "rm second; EVIL second",
+        file: "second",
+        after: "git IDENTITY commit -q --allow-empty -m x",
+    },
+    // A name that is not UTF-8.
+    Case {
+        before: "git init -q . && d=$(printf 'h\\344') && mkdir \"$d\" && printf '[core]\\nhooksPath = h\\344\\n' >> .git/config",
+        plants: "for d in h*; do EVIL \"$d/post-commit\"; done",
+        file: "",
+        after: "git IDENTITY commit -q --allow-empty -m x",
+    },
+    // The home directory of another user.
+    Case {
+        before: "git init -q . && mkdir hooks && git config core.hooksPath \"~daemon/$(realpath --relative-to ~daemon .)/hooks\"",
+        plants: "EVIL hooks/post-commit",
+        file: "hooks/post-commit",
+        after: "git IDENTITY commit -q --allow-empty -m x",
+    },
+];
+
+fn written(line: &str, mark: &Path) -> String {
+    let mark = mark.display();
+    let script = format!("touch {mark}");
+    let evil = format!(
+        "evil() {{ for f in $1; do mkdir -p \"$(dirname \"$f\")\"; printf '#!/bin/sh\\n{script}\\n' > \"$f\"; chmod +x \"$f\"; done; }}; "
+    );
+    let settings = format!(
+        "settings() {{ printf '[core]\\nrepositoryformatversion = 0\\nfsmonitor = {script}\\n' > $1; }}; "
+    );
+    let line = line
+        .replace("IDENTITY", IDENTITY)
+        .replace("EVIL ", "evil ")
+        .replace("SETTINGS ", "settings ");
+    format!("{evil}{settings}{line}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_git_runs_from_elsewhere() {
+    as_ordinary_user("sandbox::named::what_git_runs_from_elsewhere");
+    for case in CASES {
+        let prepared = |mode| {
+            let stage = stage(mode);
+            let mark = stage.folder.path().join("escaped");
+            assert_eq!(outside(&stage.work(), case.before), "", "{}", case.before);
+            (stage, mark)
+        };
+        // A test that could not fail would be none: without a sandbox, Git runs it.
+        let (stage, mark) = prepared(MODES[0]);
+        outside(&stage.work(), &written(case.plants, &mark));
+        outside(&stage.work(), &written(case.after, &mark));
+        assert!(mark.exists(), "Git does not run: {}", case.plants);
+        for mode in MODES {
+            let (stage, mark) = prepared(mode);
+            let command = json!({ "command": written(case.plants, &mark) });
+            let ended = stage.call("RunCommand", command).await;
+            let done = outside(&stage.work(), &written(case.after, &mark));
+            assert!(
+                !mark.exists(),
+                "{mode:?}: {}: {ended:?} {done}",
+                case.plants
+            );
+        }
+        if !case.file.is_empty() {
+            let (stage, _) = prepared(MODES[0]);
+            let write = json!({ "filePath": case.file, "content": "x" });
+            let ended = stage.call("WriteFile", write).await;
+            assert!(ended.is_err(), "{}: {ended:?}", case.file);
+        }
+    }
+}
+
+/// Hooks in the workspace itself cannot be covered, so nothing runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_in_the_workspace_itself() {
+    for mode in MODES {
+        let stage = stage(mode);
+        assert_eq!(
+            outside(
+                &stage.work(),
+                "git init -q . && git config core.hooksPath ."
+            ),
+            ""
+        );
+        let ended = stage
+            .call("RunCommand", json!({ "command": "touch ran" }))
+            .await;
+        let is_right = ended
+            .as_ref()
+            .is_err_and(|error| error.contains("leads to the workspace itself"));
+        assert!(
+            is_right && !stage.work().join("ran").exists(),
+            "{mode:?}: {ended:?}"
+        );
+    }
+}
