@@ -116,7 +116,7 @@ fn begins_turn(line: &str) -> bool {
     })
 }
 
-/// Characters without a width that are not white space.
+/// Characters without a width that are not whitespace.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }
