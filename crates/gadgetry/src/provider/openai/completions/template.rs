@@ -17,9 +17,9 @@ const NAMES: [&str; 3] = [USER, ASSISTANT, "System"];
 /// Breaks a line that would begin a turn.
 const BREAKER: char = '\u{200B}';
 
-/// What ends a reply: the next turn, with or without the blank line before it. The longer one is first, because some servers cut at the
-/// first that they find.
-pub(super) const STOPS: [&str; 2] = ["\n\n### User\n", "\n### User\n"];
+/// What ends a reply: the next turn, with or without the blank line before it, or another turn of its own. The longest one is first,
+/// because some servers cut at the first that they find. OpenAI takes four, so there is room for one of the user's.
+pub(super) const STOPS: [&str; 3] = ["\n\n### User\n", "\n### User\n", "\n\n### Assistant\n"];
 
 /// The conversation, and the beginning of the reply. Where the last message is the model's own, the reply continues it.
 ///
