@@ -26,6 +26,7 @@ MAX_TOKENS = 150
 
 # name, tool_choice, rules of the gateway (TOML), or None for the server's own tools. By default the gateway recognises the server and the
 # size of the model, so it sends a grammar and two worked turns, and calls are JSON.
+JSON = 'form = "json"\n'
 BLOCKS = 'form = "block"\n'
 BARE = "examples = 0\n"
 FREE = 'constrain = "off"\n'

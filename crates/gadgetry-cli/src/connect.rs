@@ -127,7 +127,7 @@ pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFact
     Ok(facts::of(&resolver, name))
 }
 
-/// A model whose name and key are right, before its server is asked what it is.
+/// A model whose name and key are right, before its server is recognised.
 #[derive(Clone)]
 pub(crate) enum Unasked {
     /// A script, and other models without a server of the user's.

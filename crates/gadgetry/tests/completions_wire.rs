@@ -152,7 +152,7 @@ fn the_prompt_of_a_turn_begins_with_the_one_before() {
 #[test]
 fn fields() {
     let hi = conversation(vec![user("hi")]);
-    let stops = json!(["\n\n### User\n", "\n### User\n"]);
+    let stops = json!(["\n\n### User\n", "\n### User\n", "\n\n### Assistant\n"]);
     assert_eq!(
         body(model(), &hi),
         json!({
@@ -189,7 +189,12 @@ fn fields() {
             "stop sequences are added to those of the template",
             model().stop(["END"]),
             "stop",
-            json!(["\n\n### User\n", "\n### User\n", "END"]),
+            json!([
+                "\n\n### User\n",
+                "\n### User\n",
+                "\n\n### Assistant\n",
+                "END"
+            ]),
         ),
         (
             "no stream",
@@ -259,7 +264,7 @@ fn constraints() {
 }
 
 #[test]
-fn it_has_no_tools_and_needs_examples() {
+fn it_has_no_tools_and_is_shown_examples() {
     let model = model().build().expect("it is well formed");
     let spec = GadgetSpec::new("f", "Does something");
     assert!(model.with_tools(&[spec]).is_none());

@@ -5,6 +5,7 @@
 
 mod recognition;
 mod servers;
+mod templates;
 
 use std::collections::BTreeSet;
 

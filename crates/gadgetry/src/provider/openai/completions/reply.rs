@@ -10,7 +10,7 @@ use crate::provider::wire::Decode;
 /// Reads chunks, and whole replies, of the Completions API.
 ///
 /// The chunks are those of Chat Completions with a text in place of a delta, so this reads them as [`chat::Decoder`] does,
-/// but for two things. There are no calls but those in the text: others are no part of the reply. And a clean end is
+/// but for two things. Calls are in the text alone: native ones are dropped. And a clean end is
 /// [`StopReason::NextTurn`], because the servers do not say whether the model has ended or a stop sequence of the template did.
 ///
 /// ```

@@ -17,9 +17,9 @@ const NAMES: [&str; 3] = [USER, ASSISTANT, "System"];
 /// Breaks a line that would begin a turn.
 const BREAKER: char = '\u{200B}';
 
-/// What ends a reply: the next turn, with or without the blank line before it. The longer one is first, because some servers cut at the
-/// first that they find.
-pub(super) const STOPS: [&str; 2] = ["\n\n### User\n", "\n### User\n"];
+/// What ends a reply: the next turn, with or without the blank line before it, or another turn of its own. The longest one is first,
+/// because some servers cut at the first that they find. OpenAI takes four, so there is room for one of the user's.
+pub(super) const STOPS: [&str; 3] = ["\n\n### User\n", "\n### User\n", "\n\n### Assistant\n"];
 
 /// The conversation, and the beginning of the reply. Where the last message is the model's own, the reply continues it.
 ///
@@ -116,7 +116,7 @@ fn begins_turn(line: &str) -> bool {
     })
 }
 
-/// Characters without a width that are not white space.
+/// Characters without a width that are not whitespace.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }
