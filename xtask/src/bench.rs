@@ -8,8 +8,8 @@
 //! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. That named
 //! `program` measures the program that is distributed.
 //!
-//! `cargo xtask bench models` is the only one that has no target: it measures a real model before the built program, and runs by
-//! its whole name only, because it takes an hour.
+//! Two have no target and run by their whole names only: `models` measures a real model before the built program, which takes an
+//! hour, and `dialects` builds the crates that our readers of dialects are compared with ([`peers::dialects`]).
 //!
 //! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
@@ -26,6 +26,7 @@ const PEERS: &str = "peers";
 const GATEWAY: &str = "gateway";
 const PROGRAM: &str = "program";
 const MODELS: &str = "models";
+const DIALECTS: &str = "dialects";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -51,6 +52,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     };
     if filter == MODELS {
         return Ok(measure_models(theirs)?);
+    }
+    if filter == DIALECTS {
+        return Ok(peers::dialects(theirs)?);
     }
     let targets = targets()?;
     let mut found = false;

@@ -25,7 +25,8 @@ The project's own commands.
 cargo xtask test [STEP…]        runs every check and every test, or only the steps named
 cargo xtask bench [NAME] [-- ARG…]
                                 runs every bench target, or those whose name holds NAME; ARGs go to each; `models`
-                                measures how a real model calls tools (-- --help)
+                                measures how a real model calls tools (-- --help), `dialects` compares our readers
+                                of dialects with those of other crates (-- --wrong shows what each got wrong)
 cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it

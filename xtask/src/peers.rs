@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::servers::{environment, npm_install, pip, target};
-use crate::shell::{capture, command, root, run as sh};
+use crate::shell::{capture, cargo, command, root, run as sh};
 
 const LLMIST: &str = "18.4.0";
 /// The proxy that the gateway is compared with. Later versions need packages that not every mirror has.
@@ -63,6 +63,15 @@ pub(crate) fn under_load(ours: &str) -> Result<(), String> {
         Err(why) => println!("skipped: {why}"),
     }
     sh(&mut load)
+}
+
+/// Runs the program that compares our readers of dialects with those of tool-parser and dynamo-parsers. It is a workspace of its own,
+/// so nothing else builds these crates.
+pub(crate) fn dialects(args: &[String]) -> Result<(), String> {
+    let manifest = "xtask/peers/dialects/Cargo.toml";
+    let mut bench = cargo(&["run", "--release", "--locked", "--manifest-path", manifest]);
+    bench.env("CARGO_TARGET_DIR", target().join("peers/dialects"));
+    sh(bench.arg("--").args(args))
 }
 
 /// The interpreter of an environment that has `LiteLLM`.

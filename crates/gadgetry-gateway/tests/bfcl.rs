@@ -1,10 +1,11 @@
 //! Every ground-truth call of the Berkeley Function Calling Leaderboard: written by a text model, received through each API.
 //!
-//! The data comes from the package `bfcl-eval` (Apache-2.0), which `cargo xtask test servers` unpacks. A call whose parameters do
-//! not fit its own schema is left out, which about one in twenty does not.
+//! A call whose parameters do not fit its own schema is left out, which about one in twenty does not.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "../../gadgetry-proto/tests/support/bfcl.rs"]
+mod data;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::proto::block::{Anchoring, Writer};
@@ -12,125 +13,11 @@ use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Progress, Tool, Toolset};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, end};
 use crate::support::installed;
-
-pub(crate) const CATEGORIES: [&str; 10] = [
-    "simple_python",
-    "simple_java",
-    "simple_javascript",
-    "multiple",
-    "parallel",
-    "parallel_multiple",
-    "live_simple",
-    "live_multiple",
-    "live_parallel",
-    "live_parallel_multiple",
-];
-
-/// One case: its functions, and the calls that are expected.
-pub(crate) struct Case {
-    pub(crate) id: String,
-    pub(crate) functions: Vec<Value>,
-    pub(crate) calls: Vec<(String, Value)>,
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("the package has this file");
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
-}
-
-pub(crate) fn cases(folder: &Path, category: &str) -> Vec<Case> {
-    let file = format!("BFCL_v4_{category}.json");
-    let questions = lines(&folder.join(&file));
-    let answers = lines(&folder.join("possible_answer").join(&file));
-    let both = questions.into_iter().zip(answers);
-    both.map(|(question, answer)| {
-        assert_eq!(question["id"], answer["id"]);
-        let truth = answer["ground_truth"].as_array().expect("a list");
-        let calls = truth
-            .iter()
-            .flat_map(|call| call.as_object().expect("an object"));
-        let calls = calls.map(|(name, params)| (name.clone(), accepted(params)));
-        Case {
-            id: question["id"].as_str().expect("an id").to_owned(),
-            functions: question["function"].as_array().expect("a list").clone(),
-            calls: calls.collect(),
-        }
-    })
-    .collect()
-}
-
-/// Parameters of which each has a list of accepted values: the first ones. An empty text says that it may be left out.
-fn accepted(params: &Value) -> Value {
-    let mut out = Map::new();
-    for (name, options) in params.as_object().expect("an object") {
-        let options = options.as_array().expect("a list");
-        if let Some(value) = options.first().filter(|value| **value != "") {
-            out.insert(name.clone(), plain(value));
-        }
-    }
-    Value::Object(out)
-}
-
-/// A value in which objects have lists of accepted values.
-fn plain(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) if fields.values().all(Value::is_array) => accepted(value),
-        Value::Array(items) => items.iter().map(plain).collect(),
-        other => other.clone(),
-    }
-}
-
-/// A schema in the words of JSON Schema.
-pub(crate) fn schema(written: &Value) -> Value {
-    match written {
-        Value::Object(fields) => {
-            let mut out = Map::new();
-            for (key, value) in fields {
-                match (key.as_str(), value) {
-                    ("type", Value::String(word)) => {
-                        if let Some(word) = type_of(word) {
-                            out.insert(key.clone(), word.into());
-                        }
-                    }
-                    ("properties", Value::Object(properties)) => {
-                        let each = properties
-                            .iter()
-                            .map(|(name, value)| (name.clone(), schema(value)));
-                        out.insert(key.clone(), Value::Object(each.collect()));
-                    }
-                    ("items" | "additionalProperties", value) => {
-                        out.insert(key.clone(), schema(value));
-                    }
-                    ("enum" | "required" | "description", value) => {
-                        out.insert(key.clone(), value.clone());
-                    }
-                    _ => {}
-                }
-            }
-            Value::Object(out)
-        }
-        other => other.clone(),
-    }
-}
-
-/// The types of Python, Java and JavaScript as those of JSON Schema; `None` for any.
-fn type_of(word: &str) -> Option<&'static str> {
-    Some(match word {
-        "dict" | "object" | "HashMap" | "Hashtable" | "Dictionary" => "object",
-        "float" | "number" | "double" | "Double" => "number",
-        "integer" | "int" | "long" | "short" | "byte" | "Long" | "Bigint" => "integer",
-        "boolean" | "Boolean" => "boolean",
-        "array" | "tuple" | "list" | "Array" | "ArrayList" | "Set" => "array",
-        "string" | "String" | "char" => "string",
-        _ => return None,
-    })
-}
+use data::{CATEGORIES, cases, schema};
 
 /// The calls that a client of an API receives, as that API writes them.
 fn received(

@@ -190,11 +190,10 @@ impl<'a> JsonWriter<'a> {
 
     /// A value as JSON without a text that ends the call.
     pub(super) fn literal(&self, value: &Value) -> String {
-        let json = value.to_string();
         if self.end.is_empty() {
-            return json;
+            return value.to_string();
         }
-        json.replace(self.end, &self.end.replace('/', "\\/"))
+        spaced(value).replace(self.end, &self.end.replace('/', "\\/"))
     }
 
     /// Any JSON of these types.
@@ -403,5 +402,23 @@ fn plain() -> Class {
     Class {
         is_negated: true,
         ranges: vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f')],
+    }
+}
+
+/// A value as the JSON form has it, with blanks after colons and commas.
+fn spaced(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(spaced).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| {
+                format!("{}: {}", Value::from(key.as_str()), spaced(value))
+            };
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
 }

@@ -133,7 +133,16 @@ pub(super) fn number(
     };
     let body = if bounds.low.is_none() && bounds.high.is_none() {
         let whole = format!("[1-9] [0-9]{{0,{}}}", digits.max(2) - 1);
-        format!("\"0\" | \"-\"? (\"0\" {part} | {whole} ({part})?)")
+        // From these powers on, a number is written so.
+        let power = match (step, places) {
+            (None, Places::Any) => {
+                format!(
+                    " | [1-9] ({part})? \"e\" (\"-\" ([6-9] | [1-9] [0-9]) | \"+\" (\"1\" [6-9] | [2-9] [0-9]))"
+                )
+            }
+            _ => String::new(),
+        };
+        format!("\"0\" | \"-\"? (\"0\" {part} | {whole} ({part})?{power})")
     } else {
         bounded(bounds, digits, &part)?
     };

@@ -24,7 +24,7 @@ use crate::support::gbnf::Grammar;
 
 /// The command of what is installed under a name.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn command(name: &str) -> Option<Vec<String>> {
+pub(super) fn command(name: &str) -> Option<Vec<String>> {
     let program = std::env::current_exe().expect("it runs");
     let target = program.ancestors().nth(3).expect("a target folder");
     let file = target.join("servers").join(format!("{name}.command"));
@@ -91,6 +91,7 @@ fn cases(sentences: usize) -> Vec<Value> {
                     "grammar": text,
                     "tag": tools.tag(form, choice),
                     "texts": texts,
+                    "forced": choice.is_forced(),
                 }));
             }
         }

@@ -1,5 +1,6 @@
 //! The grammar of replies, next to the parser, the writer and the check of schemas.
 
+mod bfcl;
 mod classes;
 mod engines;
 mod forms;

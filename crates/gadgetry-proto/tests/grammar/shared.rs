@@ -7,7 +7,7 @@ use gadgetry_proto::call::Parameters;
 use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::dialect::{Dialect, find};
-use gadgetry_proto::grammar::{GrammarLimits, GrammarSpec, GrammarTool};
+use gadgetry_proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::reply::{Format, Reader, Verdict};
@@ -52,6 +52,15 @@ impl Tools {
         })
     }
 
+    /// The grammar of one call.
+    pub(super) fn try_text(
+        &self,
+        form: CallForm,
+        choice: &ToolChoice,
+    ) -> Result<String, GrammarError> {
+        self.with_spec(form, choice, true, |spec| spec.gbnf())
+    }
+
     pub(super) fn tag(&self, form: CallForm, choice: &ToolChoice) -> Value {
         self.with_spec(form, choice, false, |spec| {
             spec.structural_tag().expect("a tag")
@@ -82,6 +91,12 @@ impl Tools {
 
     pub(super) fn grammar(&self, form: CallForm, choice: &ToolChoice, is_single: bool) -> Grammar {
         Grammar::new(&self.text(form, choice, is_single))
+    }
+
+    /// Parameters of the first tool as the check of its schema returns them.
+    pub(super) fn check(&self, parameters: Value) -> Result<Value, String> {
+        let gadget = self.registry.get(&self.named[0].0).expect("it is there");
+        gadget.check(parameters)
     }
 
     /// The calls in a reply: each valid, or what is wrong with it.

@@ -4,6 +4,8 @@
     reason = "benches and fuzz targets include some of it"
 )]
 
+#[cfg(test)]
+pub mod bfcl;
 pub mod cut;
 pub mod gbnf;
 pub mod generate;

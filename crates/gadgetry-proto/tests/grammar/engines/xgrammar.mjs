@@ -1,5 +1,6 @@
-// Loads grammars and structural tags in xgrammar: a list of {name, grammar, tag, texts} on standard input, problems on standard
-// output. The texts are sentences, so it must accept them. The argument is the folder of its package.
+// Loads grammars and structural tags in xgrammar: a list of {name, grammar, tag, texts, forced} on standard input, problems on standard
+// output. The texts are sentences, so it must accept them; with calls that are forced, none may lack its last character. The argument
+// is the folder of its package.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,7 +13,7 @@ run(loaded, loaded.exports, createRequire(path), path, dirname(path));
 const { Grammar, Testings } = loaded.exports;
 const cases = JSON.parse(readFileSync(0, "utf8"));
 const say = (...words) => process.stdout.write(JSON.stringify(words) + "\n");
-for (const { name, grammar, tag, texts } of cases) {
+for (const { name, grammar, tag, texts, forced } of cases) {
   try {
     const parsed = await Grammar.fromEBNF(grammar, "root");
     for (const text of texts) {
@@ -23,7 +24,15 @@ for (const { name, grammar, tag, texts } of cases) {
     say(name, "grammar", String(error));
   }
   try {
-    (await Grammar.fromStructuralTag(tag)).dispose();
+    const parsed = await Grammar.fromStructuralTag(tag);
+    for (const text of texts.slice(0, 1)) {
+      // A tag has no line break after the last call.
+      const whole = forced ? text.replace(/\n$/, "") : text;
+      if (!(await Testings.isGrammarAcceptString(parsed, whole))) say(name, "refused by the tag", whole);
+      const cut = whole.slice(0, -1);
+      if (forced && (await Testings.isGrammarAcceptString(parsed, cut))) say(name, "accepted by the tag", cut);
+    }
+    parsed.dispose();
   } catch (error) {
     say(name, "tag", String(error), JSON.stringify(tag).slice(0, 300));
   }
