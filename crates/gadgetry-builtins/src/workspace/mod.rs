@@ -7,6 +7,7 @@ mod path;
 mod place;
 mod removal;
 pub(crate) mod repository;
+mod resolve;
 mod walk;
 
 use std::io;
@@ -266,22 +267,13 @@ impl Workspace {
     }
 }
 
-/// `O_NONBLOCK`.
-#[cfg(target_os = "linux")]
-const NON_BLOCKING: i32 = 0o4000;
-#[cfg(all(unix, not(target_os = "linux")))]
-const NON_BLOCKING: i32 = 4;
-
-/// Bytes of a file that is changed.
-pub(crate) const WRITE_LIMIT: u64 = 16 << 20;
-
 /// A changed file.
 pub(crate) struct Changed {
     pub(crate) before: Option<Vec<u8>>,
     pub(crate) after: Vec<u8>,
 }
 
-/// What was deleted.
+/// Kind of entry that was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     File,

@@ -10,9 +10,27 @@ use gadgetry::proto::schema::{GadgetSpec, coerce_json};
 
 use super::call_ids::CallIds;
 use super::history::HistoryWriter;
+use super::prefill::Prefill;
 use super::{Exchange, Setup, Toolset, held, history, instructions};
 
 impl Exchange {
+    /// Ends the first request with the beginning of a call, if the rules want that. A grammar begins with the whole block then, so
+    /// both do not go together.
+    pub(super) fn begin_call(&mut self) {
+        let rules = &self.setup.rules;
+        let is_demanded = self.reads_blocks() && self.setup.request.choice.kind.is_forced();
+        if !is_demanded || !rules.prefill || rules.constraint().is_known() {
+            return;
+        }
+        let mut head = self.setup.secrets.markers.start().to_owned();
+        if let ToolChoice::Gadget(name) = &self.setup.request.choice.kind {
+            head.push_str(self.setup.tools.block_name(name).unwrap_or(name));
+        }
+        self.trailing
+            .push(Message::text(Role::Assistant, head.clone()));
+        self.prefill = Some(Prefill::new(head));
+    }
+
     /// The conversation for the upstream.
     pub(super) fn prompt(&mut self) -> Vec<Message> {
         let Setup {

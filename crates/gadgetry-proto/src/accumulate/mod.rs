@@ -239,7 +239,7 @@ impl Accumulator {
         self.fill(block_index, Content::ProviderData(data.clone()), None);
     }
 
-    /// Notes that the reply has begun, which a saved run tells.
+    /// Notes that the reply has begun; saved runs have this.
     fn start_message(&mut self) {
         self.started = true;
     }

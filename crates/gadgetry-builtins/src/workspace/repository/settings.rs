@@ -81,7 +81,7 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// Where the links in the folder of a repository lead.
+/// Finds the targets of links in the folder of a repository.
 fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = vec![folder.to_owned()];
