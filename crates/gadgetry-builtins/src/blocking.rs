@@ -19,7 +19,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-/// What a call that only reads acts on: a file, or a folder with everything in it.
+/// Returns the subject of a call that only reads: a file, or a folder with everything in it.
 pub(crate) fn reads(workspace: &Workspace, path: &WorkspacePath) -> CallPreview {
     let text = path.to_string();
     CallPreview::of(if workspace.is_folder(path) {

@@ -36,6 +36,21 @@
 //!
 //! Files are those of the [`Workspace`] and no others, whatever the path, link or race. `RunCommand` starts programs with the rights of the user,
 //! who may leave the workspace, unless [`Builtins::sandbox`] is on.
+//!
+//! # Modules
+//!
+//! A module names only modules above it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `diff`, `glob` | differences of texts; patterns of file names |
+//! | `workspace` | [`Workspace`]: the folder that gadgets cannot leave |
+//! | `blocking` | work with files, which blocks, cancellable |
+//! | `sandbox` | a command that can change its workspace and nothing else |
+//! | `read_file`, `list_directory`, `search` | reading |
+//! | `write_file`, `edit_file`, `delete_file` | changing |
+//! | `run_command`, `http_fetch` | commands and pages |
+//! | `talk`, `todo` | the user, and the list of steps |
 
 mod blocking;
 mod delete_file;

@@ -105,7 +105,7 @@ fn list(
     Ok(text)
 }
 
-/// Whether the rules about approvals leave an entry, and of a folder what is in it.
+/// Returns whether the rules about approvals leave an entry, and of a folder what is in it.
 fn may_show(entry: &Entry<'_>, context: &ExecutionContext) -> bool {
     let path = entry.path.to_string();
     let is_folder = entry.kind == EntryKind::Folder;

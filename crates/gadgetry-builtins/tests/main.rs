@@ -8,6 +8,7 @@ mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod files;
+mod module_order;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -1,4 +1,20 @@
 //! The binary `gadgetry`: a command line for the library.
+//!
+//! A module names only modules above it, but for those that `tests/module_order.rs` lists.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `error`, `lines`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; lines about a run: costs, times, what happens |
+//! | `fetch`, `refusal`, `interrupts`, `workspaces` | downloads; refusals of providers with a hint; signals; workspaces that outlive agents |
+//! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
+//! | `printer` | the one way to stdout and stderr |
+//! | `input`, `args` | prompts from stdin; the command line as typed |
+//! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
+//! | `catalog`, `options`, `config` | the table of models; options as the library has them; configuration files |
+//! | `mcp`, `reader` | servers of MCP; answers of the user |
+//! | `approvals`, `sessions`, `sources` | approvals; stored runs; gadgets by where they come from |
+//! | `build_agent`, `follow` | an agent from its options; a run while it is driven |
+//! | `chat`, `commands` | the conversation; one file a verb |
 
 mod approvals;
 mod args;

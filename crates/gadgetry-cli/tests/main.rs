@@ -2,3 +2,4 @@
 
 mod attacks;
 mod cli;
+mod module_order;

@@ -6,11 +6,12 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
+//! | `memory`, `faults` | what is kept between requests, by owner and in bytes; errors of upstreams without addresses |
 //! | [`exchange`] | one request from its prompt to its reply: a state machine that waits for nothing |
+//! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
 //! | [`upstream`] | where requests go |
-//! | [`config`] | settings from a file |
 //! | [`settings`] | routes, keys, limits |
+//! | [`config`] | settings from a file |
 //! | [`server`] | the service: it waits |
 //!
 //! ```no_run

@@ -136,3 +136,11 @@ impl std::fmt::Debug for OpenConnections {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn modules_are_in_order() {
+        gadgetry_order::Order::of(env!("CARGO_MANIFEST_DIR")).check();
+    }
+}

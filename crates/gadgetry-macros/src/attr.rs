@@ -6,11 +6,13 @@ mod json;
 use proc_macro2::{Group, TokenStream};
 use quote::quote;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Expr, ExprLit, ExprUnary, Lit, LitFloat, LitStr, Type, UnOp};
+use syn::{Attribute, Expr, ExprUnary, Lit, LitFloat, LitStr, Type, UnOp};
 
 use crate::mistakes::Mistakes;
 use crate::words;
-use entries::{Entry, Key, read};
+use entries::{Entry, Key, literal, read};
+
+pub(crate) use entries::string_literal;
 
 const GADGET: [Key; 10] = [
     Key::new("name", r#"name = "Weather""#),
@@ -157,14 +159,6 @@ fn count(value: &Expr) -> syn::Result<u32> {
 }
 
 /// The literal that an expression is.
-fn literal(value: &Expr) -> Option<&Lit> {
-    match value {
-        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
-        Expr::Group(group) => literal(&group.expr),
-        _ => None,
-    }
-}
-
 /// `None` if it has no parameters that could be read; that is among the mistakes then.
 fn example(
     entry: &Entry,
@@ -271,12 +265,4 @@ pub(crate) fn reads_other_names(attributes: &[Attribute]) -> bool {
         .flat_map(|list| list.tokens.clone());
     let mut words = tokens.map(|token| token.to_string());
     words.any(|word| word == "flatten" || word == "alias")
-}
-
-/// The text of a string literal.
-pub(crate) fn string_literal(value: &Expr) -> Option<&LitStr> {
-    match literal(value) {
-        Some(Lit::Str(text)) => Some(text),
-        _ => None,
-    }
 }

@@ -1,17 +1,18 @@
 //! The attribute `#[gadget]`, which makes a gadget of a function, and `#[gadgets]`, which makes gadgets of methods. Use
 //! them as `gadgetry::gadget` and `gadgetry::gadgets`: what they write names that crate, whose documentation has examples.
 //!
-//! A function goes through the modules in this order:
+//! A function goes through these modules; each names only modules above it:
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `mistakes`, `words` | all mistakes of the user; durations and defaults as they are written |
 //! | `ast` | takes the function apart, and what the macro owns off its parameters |
 //! | `attr` | reads the arguments of `#[gadget(…)]`, on the function and on parameters |
-//! | `valid` | holds the one against the other; what comes out can be written |
 //! | `hidden` | knows which names its type must not have |
-//! | `methods` | takes an impl block with `#[gadgets]` apart, whose methods then go the same way |
+//! | `valid` | holds the one against the other; what comes out can be written |
 //! | `expand` | writes the gadget |
 //! | `fallback` | writes a replacement if there were mistakes, so that only those are reported |
+//! | `methods` | takes an impl block with `#[gadgets]` apart, whose methods then go the same way |
 //!
 //! Nothing stops at the first mistake: all are collected in `Mistakes`, and reported at once.
 

@@ -12,6 +12,11 @@ use crate::attr::Options;
 use crate::mistakes::Mistakes;
 use crate::valid::Gadget;
 
+#[test]
+fn modules_are_in_order() {
+    gadgetry_order::Order::of(env!("CARGO_MANIFEST_DIR")).check();
+}
+
 fn tokens(text: &str) -> TokenStream {
     text.parse().expect("tokens")
 }

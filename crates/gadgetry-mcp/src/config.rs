@@ -10,14 +10,14 @@ use gadgetry::command::parse_duration;
 use gadgetry::proto::visible::visible_line;
 use serde::{Deserialize, Serialize};
 
-use crate::login::Tokens;
+use crate::tokens::Tokens;
 
 use crate::variables;
 
-/// How long a call may take by default.
+/// Maximum time of a call by default.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long a server may take by default until its tools are listed.
+/// Maximum time until the tools of a server are listed, by default.
 pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server in a configuration file, as the table `[mcp.servers.NAME]`.
@@ -54,11 +54,11 @@ pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct ServerConfig {
     /// A program or a URL.
     pub transport: Transport,
-    /// Whether it is connected to.
+    /// Whether the server is connected to.
     pub enabled: bool,
-    /// How long a call may take. The time in which the user answers a question of the server does not count.
+    /// Maximum time of a call. The time in which the user answers a question of the server does not count.
     pub timeout: Duration,
-    /// How long it may take until its tools are listed.
+    /// Maximum time until the tools are listed.
     pub startup_timeout: Duration,
     /// The revision of the protocol.
     pub protocol: Protocol,
@@ -78,7 +78,7 @@ pub enum Transport {
 pub struct Stdio {
     /// A path, or a name that is looked for in `PATH`.
     pub command: String,
-    /// What it is started with.
+    /// Arguments of the program.
     pub args: Vec<String>,
     /// Environment variables, in addition to the [basic ones](crate::BASE_ENVIRONMENT).
     pub env: BTreeMap<String, String>,
@@ -89,27 +89,27 @@ pub struct Stdio {
 /// A server with a URL.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Http {
-    /// Its address, `http://` or `https://`.
+    /// Address of the server, `http://` or `https://`.
     pub url: String,
     /// Headers of each request.
     pub headers: BTreeMap<String, String>,
-    /// How the user logs in.
+    /// Login of the user.
     pub oauth: OAuth,
-    /// Where its tokens are kept; `None` to use none. Not a key of a file.
+    /// Tokens of the user's login; `None` to use none. Not a key of a file.
     pub tokens: Option<Tokens>,
 }
 
-/// How the user logs in to a server with OAuth. Without a client id, a client is registered at the authorization server.
+/// Login to a server with OAuth. Without a client id, a client is registered at the authorization server.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct OAuth {
     /// A client that is registered there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// Its secret, if it has one; `${NAME}` keeps it out of the file.
+    /// Secret of the client, if it has one; `${NAME}` keeps it out of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// What is requested; what the server proposes, if empty.
+    /// Scopes that are requested; those that the server proposes, if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
 }
@@ -371,7 +371,7 @@ impl From<ServerConfig> for Table {
     }
 }
 
-/// Why the table of a server is not valid: a mistake in the file.
+/// Error in the table of a server: a mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -395,7 +395,7 @@ pub enum ConfigError {
     Duration {
         /// The key.
         key: &'static str,
-        /// What is written there.
+        /// Value in the file.
         text: String,
     },
 }

@@ -5,6 +5,7 @@
 mod approvals;
 mod hostile_clients;
 mod login;
+mod module_order;
 mod odd_servers;
 mod own_server;
 mod peer_clients;

@@ -15,7 +15,7 @@
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`schema`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`transform`] | delta transforms and their composition |
-//! | [`accumulate`] | deltas into one message and its stream events |
+//! | [`accumulate`] | deltas into one message |
 //! | [`block`] | markers, the body of a gadget block, the writer |
 //! | [`tags`] | tags, attributes, custom-block definitions |
 //! | [`reply`] | the one scanner over a reply, and the reader: scanner, transforms, message, checks of calls |

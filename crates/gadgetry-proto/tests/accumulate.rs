@@ -2,22 +2,16 @@
 
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::accumulate::Output;
-use gadgetry_proto::accumulate::StreamEvent;
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::support::stream;
+
 /// Accumulates deltas given as JSON; the events come back as JSON too.
 fn accumulate(deltas: Value) -> (Vec<Value>, Output) {
     let deltas: Vec<Delta> = serde_json::from_value(deltas).expect("deltas of the vocabulary");
-    let mut events: Vec<StreamEvent> = Vec::new();
-    let mut reply = Accumulator::new(None);
-    for delta in &deltas {
-        reply.apply(delta, &mut events);
-    }
-    let output = reply.finish(&mut events);
-    let events = serde_json::to_value(events).expect("events are JSON");
-    (events.as_array().expect("a list").clone(), output)
+    stream::accumulate(None, &deltas)
 }
 
 /// The types of the events, with their block index.

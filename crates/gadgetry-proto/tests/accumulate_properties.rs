@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::accumulate::Output;
-use gadgetry_proto::accumulate::StreamEvent;
 use gadgetry_proto::delta::Delta;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::support::stream::{self, Stream};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
@@ -32,17 +33,16 @@ proptest! {
     #[test]
     fn a_saved_accumulator_goes_on_identically(deltas in stream(), at in any::<prop::sample::Index>()) {
         let (before, after) = deltas.split_at(at.index(deltas.len() + 1));
-        let mut events = Vec::new();
-        let mut reply = Accumulator::new(Some("m".to_owned()));
+        let mut stream = Stream::new(Accumulator::new(Some("m".to_owned())));
         for delta in before {
-            reply.apply(delta, &mut events);
+            stream.apply(delta);
         }
-        let mut reply: Accumulator = through_json(&reply);
+        stream.reply = through_json(&stream.reply);
         for delta in after {
-            reply.apply(delta, &mut events);
+            stream.apply(delta);
         }
-        let output = reply.finish(&mut events);
-        prop_assert_eq!((through_json(&events), through_json(&output)), accumulate(&deltas));
+        let (events, output) = stream.finish();
+        prop_assert_eq!((events, through_json(&output)), accumulate(&deltas));
     }
 
     #[test]
@@ -54,8 +54,7 @@ proptest! {
 }
 
 /// Checks the frame and every block's life; gives the content that the events tell of, in order.
-fn check_events(events: &[StreamEvent]) -> Vec<Value> {
-    let events: Vec<Value> = events.iter().map(|event| json!(event)).collect();
+fn check_events(events: &[Value]) -> Vec<Value> {
     let is = |event: &Value, kind: &str| event["type"] == kind;
     assert!(is(&events[0], "message_start"), "first");
     assert!(is(&events[events.len() - 1], "message_end"), "last");
@@ -65,7 +64,7 @@ fn check_events(events: &[StreamEvent]) -> Vec<Value> {
     assert_eq!(frames.count(), 2);
 
     let mut lives: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
-    for event in &events {
+    for event in events {
         if let Some(index) = event["blockIndex"].as_u64() {
             lives.entry(index).or_default().push(event);
         }
@@ -147,14 +146,8 @@ fn check_kinds(kinds: &[&str], delta: &str, ends: &[&str]) {
     assert_eq!(end, ends);
 }
 
-fn accumulate(deltas: &[Delta]) -> (Vec<StreamEvent>, Output) {
-    let mut events = Vec::new();
-    let mut reply = Accumulator::new(Some("m".to_owned()));
-    for delta in deltas {
-        reply.apply(delta, &mut events);
-    }
-    let output = reply.finish(&mut events);
-    (events, output)
+fn accumulate(deltas: &[Delta]) -> (Vec<Value>, Output) {
+    stream::accumulate(Some("m"), deltas)
 }
 
 /// Joins adjacent texts, and adjacent reasoning, where no metadata stands between them.

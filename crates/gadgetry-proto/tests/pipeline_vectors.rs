@@ -7,15 +7,15 @@
 //! Compared are all events in order, the content of the message, usage, stop reason and visible text. The reference has
 //! no block ids, no end reasons, and no block index on custom blocks; these are left out of the comparison.
 
-use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::accumulate::Output;
-use gadgetry_proto::accumulate::StreamEvent;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Content;
 use gadgetry_proto::reply::{Format, ReplyStage};
 use gadgetry_proto::tags::CustomBlock;
 use serde_json::Value;
 use serde_json::json;
+
+use crate::support::stream;
 
 const VECTORS: &str = include_str!("../../../corpus/tag-vectors.json");
 const DEVIATIONS: &str = include_str!("../../../corpus/tag-deviations.json");
@@ -38,7 +38,7 @@ fn every_pipeline_vector_or_its_deviation() {
         let deltas: Vec<Delta> =
             serde_json::from_value(vector["deltas"].clone()).expect("deltas of the vocabulary");
         let deltas = scan(&deltas, &vector["custom_blocks"]);
-        let (events, output) = accumulate(&deltas);
+        let (events, output) = stream::accumulate(Some("m"), &deltas);
         let got = outcome(&events, &output);
         let deviation = deviations.iter().find(|one| one["id"] == vector["id"]);
         for what in COMPARED {
@@ -97,18 +97,8 @@ fn scan(deltas: &[Delta], custom_blocks: &Value) -> Vec<Delta> {
     scanned
 }
 
-fn accumulate(deltas: &[Delta]) -> (Vec<StreamEvent>, Output) {
-    let mut events = Vec::new();
-    let mut reply = Accumulator::new(Some("m".to_owned()));
-    for delta in deltas {
-        reply.apply(delta, &mut events);
-    }
-    let output = reply.finish(&mut events);
-    (events, output)
-}
-
 /// What came out, in the words of the vectors.
-fn outcome(events: &[StreamEvent], output: &Output) -> Value {
+fn outcome(events: &[Value], output: &Output) -> Value {
     let text = |content: &Content| {
         let Content::Text { text } = content else {
             return None;

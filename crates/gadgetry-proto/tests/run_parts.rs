@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::module_order::{Token, place, read, sources, tokens};
+use gadgetry_order::{Token, read, sources, tokens};
 
 /// The parts of a run are ordered like modules.
 #[test]
@@ -66,6 +66,10 @@ fn parts(source: &str) -> Vec<String> {
     let rows = source.lines().filter_map(|line| line.strip_prefix("// | "));
     let names = rows.flat_map(|row| row.split('|').next().unwrap_or(row).split_whitespace());
     names.map(str::to_owned).collect()
+}
+
+fn place(order: &[String], name: &str) -> Option<usize> {
+    order.iter().position(|part| part == name)
 }
 
 /// The names of parts, and of the run itself, that a part must not name.

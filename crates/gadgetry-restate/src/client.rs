@@ -19,13 +19,13 @@ use crate::protocol::{DRIVE_HEADER, RUNS, RunOutcome, Submission};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunStatus {
-    /// It works, or is about to.
+    /// The run works, or is about to.
     Running,
     /// These questions are open. Other work may be in progress meanwhile.
     Waiting(Vec<OpenQuestion>),
-    /// It has ended.
+    /// The run has ended.
     Ended(Box<RunOutcome>),
-    /// It cannot be continued.
+    /// The run cannot be continued.
     Failed {
         /// The HTTP status: 413 if a value was too large to be kept.
         code: u16,

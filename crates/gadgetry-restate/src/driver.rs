@@ -16,7 +16,7 @@ pub(crate) type DriveResult = Result<Value, DriveError>;
 /// The reason why a run has no result.
 #[derive(Debug)]
 pub(crate) enum DriveError {
-    /// It never will: a status and the reason.
+    /// The run never will: a status and the reason.
     Final(u16, String),
     /// This worker cannot continue it, but another one might.
     NotHere(String),

@@ -1,17 +1,17 @@
 //! What can go wrong, and whose fault it is.
 
-/// Why a worker cannot serve.
+/// Error of a worker that cannot serve.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
     /// An invalid URL.
     #[error("{what} {url:?} is not a URL such as http://127.0.0.1:8080: {problem}")]
     Url {
-        /// Which one.
+        /// Name of the URL.
         what: &'static str,
         /// As it was given.
         url: String,
-        /// What is wrong with it.
+        /// Problem with the URL.
         problem: String,
     },
     /// The address cannot be listened on.
@@ -42,7 +42,7 @@ pub enum WorkerError {
     },
 }
 
-/// Why a request to Restate failed.
+/// Error of a request to Restate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestateError {
@@ -51,13 +51,13 @@ pub enum RestateError {
     Url {
         /// As it was given.
         url: String,
-        /// What is wrong with it.
+        /// Problem with the URL.
         problem: String,
     },
     /// No answer.
     #[error("Restate at {url} cannot be reached: {problem}")]
     Unreachable {
-        /// Its URL, or that of a worker.
+        /// URL of Restate, or of a worker.
         url: String,
         /// Why.
         problem: String,

@@ -35,16 +35,16 @@ pub(crate) const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum NextAction {
-    /// It works on; the next step has this name.
+    /// The run works on; the next step has this name.
     Work(String),
-    /// It waits for the message with this number, because nothing else can happen.
+    /// The run waits for the message with this number, because nothing else can happen.
     Wait {
         /// The number of the next message of the inbox.
         message: u64,
     },
-    /// It has ended with this result.
+    /// The run has ended with this result.
     End(Value),
-    /// It cannot continue, for this reason.
+    /// The run cannot continue, for this reason.
     Fail {
         /// As an HTTP status.
         code: u16,

@@ -4,6 +4,7 @@
 mod crash;
 mod listener;
 mod messages;
+mod module_order;
 mod questions;
 mod spread;
 mod support;

@@ -7,6 +7,7 @@ use gadgetry::log::Entry;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::de::DeserializeOwned;
 
+use crate::error::ReadError;
 use crate::{sum, values};
 
 /// The id of a row of entries; `number` counts the rows of the run from 0, and -1 is before the first.
@@ -108,17 +109,4 @@ pub(crate) fn check(connection: &Connection, id: &RunId) -> Result<(), JournalEr
         place: "the table of its entries".to_owned(),
         problem,
     })
-}
-
-/// Why a stored document cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-    #[error("its checksum differs from the stored one; a disk or another program has changed it")]
-    Sum,
-    #[error("the long value {0} is missing or damaged")]
-    Missing(String),
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::journal::SqliteJournal;
 use crate::reader::Reader;
-use crate::{chunk, runs};
+use crate::{chunk, rows};
 
 /// The events of a run: those that have happened, and those that happen while it is driven, by whatever process. The
 /// stream ends with the run, or with its first error.
@@ -72,8 +72,8 @@ impl SqliteJournal {
         let changes = reader.changes();
         let run = id.clone();
         let header = move |connection: &mut Connection| {
-            let key = runs::key(connection, &run)?;
-            Ok((key, runs::header(connection, &run, key)?))
+            let key = rows::key(connection, &run)?;
+            Ok((key, rows::header(connection, &run, key)?))
         };
         let (key, header) = reader.read(header).await?;
         let mut run = header.run()?;
@@ -147,7 +147,7 @@ impl Follower {
             let last = chunk::entries(connection, &id, key, after, chunk::SOME, keep)?;
             if last == after {
                 // It may have been removed.
-                runs::key(connection, &id)?;
+                rows::key(connection, &id)?;
             }
             Ok((last, entries))
         };

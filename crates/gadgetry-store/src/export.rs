@@ -7,20 +7,20 @@ use gadgetry::log::{Header, LogWriter};
 use rusqlite::Connection;
 
 use crate::journal::SqliteJournal;
-use crate::{chunk, runs};
+use crate::{chunk, rows};
 
-/// What was exported of a run.
+/// Exported part of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Exported {
-    /// How many inputs the log has.
+    /// Number of inputs in the log.
     pub inputs: u64,
-    /// Why the log ends there, if more of the run is in the journal and cannot be read.
+    /// Reason that the log ends there, if more of the run is in the journal and cannot be read.
     pub damage: Option<JournalError>,
 }
 
 impl SqliteJournal {
-    /// What a run was made from: its configuration, its gadgets and the conversation up to its question.
+    /// Reads what a run was made from: its configuration, its gadgets and the conversation up to its question.
     ///
     /// # Errors
     ///
@@ -28,8 +28,8 @@ impl SqliteJournal {
     pub async fn header(&self, id: &RunId) -> Result<Header, JournalError> {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
-            let key = runs::key(connection, &run)?;
-            runs::header(connection, &run, key)
+            let key = rows::key(connection, &run)?;
+            rows::header(connection, &run, key)
         };
         self.inner.reader.read(header).await
     }
@@ -44,8 +44,8 @@ impl SqliteJournal {
     pub async fn export(&self, id: &RunId, out: impl Write) -> Result<Exported, JournalError> {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
-            let key = runs::key(connection, &run)?;
-            Ok((key, runs::header(connection, &run, key)?))
+            let key = rows::key(connection, &run)?;
+            Ok((key, rows::header(connection, &run, key)?))
         };
         let (key, header) = self.inner.reader.read(header).await?;
         let mut log = LogWriter::new(out, &header)?;

@@ -13,15 +13,15 @@ use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, P
 use gadgetry::log::{Entry, Header};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
-use crate::chunk::{self, ReadError};
-use crate::owner::{has_died, now_ms, sweep};
+use crate::error::ReadError;
+use crate::owner::{now_ms, refuse_if_alive, sweep};
 use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
 use crate::values;
 use crate::writer::{Ended, Writer, keep_long, lease};
-use crate::{runs, schema, sum};
+use crate::{chunk, rows, schema, sum};
 
-/// How long a process waits for another one that writes.
+/// Maximum time to wait for another process that writes.
 const BUSY: Duration = Duration::from_mins(1);
 
 /// A journal of durable runs in an SQLite file. Clones are the same journal.
@@ -233,7 +233,7 @@ impl Journal for SqliteJournal {
     fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
         Box::pin(async move {
             let (path, id) = (self.inner.path.clone(), id.clone());
-            let forget = move |it: &mut Connection| runs::forget(it, &path, &id);
+            let forget = move |it: &mut Connection| rows::forget(it, &path, &id);
             self.inner.writer.write(Durability::Synced, forget).await
         })
     }
@@ -303,24 +303,7 @@ fn begin(
     Ok(key)
 }
 
-/// Fails if the run has an owner that is alive.
-pub(crate) fn refuse_if_alive(
-    path: &Path,
-    id: &RunId,
-    owner: &str,
-    lease_ms: i64,
-) -> Result<(), JournalError> {
-    if lease_ms < now_ms() || has_died(path, owner) {
-        return Ok(());
-    }
-    let pid = owner.split('-').next().unwrap_or(owner);
-    Err(JournalError::Owned {
-        run: id.clone(),
-        owner: format!("process {pid}"),
-    })
-}
-
-/// What is known of a run.
+/// Stored state of a run.
 struct Known {
     header: Header,
     checkpoint: Option<Checkpoint>,
@@ -328,12 +311,12 @@ struct Known {
     entries: Vec<Entry>,
     /// The number of the last row of entries.
     last: i64,
-    /// How long the entries are.
+    /// Number of bytes of the entries.
     bytes: u64,
 }
 
 fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, JournalError> {
-    let header = runs::header(connection, id, key)?;
+    let header = rows::header(connection, id, key)?;
     let found: Option<(String, i64)> = connection
         .query_row(
             "SELECT json, entry FROM checkpoints WHERE run = ?1",

@@ -30,14 +30,34 @@
 //! Finished steps are synced to the disk before anything is done because of them; the pieces of a reply are written in
 //! batches. Texts over 64 KiB are stored once, compressed, by their hash. Keys of providers are never part of a run, so
 //! they are not in the file.
+//!
+//! # Modules
+//!
+//! A module names only modules above it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `schema` | the tables |
+//! | `error` | errors in stored documents |
+//! | `owner` | one owner drives a run at a time |
+//! | `sum`, `values` | checksums of documents; long values, stored once |
+//! | `chunk` | entries of a run as they are stored |
+//! | `rows` | the key and the header of a run; how its rows are removed |
+//! | `writer`, `reader` | the thread that writes, and the one that reads |
+//! | `recorder` | records one run |
+//! | `journal` | [`SqliteJournal`]: the file, and runs that begin or are taken up |
+//! | `runs` | lists runs, answers and cancels them |
+//! | `events`, `export` | the events of a run; a run as a log |
 
 mod chunk;
+mod error;
 mod events;
 mod export;
 mod journal;
 mod owner;
 mod reader;
 mod recorder;
+mod rows;
 mod runs;
 mod schema;
 mod sum;

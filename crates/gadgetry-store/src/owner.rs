@@ -8,20 +8,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::files;
+use gadgetry::journal::{JournalError, RunId};
 
-/// How long an owner that does not renew its lease keeps its runs.
+/// Time for which an owner that does not renew its lease keeps its runs.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// Ends the name of a file that is not locked yet.
 const NEW: &str = ".new";
 
-/// How often it renews its lease.
+/// Time between two renewals of a lease.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// An owner, alive as long as this exists.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    /// Its name in the table: `pid-random`.
+    /// Name in the table: `pid-random`.
     pub(crate) name: String,
     path: PathBuf,
     /// Locked.
@@ -58,7 +59,7 @@ impl Drop for Owner {
     }
 }
 
-/// Whether the owner with this name has died. Its file is removed then.
+/// Returns whether the owner with this name has died, and removes its file then.
 pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
     let path = lock_path(journal, name);
     let Ok(file) = OpenOptions::new().write(true).open(&path) else {
@@ -69,6 +70,23 @@ pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
         let _ = fs::remove_file(&path);
     }
     is_free
+}
+
+/// Fails if the run has an owner that is alive.
+pub(crate) fn refuse_if_alive(
+    path: &Path,
+    id: &RunId,
+    owner: &str,
+    lease_ms: i64,
+) -> Result<(), JournalError> {
+    if lease_ms < now_ms() || has_died(path, owner) {
+        return Ok(());
+    }
+    let pid = owner.split('-').next().unwrap_or(owner);
+    Err(JournalError::Owned {
+        run: id.clone(),
+        owner: format!("process {pid}"),
+    })
 }
 
 /// Removes the files of owners that have died.

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::sum;
 use crate::writer::Ended;
 
-/// How often the file is looked at for changes, while something waits for one. It costs a few microseconds.
+/// Time between two looks for changes of the file, while something waits for one. It costs a few microseconds.
 const INTERVAL: Duration = Duration::from_millis(25);
 
 type Read = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -110,7 +110,7 @@ struct Thread {
     connection: Connection,
     inboxes: Arc<Mutex<Vec<Inbox>>>,
     changes: std::sync::Weak<watch::Sender<()>>,
-    /// Of the file, as this connection sees it.
+    /// Version of the file, as this connection sees it.
     version: i64,
 }
 
@@ -133,7 +133,7 @@ impl Thread {
         }
     }
 
-    /// Whether something waits for changes.
+    /// Returns whether something waits for changes.
     fn is_watched(&self) -> bool {
         let changes = self.changes.upgrade();
         let has_followers = changes.is_some_and(|changes| changes.receiver_count() > 0);
@@ -175,7 +175,7 @@ impl Thread {
     }
 }
 
-/// Whether no other owner has taken up the run, or removed it.
+/// Returns whether no other owner has taken up the run, or removed it.
 fn is_owned(connection: &Connection, inbox: &Inbox) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached("SELECT owner FROM runs WHERE key = ?1")?;
     let found: Option<Option<String>> = statement

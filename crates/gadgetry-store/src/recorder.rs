@@ -55,7 +55,7 @@ impl SqliteRecorder {
         }
     }
 
-    /// What follows comes after the row `last`, and after a checkpoint of `checkpoint_bytes` with `since` bytes after it.
+    /// Continues after the row `last`, and after a checkpoint of `checkpoint_bytes` with `since` bytes after it.
     pub(crate) fn after(&mut self, last: i64, since: u64, checkpoint_bytes: u64) {
         self.number = last + 1;
         self.since = since;

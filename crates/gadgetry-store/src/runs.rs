@@ -6,29 +6,31 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use gadgetry::journal::{
     Durability, Incoming, Journal as _, JournalError, Opened, Progress, RunId, play,
 };
-use gadgetry::log::{Entry, Header, LogError};
+use gadgetry::log::{Entry, LogError};
 use gadgetry::proto::run::{Command, Decision, Input, QuestionRef};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 
-use crate::journal::{SqliteJournal, refuse_if_alive};
+use crate::error::ReadError;
+use crate::journal::SqliteJournal;
 use crate::owner::{has_died, now_ms};
-use crate::{chunk, sum};
+use crate::rows::key;
+use crate::sum;
 
 /// A run of a journal.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// Its name.
+    /// Name of the run.
     pub id: RunId,
     /// When it began.
     pub created: SystemTime,
     /// When it was written to for the last time.
     pub updated: SystemTime,
-    /// How far it is.
+    /// Progress of the run.
     pub progress: Progress,
     /// Whether a process drives it.
     pub is_driven: bool,
-    /// What the application has stored with it; see [`SqliteJournal::set_details`].
+    /// Document that the application has stored with it; see [`SqliteJournal::set_details`].
     pub details: Option<String>,
 }
 
@@ -38,11 +40,11 @@ pub struct RunRecord {
 pub enum Status {
     /// A process drives it.
     Running,
-    /// It waits for nothing but the answers to its [questions](Progress::questions), in a process or in none.
+    /// The run waits for nothing but the answers to its [questions](Progress::questions), in a process or in none.
     Waiting,
     /// The process that drove it has ended. It can be resumed.
     Interrupted,
-    /// It has ended; see [`Progress::summary`].
+    /// The run has ended; see [`Progress::summary`].
     Finished,
 }
 
@@ -165,7 +167,7 @@ impl SqliteJournal {
         self.inner.writer.write(Durability::Synced, write).await
     }
 
-    /// How many answers and commands from outside the run has not taken yet.
+    /// Returns the number of answers and commands from outside that the run has not taken yet.
     ///
     /// # Errors
     ///
@@ -275,7 +277,7 @@ fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
     };
     let id = text(0)?;
     let id = RunId::parse_any(&id)?;
-    let damaged = |error: chunk::ReadError| JournalError::Damaged {
+    let damaged = |error: ReadError| JournalError::Damaged {
         run: id.clone(),
         place: "its progress".to_owned(),
         problem: error.to_string(),
@@ -298,76 +300,4 @@ fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
 
 fn time(ms: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(ms).unwrap_or_default())
-}
-
-/// What a run was made from.
-pub(crate) fn header(
-    connection: &Connection,
-    id: &RunId,
-    key: i64,
-) -> Result<Header, JournalError> {
-    let json: String = connection
-        .query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
-            row.get(0)
-        })
-        .map_err(JournalError::storage)?;
-    let read = sum::open(&[key], &json).and_then(|json| chunk::read(connection, json));
-    read.map_err(|error| JournalError::Damaged {
-        run: id.clone(),
-        place: "its header".to_owned(),
-        problem: error.to_string(),
-    })
-}
-
-/// The key of a run.
-pub(crate) fn key(connection: &Connection, id: &RunId) -> Result<i64, JournalError> {
-    connection
-        .query_row("SELECT key FROM runs WHERE id = ?1", [id.as_str()], |row| {
-            row.get(0)
-        })
-        .optional()
-        .map_err(JournalError::storage)?
-        .ok_or_else(|| JournalError::Unknown(id.clone()))
-}
-
-/// Removes a run and its subagents.
-pub(crate) fn forget(
-    connection: &mut Connection,
-    path: &Path,
-    id: &RunId,
-) -> Result<(), JournalError> {
-    let transaction = connection.transaction().map_err(JournalError::storage)?;
-    let below = format!("{id}/");
-    let owner: Option<(Option<String>, i64)> = transaction
-        .query_row(
-            "SELECT owner, lease_ms FROM runs WHERE id = ?1",
-            [id.as_str()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()
-        .map_err(JournalError::storage)?;
-    if let Some((Some(owner), lease_ms)) = owner {
-        refuse_if_alive(path, id, &owner, lease_ms)?;
-    }
-    let remove = || {
-        let mut statement = transaction.prepare_cached(
-            "DELETE FROM runs WHERE id = ?1 OR substr(id, 1, length(?2)) = ?2 RETURNING key",
-        )?;
-        let keys: Vec<i64> = statement
-            .query_map([id.as_str(), &below], |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
-        for key in keys {
-            transaction.execute(
-                "DELETE FROM entries WHERE id > ?1 AND id < ?2",
-                [chunk::entry_id(key, -1), chunk::entry_id(key + 1, -1)],
-            )?;
-        }
-        transaction.execute("DELETE FROM details WHERE run = ?1", [id.as_str()])?;
-        transaction.execute(
-            "DELETE FROM long_values WHERE hash NOT IN (SELECT hash FROM long_values_of_run)",
-            (),
-        )
-    };
-    remove().map_err(JournalError::storage)?;
-    transaction.commit().map_err(JournalError::storage)
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::chunk::ReadError;
+use crate::error::ReadError;
 
 /// Digits before a document.
 const DIGITS: usize = 16;

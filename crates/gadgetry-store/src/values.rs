@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 /// The longest text, in bytes, that stays where it is.
 pub(crate) const LONG: usize = 64 << 10;
 
-/// How JSON writes the beginning of a text that begins with the mark.
+/// Beginning in JSON of a text that begins with the mark.
 const WRITTEN_MARK: &str = "\"\\u0002";
 
 /// The hash of a text.
@@ -57,7 +57,7 @@ pub(crate) fn take(json: String) -> (String, Vec<LongValue>) {
     }
 }
 
-/// Whether a document may have references.
+/// Returns whether a document may have references.
 fn has_references(json: &str) -> bool {
     memchr::memmem::find(json.as_bytes(), WRITTEN_MARK.as_bytes()).is_some()
 }

@@ -17,14 +17,14 @@ use crate::values::LongValue;
 /// Jobs that one transaction takes at most.
 const BATCH: usize = 256;
 
-/// How long a thread looks for what it waits for before it sleeps. To be woken on an idle machine takes about as long, and
+/// Time for which a thread polls before it sleeps. To be woken on an idle machine takes about as long, and
 /// to write a step without a sync takes less.
 const SPIN: Duration = Duration::from_micros(100);
 
 type Reply = oneshot::Sender<Result<(), JournalError>>;
 type Write = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// What is to be kept of a run.
+/// Part of a run that is to be kept.
 pub(crate) struct Append {
     pub(crate) id: RunId,
     pub(crate) key: i64,
@@ -45,7 +45,7 @@ pub(crate) struct Append {
 /// Set once something of a run could not be kept: nothing after it is.
 pub(crate) type Failed = Arc<OnceLock<Failure>>;
 
-/// Why something could not be kept.
+/// Error of something that could not be kept.
 pub(crate) enum Failure {
     /// Another owner has the run.
     Lost,
@@ -172,7 +172,7 @@ struct Thread {
     owner: Arc<Mutex<Option<Arc<Owner>>>>,
     /// No commit is safer than this.
     limit: Durability,
-    /// What SQLite is set to.
+    /// Durability that SQLite is set to.
     synchronous: Option<Durability>,
 }
 

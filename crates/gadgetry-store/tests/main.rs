@@ -4,4 +4,5 @@
 mod chaos;
 mod damage;
 mod journal;
+mod module_order;
 mod recovery;

@@ -37,7 +37,7 @@ pub struct MockCall {
 }
 
 impl MockCall {
-    /// Its invocation id.
+    /// Sets the invocation id.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
@@ -121,7 +121,7 @@ fn child<'v>(container: &'v mut Value, segment: &str) -> Option<&'v mut Value> {
     }
 }
 
-/// How calls are written.
+/// Format of calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Format {
     pub(crate) markers: Markers,

@@ -42,14 +42,14 @@ pub enum Rule {
     CallOrder,
 }
 
-/// Where a conversation breaks a rule.
+/// Place where a conversation breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
     /// The message that is wrong, from 1.
     pub message: usize,
-    /// What is wrong with it.
+    /// Problem with the message.
     pub problem: String,
 }
 

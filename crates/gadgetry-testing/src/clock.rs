@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// What `work` gives, and how long it took on tokio's clock: exactly, to the millisecond, if that is paused.
+/// Returns what `work` gives, and the time that it took on tokio's clock: exactly, to the millisecond, if that is paused.
 ///
 /// Cancel safety: that of `work`.
 ///

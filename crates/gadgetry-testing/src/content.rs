@@ -37,7 +37,7 @@ pub(crate) fn media(message: &Message) -> impl Iterator<Item = &Media> {
     })
 }
 
-/// Whether a message says nothing, not even in thought.
+/// Returns whether a message says nothing, not even in thought.
 pub(crate) fn is_blank(message: &Message) -> bool {
     let raw = message.raw.as_deref().unwrap_or_default();
     raw.trim().is_empty()

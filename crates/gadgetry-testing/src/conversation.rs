@@ -43,7 +43,7 @@ pub fn conversation() -> Conversation {
 pub struct Conversation {
     format: Format,
     messages: Vec<Message>,
-    /// What the assistant has said since the last message.
+    /// Reply of the assistant since the last message.
     reply: String,
     /// The results since the last message.
     results: Vec<Content>,
@@ -57,7 +57,7 @@ impl Conversation {
         self
     }
 
-    /// Where markers count from here on.
+    /// Sets where markers count from here on.
     #[must_use]
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
         self.format.anchoring = anchoring;

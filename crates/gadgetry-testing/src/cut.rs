@@ -1,6 +1,6 @@
 //! Ways to cut a text into the chunks of a stream.
 
-/// Where a text is cut. Every cut lies between two characters, and the same cut of the same text gives the same chunks
+/// Ways to cut a text. Every cut lies between two characters, and the same cut of the same text gives the same chunks
 /// on every machine.
 ///
 /// ```
@@ -115,7 +115,7 @@ fn at(text: &str, offsets: impl IntoIterator<Item = usize>) -> Vec<&str> {
 struct Random(u64);
 
 impl Random {
-    /// From 1 to `most`. That it is not quite even does not matter here.
+    /// Returns a number from 1 to `most`. That it is not quite even does not matter here.
     fn up_to(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -107,6 +107,23 @@
 //! //     "What time is it?"
 //! // rule 1 "forecast" (tests/agent.rs:7:6) never answered; it waits for: the last message contains "weather"
 //! ```
+//!
+//! # Modules
+//!
+//! A module names only modules above it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `content`, `render` | the parts of a conversation as lines |
+//! | `call`, `cut` | a call as a model writes it; ways to cut a text |
+//! | `reply` | an answer of the mock model |
+//! | `checker`, `matcher` | checks of requests; conditions of rules |
+//! | `model` | [`MockModel`] |
+//! | `mock_gadget`, `test_gadget` | a gadget for tests of agents; tests of a gadget |
+//! | `events` | [`EventLog`] |
+//! | `conversation` | histories as a run would keep them |
+//! | [`fixtures`] | such histories, of each kind |
+//! | `clock` | virtual time |
 
 mod call;
 mod checker;

@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::content::{media, results};
 use crate::render::{middle_left_out, role};
 
-/// How much of a message the reason of a refusal shows, in characters.
+/// Maximum number of characters of a message in the reason of a refusal.
 const SHOWN: usize = 120;
 
 /// Matches every request.

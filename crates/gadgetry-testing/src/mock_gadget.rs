@@ -54,7 +54,7 @@ type Make = dyn Fn(&Value, &ExecutionContext) -> Outcome + Send + Sync;
 pub struct RecordedCall {
     /// The id of the call.
     pub invocation_id: InvocationId,
-    /// Its parameters, coerced, validated and completed with defaults.
+    /// Parameters, coerced, validated and completed with defaults.
     pub parameters: Value,
 }
 
@@ -87,7 +87,7 @@ impl MockGadget {
         self.lock().clone()
     }
 
-    /// How often it was called.
+    /// Returns the number of calls.
     pub fn call_count(&self) -> usize {
         self.lock().len()
     }
@@ -97,7 +97,7 @@ impl MockGadget {
         self.lock().last().cloned()
     }
 
-    /// Whether some call had exactly these parameters.
+    /// Returns whether some call had exactly these parameters.
     pub fn was_called_with(&self, parameters: &Value) -> bool {
         self.lock()
             .iter()
@@ -161,7 +161,7 @@ pub struct MockGadgetBuilder {
 }
 
 impl MockGadgetBuilder {
-    /// What it does, for the model.
+    /// Sets the description for the model.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.spec.description = description.into();
         self
@@ -197,13 +197,13 @@ impl MockGadgetBuilder {
         self
     }
 
-    /// How long it takes, on tokio's clock. Cancelled meanwhile, it ends at once with an error.
+    /// Sets the duration of a call, on tokio's clock. Cancelled meanwhile, it ends at once with an error.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.behaviour.delay = delay;
         self
     }
 
-    /// What each call costs, in US dollars, however it ends.
+    /// Sets the cost of each call in US dollars, however it ends.
     ///
     /// # Panics
     ///
@@ -218,22 +218,22 @@ impl MockGadgetBuilder {
         self
     }
 
-    /// It returns this text.
+    /// Returns this text.
     pub fn returns(self, result: impl Into<String>) -> Self {
         self.ends(End::Outcome(Outcome::ok(result)))
     }
 
-    /// It fails with this error.
+    /// Fails with this error.
     pub fn fails(self, error: impl Into<String>) -> Self {
         self.ends(End::Outcome(Outcome::error(error)))
     }
 
-    /// It ends like this, which may complete the run.
+    /// Ends like this, which may complete the run.
     pub fn ends_with(self, outcome: Outcome) -> Self {
         self.ends(End::Outcome(outcome))
     }
 
-    /// It returns what `make` makes of its parameters.
+    /// Returns what `make` makes of its parameters.
     pub fn returns_fn<T: Into<String>>(
         self,
         make: impl Fn(&Value) -> T + Send + Sync + 'static,
@@ -241,7 +241,7 @@ impl MockGadgetBuilder {
         self.ends_fn(move |parameters, _| Outcome::ok(make(parameters)))
     }
 
-    /// It ends as `make` says, which also sees the context of the call: its dependencies, its cancellation.
+    /// Ends as `make` says, which also sees the context of the call: its dependencies, its cancellation.
     pub fn ends_fn(
         self,
         make: impl Fn(&Value, &ExecutionContext) -> Outcome + Send + Sync + 'static,
@@ -249,7 +249,7 @@ impl MockGadgetBuilder {
         self.ends(End::By(Arc::new(make)))
     }
 
-    /// It panics with these words.
+    /// Panics with this message.
     pub fn panics(self, words: impl Into<String>) -> Self {
         self.ends(End::Panic(words.into()))
     }

@@ -63,7 +63,7 @@ impl Default for End {
     }
 }
 
-/// What a stream does next.
+/// Next step of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Send(Delta),
@@ -89,7 +89,7 @@ impl Reply {
         calls.into_iter().fold(self, Self::call)
     }
 
-    /// What the model thinks. It is cut like text.
+    /// Adds reasoning. It is cut like text.
     #[must_use]
     pub fn reasoning(self, text: impl Into<String>) -> Self {
         self.with(Part::Reasoning(text.into()))
@@ -130,7 +130,7 @@ impl Reply {
         })
     }
 
-    /// Why the model stops; [`StopReason::Stop`] by default.
+    /// Sets the stop reason; [`StopReason::Stop`] by default.
     #[must_use]
     pub fn stop_reason(mut self, reason: StopReason) -> Self {
         self.end = End::Stop(reason);
@@ -194,7 +194,7 @@ impl Reply {
         self
     }
 
-    /// How text and reasoning are cut into chunks; [`Cut::Whole`] by default.
+    /// Sets how text and reasoning are cut into chunks; [`Cut::Whole`] by default.
     #[must_use]
     pub fn chunks(mut self, cut: Cut) -> Self {
         self.cut = cut;
@@ -215,7 +215,7 @@ impl Reply {
         self
     }
 
-    /// Its texts and calls as the model writes them, with the default markers and without a schema.
+    /// Returns the texts and calls as the model writes them, with the default markers and without a schema.
     ///
     /// # Panics
     ///
@@ -277,7 +277,7 @@ struct Steps<'a> {
     done: Vec<Step>,
     /// All of the text so far, for a block begins a line wherever the last text was cut off.
     text: String,
-    /// How much of it has its steps.
+    /// Length of the part that has its steps.
     sent: usize,
 }
 

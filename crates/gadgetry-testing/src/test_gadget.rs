@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use surroundings::{Person, Surroundings};
 
-/// How long a gadget may tidy up after its time is over, as in a run.
+/// Maximum time for a gadget to tidy up after its timeout, as in a run.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Calls `gadget` once, as a run would: defaults are filled in, the parameters are validated, and it is executed with a
@@ -71,7 +71,7 @@ pub async fn test_gadget_batch(
 pub struct TestGadgetResult {
     /// The result, if the gadget gave one.
     pub result: Option<String>,
-    /// What the model would read instead: invalid parameters, the gadget's own error, its panic, its timeout.
+    /// Error that the model would read instead: invalid parameters, the gadget's own error, its panic, its timeout.
     pub error: Option<String>,
     /// The parameters that the gadget was given, with defaults; absent if they are not valid.
     pub validated_params: Option<Value>,
@@ -84,7 +84,7 @@ pub struct TestGadgetResult {
     pub asks_human: Option<String>,
     /// The questions to the user of the test, in order.
     pub questions: Vec<String>,
-    /// What belongs to the result in addition to its text.
+    /// Media of the result.
     pub media: Vec<Media>,
 }
 
@@ -230,7 +230,7 @@ impl GadgetTest {
         self
     }
 
-    /// What each call may spend, in US dollars: what [`ExecutionContext::budget_left`] begins with.
+    /// Sets the budget of each call, in US dollars: what [`ExecutionContext::budget_left`] begins with.
     #[must_use]
     pub fn budget(mut self, dollars: f64) -> Self {
         self.surroundings.budget = Some(dollars);

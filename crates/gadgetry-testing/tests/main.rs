@@ -9,6 +9,7 @@ mod cuts;
 mod events;
 mod gadgets;
 mod matchers;
+mod module_order;
 mod replies;
 mod rules;
 mod strictness;

@@ -126,6 +126,11 @@ mod tests {
     use super::{PATTERNS, Validator, pattern_bytes, patterns_bytes};
 
     #[test]
+    fn modules_are_in_order() {
+        gadgetry_order::Order::of(env!("CARGO_MANIFEST_DIR")).check();
+    }
+
+    #[test]
     fn patterns_have_a_size() {
         let check = |pattern: &str, fits: Option<bool>| {
             let bytes = pattern_bytes(pattern);

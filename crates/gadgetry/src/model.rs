@@ -175,10 +175,10 @@ impl ModelInfo {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }
 
-    /// Returns the form in which models of this kind write calls best, as measured in `docs/performance.md`: a small one has seen much
-    /// JSON, and no blocks.
+    /// Returns the form in which models of this kind write calls best, as measured in `docs/performance.md`: a small one, and one that
+    /// only completes text, has seen much JSON, and no blocks.
     pub fn usual_form(&self) -> CallForm {
-        if self.is_small() && self.mode != Mode::Completion {
+        if self.is_small() || self.mode == Mode::Completion {
             CallForm::Json
         } else {
             CallForm::Block

@@ -13,6 +13,7 @@ mod context;
 mod control;
 mod driver;
 mod durable;
+mod edge_cases;
 mod examples;
 mod foreign_servers;
 mod gadget_files;
@@ -21,9 +22,6 @@ mod interrupted;
 pub mod macro_gadgets;
 pub mod macro_methods;
 mod models;
-// The engine's checker reads this crate's table and sources here.
-mod edge_cases;
-#[path = "../../gadgetry-proto/tests/module_order.rs"]
 mod module_order;
 mod openai_wire;
 mod presets;

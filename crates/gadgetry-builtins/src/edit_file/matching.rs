@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::nearest::{Alike, passages};
 
-/// What to replace.
+/// Passage to replace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit<'e> {
     pub(super) search: &'e str,
@@ -18,7 +18,7 @@ pub(super) struct Edit<'e> {
     pub(super) expected_count: Option<usize>,
 }
 
-/// How the passage was found.
+/// Way in which the passage was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
     /// As it is.
@@ -48,7 +48,7 @@ pub(super) struct Edited {
     pub(super) lines: (usize, usize),
 }
 
-/// Why nothing was replaced.
+/// Reason that nothing was replaced.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EditError {
     #[error("`search` is empty; WriteFile writes a whole file")]
@@ -255,7 +255,7 @@ fn collapsed(line: &str) -> String {
 struct Lines<'t> {
     /// Without their line breaks.
     all: Vec<&'t str>,
-    /// Where each begins, and the end of the text.
+    /// Offsets of the lines, and the end of the text.
     starts: Vec<usize>,
     ends_with_newline: bool,
 }

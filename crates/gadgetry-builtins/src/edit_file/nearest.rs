@@ -9,7 +9,7 @@ const WORK: usize = 50_000_000;
 /// A passage and how alike it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Alike {
-    /// Its first line, from 0.
+    /// First line, zero-based.
     pub(super) first: usize,
     /// From 0 to 1.
     likeness: f64,

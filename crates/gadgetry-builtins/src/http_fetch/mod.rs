@@ -140,7 +140,7 @@ impl Gadget for HttpFetch {
     }
 }
 
-/// Whether a redirect leads to what rules allow, or, of an address that the user has approved, to the same host.
+/// Returns whether a redirect leads to what rules allow, or, of an address that the user has approved, to the same host.
 fn may_follow(from: &Url, to: &Url, context: &ExecutionContext) -> bool {
     let subject = Subject::Url(to.to_string());
     let is_default = |url: &Url| url.port().is_none();

@@ -32,7 +32,7 @@ const SUBTYPES: [&str; 8] = [
     "x-ndjson",
 ];
 
-/// Whether a media type is text.
+/// Returns whether a media type is text.
 pub(super) fn is_text(essence: &str) -> bool {
     let (kind, subtype) = essence.split_once('/').unwrap_or((essence, ""));
     kind.is_empty()
@@ -165,7 +165,7 @@ fn depth(html: &str) -> usize {
     open.len()
 }
 
-/// What follows a tag, of which `attributes` is the rest after its name.
+/// Returns what follows a tag, of which `attributes` is the rest after its name.
 fn after_tag(attributes: &str) -> &str {
     let blank = |c: char| c.is_ascii_whitespace();
     let mut rest = attributes;

@@ -15,9 +15,9 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use super::job::Job;
+use super::job::{Job, Mode};
 use super::outer::{Message, NOT_STARTED, receive};
-use super::{Mode, landlock, syscalls, view};
+use super::{landlock, syscalls, view};
 
 /// Processes of a command at a time. A build of a large project has hundreds.
 const PROCESSES: u64 = 4096;

@@ -4,10 +4,30 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Mode;
+use serde::{Deserialize, Serialize};
 
 /// The name of the report in the private folder.
 pub(super) const REPORT: &str = "report.json";
+
+/// Means by which commands are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Mode {
+    /// By namespaces, and Landlock where the kernel has it.
+    Namespaces,
+    /// By Landlock alone.
+    Landlock,
+}
+
+/// Report of the outer process on a command that has ended.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Reason that the command did not run, or problem of the checks afterwards.
+    pub(super) error: Option<String>,
+    /// Changes that were made afterwards.
+    pub(super) notes: Vec<String>,
+    /// Protections that the kernel does not have.
+    pub(super) missing: Vec<String>,
+}
 
 /// A process of the sandbox.
 #[derive(Clone, Copy, Debug)]

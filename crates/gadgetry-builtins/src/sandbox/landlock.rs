@@ -9,8 +9,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 
-use super::Mode;
-use super::job::Job;
+use super::job::{Job, Mode};
 use super::view::{DEVICES, OWN};
 
 /// The oldest kernel interface that confines all ways of writing, truncation included: Linux 6.2.

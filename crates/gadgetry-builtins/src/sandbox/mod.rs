@@ -35,10 +35,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use gadgetry::command::supervisor;
-use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
-use job::{Job, Stage};
+use job::{Job, Report, Stage};
+
+pub(crate) use job::Mode;
 
 /// Runs as a process of the sandbox and does not return if this one was started as such.
 pub(crate) fn dispatch() {
@@ -54,15 +55,6 @@ pub(crate) fn dispatch() {
     std::process::exit(code);
 }
 
-/// Means by which commands are confined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Mode {
-    /// By namespaces, and Landlock where the kernel has it.
-    Namespaces,
-    /// By Landlock alone.
-    Landlock,
-}
-
 /// The sandbox of this system.
 #[derive(Clone, Debug)]
 pub(crate) struct Sandbox {
@@ -75,17 +67,6 @@ pub(crate) struct Sandbox {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the sandbox is unavailable, and commands do not run without it: {0}")]
 pub(crate) struct Unavailable(String);
-
-/// Report of the outer process on a command that has ended.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Report {
-    /// Why the command did not run, or what could not be checked afterwards.
-    error: Option<String>,
-    /// What was changed afterwards.
-    notes: Vec<String>,
-    /// Protections that the kernel does not have.
-    missing: Vec<String>,
-}
 
 /// A command in the sandbox, before it runs.
 pub(crate) struct Confined {

@@ -16,9 +16,9 @@ use gadgetry::command::supervisor::Supervisor;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::job::{Job, REPORT, Stage};
+use super::job::{Job, Mode, REPORT, Report, Stage};
 use super::repositories::Repositories;
-use super::{Mode, Report, view};
+use super::view;
 
 /// The exit code of a process of the sandbox whose command did not run.
 pub(super) const NOT_STARTED: i32 = 125;
@@ -151,7 +151,7 @@ pub(super) enum Message {
         /// Protections that the kernel does not have.
         missing: Vec<String>,
     },
-    /// It did not run.
+    /// The command did not run.
     Failed(String),
 }
 

@@ -8,7 +8,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::Mode;
+use super::job::Mode;
 
 /// The bit in the numbers of x32, a second set of a 64-bit kernel.
 #[cfg(target_arch = "x86_64")]

@@ -60,7 +60,7 @@ pub enum FileError {
     TooLarge {
         /// The file.
         path: WorkspacePath,
-        /// Its size.
+        /// Size of the file.
         bytes: u64,
         /// The most that is allowed.
         limit: u64,
@@ -85,7 +85,7 @@ pub enum FileError {
     Moved {
         /// The file.
         path: WorkspacePath,
-        /// Why the write could not be undone; `None` if nothing has changed.
+        /// Reason that the write could not be undone; `None` if nothing has changed.
         kept: Option<io::Error>,
     },
     /// The system refused.
@@ -116,7 +116,7 @@ impl FileError {
     }
 }
 
-/// Whether the system or `cap-std` refused a path that leads outside.
+/// Returns whether the system or `cap-std` refused a path that leads outside.
 fn is_escape(error: &io::Error) -> bool {
     /// `EXDEV`, of `openat2` below a folder.
     const CROSSES: i32 = 18;

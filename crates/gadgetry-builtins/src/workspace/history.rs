@@ -14,7 +14,7 @@ pub struct Undone {
     pub path: WorkspacePath,
     /// Whether it was removed, because the change had created it.
     pub removed: bool,
-    /// What the undo has changed, as a unified diff.
+    /// Changes of the undo, as a unified diff.
     pub diff: String,
 }
 

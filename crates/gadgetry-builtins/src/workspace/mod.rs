@@ -7,6 +7,7 @@ mod path;
 mod place;
 mod removal;
 pub(crate) mod repository;
+mod resolve;
 pub(crate) mod state;
 mod walk;
 
@@ -280,15 +281,6 @@ impl Workspace {
     }
 }
 
-/// `O_NONBLOCK`.
-#[cfg(target_os = "linux")]
-const NON_BLOCKING: i32 = 0o4000;
-#[cfg(all(unix, not(target_os = "linux")))]
-const NON_BLOCKING: i32 = 4;
-
-/// Bytes of a file that is changed.
-pub(crate) const WRITE_LIMIT: u64 = 16 << 20;
-
 /// A changed file.
 pub(crate) struct Changed {
     pub(crate) before: Option<Vec<u8>>,
@@ -303,7 +295,7 @@ pub(crate) struct Doomed {
     pub(crate) state: String,
 }
 
-/// What was deleted.
+/// Kind of entry that was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     File,

@@ -8,126 +8,40 @@ use cap_fs_ext::{DirExt as _, FollowSymlinks, MetadataExt as _, OpenOptionsFollo
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use cap_tempfile::TempFile;
 
-use super::repository::{Layout, is_git_directory};
-use super::{FileError, NON_BLOCKING, WRITE_LIMIT, Workspace, WorkspacePath};
+use super::error::FileError;
+use super::path::WorkspacePath;
+use super::repository::{Layout, is_dot_git, is_git_directory};
+
+/// `O_NONBLOCK`.
+#[cfg(target_os = "linux")]
+const NON_BLOCKING: i32 = 0o4000;
+#[cfg(all(unix, not(target_os = "linux")))]
+const NON_BLOCKING: i32 = 4;
+
+/// Maximum number of bytes of a file that is changed.
+pub(crate) const WRITE_LIMIT: u64 = 16 << 20;
 
 /// An entry of a folder that is open. The entry, and the last folders of its path, need not exist.
 #[derive(Debug)]
 pub(super) struct Place {
-    path: WorkspacePath,
+    pub(super) path: WorkspacePath,
     /// The deepest folder of the path that exists.
-    dir: Dir,
+    pub(super) dir: Dir,
     /// The folders below it that do not.
-    missing: Vec<OsString>,
-    name: OsString,
+    pub(super) missing: Vec<OsString>,
+    pub(super) name: OsString,
 }
 
-impl Workspace {
-    /// Opens a folder, name by name. The path is resolved already, so a link in it was put there since, and is an error.
-    pub(crate) fn open_folder(&self, path: &WorkspacePath) -> Result<Dir, FileError> {
-        let failed = |source| FileError::io(path, source);
-        let mut dir = self.dir().try_clone().map_err(failed)?;
-        for name in path.names() {
-            dir = dir.open_dir_nofollow(name).map_err(failed)?;
-        }
-        Ok(dir)
+/// Fails for the files of Git: its settings and hooks start programs.
+pub(super) fn refuse_git(path: &WorkspacePath) -> Result<(), FileError> {
+    if path.names().any(is_dot_git) {
+        return Err(FileError::Git(path.clone()));
     }
-
-    /// Opens a regular file for reading.
-    pub(crate) fn open_file(&self, path: &WorkspacePath) -> Result<(File, Metadata), FileError> {
-        let Some((parent, name)) = path.split() else {
-            return Err(FileError::IsFolder(path.clone()));
-        };
-        let dir = self.open_folder(&parent);
-        // The error is about the path, not about a part of it.
-        let dir = dir.map_err(|error| error.about(path))?;
-        open_file(&dir, name, path, self.hard_links)
-    }
-
-    /// Opens the folder of an entry that is to be changed. Fails for all that Git runs code from: see [`super::repository`] and
-    /// [`super::named`].
-    pub(super) fn place(&self, path: &WorkspacePath) -> Result<Place, FileError> {
-        let place = self.place_of(path)?;
-        self.refuse_named(path)?;
-        Ok(place)
-    }
-
-    fn place_of(&self, path: &WorkspacePath) -> Result<Place, FileError> {
-        path.refuse_git()?;
-        let failed = |source| FileError::io(path, source);
-        let (parent, name) = path
-            .split()
-            .ok_or_else(|| FileError::IsFolder(path.clone()))?;
-        let mut dir = self.dir().try_clone().map_err(failed)?;
-        let mut missing = Vec::new();
-        refuse_repository(&dir, path)?;
-        for name in parent.names() {
-            if missing.is_empty() {
-                match dir.open_dir_nofollow(name) {
-                    Ok(inner) => {
-                        refuse_repository(&inner, path)?;
-                        dir = inner;
-                        continue;
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(source) => return Err(failed(source)),
-                }
-            }
-            missing.push(name.to_owned());
-        }
-        Ok(Place {
-            path: path.clone(),
-            dir,
-            missing,
-            name: name.to_owned(),
-        })
-    }
+    Ok(())
 }
 
-impl Workspace {
-    /// Writes the file of a place. If its folder was moved meanwhile, the write is undone: the folder may be `.git` now.
-    pub(super) fn put(
-        &self,
-        place: &Place,
-        content: &[u8],
-        before: Option<&(Vec<u8>, Metadata)>,
-    ) -> Result<(), FileError> {
-        let parent = place.replace(content, before.map(|(_, metadata)| metadata))?;
-        if self.is_at(place, &parent) {
-            return Ok(());
-        }
-        let undone = match before {
-            Some((bytes, metadata)) => place.write_in(&parent, bytes, Some(metadata)),
-            None => parent.remove_file(&place.name),
-        };
-        Err(FileError::Moved {
-            path: place.path.clone(),
-            kept: undone.err(),
-        })
-    }
-
-    /// Fails if the folder of a place is not where it was.
-    pub(super) fn refuse_moved(&self, place: &Place) -> Result<(), FileError> {
-        if self.is_at(place, &place.dir) {
-            return Ok(());
-        }
-        let path = place.path.clone();
-        Err(FileError::Moved { path, kept: None })
-    }
-
-    /// Whether the path of a place still leads to this folder, and through no repository.
-    fn is_at(&self, place: &Place, parent: &Dir) -> bool {
-        let Ok(now) = self.place_of(&place.path) else {
-            return false;
-        };
-        let same =
-            |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-        let both = (now.dir.dir_metadata(), parent.dir_metadata());
-        now.missing.is_empty() && matches!(both, (Ok(now), Ok(then)) if same(&now, &then))
-    }
-}
-
-fn refuse_repository(dir: &Dir, path: &WorkspacePath) -> Result<(), FileError> {
+/// Fails if a folder is a repository.
+pub(super) fn refuse_repository(dir: &Dir, path: &WorkspacePath) -> Result<(), FileError> {
     match is_git_directory(dir) {
         Ok(false) => Ok(()),
         Ok(true) => Err(FileError::Git(path.clone())),
@@ -150,7 +64,8 @@ fn refuse_completion(
     Ok(())
 }
 
-fn open_file(
+/// Opens a regular file for reading.
+pub(super) fn open_file(
     dir: &Dir,
     name: &OsStr,
     path: &WorkspacePath,
@@ -238,7 +153,11 @@ impl Place {
     }
 
     /// Writes the file at once, and the folders above it, with the permissions of the file that it replaces. Returns its folder.
-    fn replace(&self, content: &[u8], before: Option<&Metadata>) -> Result<Dir, FileError> {
+    pub(super) fn replace(
+        &self,
+        content: &[u8],
+        before: Option<&Metadata>,
+    ) -> Result<Dir, FileError> {
         if content.len() as u64 > WRITE_LIMIT {
             return Err(FileError::TooLarge {
                 path: self.path.clone(),
@@ -262,7 +181,12 @@ impl Place {
         Ok(parent)
     }
 
-    fn write_in(&self, parent: &Dir, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
+    pub(super) fn write_in(
+        &self,
+        parent: &Dir,
+        content: &[u8],
+        before: Option<&Metadata>,
+    ) -> io::Result<()> {
         let mut file = TempFile::new(parent)?;
         file.write_all(content)?;
         if let Some(before) = before {
@@ -291,7 +215,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::workspace::{Deleted, Doomed};
+    use crate::workspace::{Deleted, Doomed, Workspace};
 
     /// A folder that is moved, or becomes a repository, between its opening and the change.
     #[test]

@@ -167,7 +167,7 @@ mod tests {
         (folder, dir)
     }
 
-    /// Whether Git itself uses the folder; `None` where there is no Git.
+    /// Returns whether Git itself uses the folder; `None` where there is no Git.
     fn git_uses(folder: &Path) -> Option<bool> {
         let ended = Command::new("git")
             .args(["-c", "safe.directory=*", "rev-parse", "--git-dir"])

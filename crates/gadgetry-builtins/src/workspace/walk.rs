@@ -31,7 +31,7 @@ pub(crate) struct Walk {
     pub(crate) ignore: bool,
 }
 
-/// What was found.
+/// Entry of a walk.
 #[derive(Debug)]
 pub(crate) struct Entry<'w> {
     pub(crate) path: &'w WorkspacePath,
@@ -40,7 +40,7 @@ pub(crate) struct Entry<'w> {
     pub(crate) metadata: Option<Metadata>,
 }
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     File,

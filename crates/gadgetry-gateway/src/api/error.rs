@@ -4,7 +4,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use serde_json::{Value, json};
 
-use super::Api;
+use super::kind::Api;
 
 /// Codes of refusals because something is not there.
 const NOT_FOUND: [&str; 2] = ["previous_response_not_found", "item_not_found"];

@@ -4,6 +4,7 @@ pub(crate) mod budget;
 mod chat;
 mod error;
 mod fields;
+mod kind;
 mod known_tools;
 mod messages;
 mod responses;
@@ -17,31 +18,9 @@ use crate::exchange::{ClientRequest, ToolKind};
 use gadgetry::provider::tools::ToolForms;
 
 pub use error::{Failure, Refusal};
-
-/// An API that clients speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Api {
-    /// OpenAI's Chat Completions.
-    Chat,
-    /// OpenAI's Responses.
-    Responses,
-    /// Anthropic's Messages.
-    Messages,
-}
+pub use kind::Api;
 
 impl Api {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
-
-    /// The name in metrics and logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Messages => "messages",
-        }
-    }
-
     /// Reads the body of a request.
     ///
     /// Unknown fields are accepted. What is known and cannot be honoured is a [`Refusal`], or a warning if the request makes

@@ -6,13 +6,14 @@ use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::reply::Stopped;
 use gadgetry::proto::usage::Usage;
 
+use super::prefill::Prefill;
 use super::{Exchange, HeldCall, Progress};
 
 impl Exchange {
     /// The upstream's reply is complete.
     pub(super) fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
         let mut read = std::mem::take(&mut self.scratch);
-        if let Some(text) = self.end_prefill() {
+        if let Some(text) = Prefill::end(&mut self.prefill) {
             self.reader.push(text, &mut read);
         }
         let end = Delta::MessageEnd {

@@ -356,7 +356,7 @@ impl Exchange {
             }
             delta => {
                 self.written += written(&delta);
-                let Some(delta) = self.continued(delta) else {
+                let Some(delta) = Prefill::continued(&mut self.prefill, delta) else {
                     return Progress::More;
                 };
                 let mut read = std::mem::take(&mut self.scratch);

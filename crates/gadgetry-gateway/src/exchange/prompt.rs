@@ -2,17 +2,44 @@
 
 use std::sync::Arc;
 
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::convo::TokenEstimate;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
 use gadgetry::proto::prompt::append_to_system;
 use gadgetry::proto::schema::{GadgetSpec, coerce_json};
+use serde_json::Value;
 
 use super::call_ids::CallIds;
 use super::history::HistoryWriter;
+use super::prefill::Prefill;
 use super::{Exchange, Setup, Toolset, held, history, instructions};
 
 impl Exchange {
+    /// Ends the first request with the beginning of a call, if the rules want that. A grammar begins with the whole block then, so
+    /// both do not go together.
+    pub(super) fn begin_call(&mut self) {
+        let rules = &self.setup.rules;
+        let is_demanded = self.reads_blocks() && self.setup.request.choice.kind.is_forced();
+        if !is_demanded || !rules.prefill || rules.constraint().is_known() {
+            return;
+        }
+        let name = match &self.setup.request.choice.kind {
+            ToolChoice::Gadget(name) => self.setup.tools.block_name(name).unwrap_or(name),
+            _ => "",
+        };
+        let head = match rules.call_form() {
+            CallForm::Json => {
+                let name = Value::from(name).to_string();
+                format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
+            }
+            _ => format!("{}{name}", self.setup.secrets.markers.start()),
+        };
+        self.trailing
+            .push(Message::text(Role::Assistant, head.clone()));
+        self.prefill = Some(Prefill::new(head));
+    }
+
     /// The conversation for the upstream.
     pub(super) fn prompt(&mut self) -> Vec<Message> {
         let Setup {

@@ -15,6 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::admission::{self, Permit};
+use super::answers::{failed, json_response, put_id};
 use super::reply::{self, Job};
 use super::{Gateway, body};
 use crate::exchange::{Exchange, ModelRules, Setup, ToolMode};
@@ -28,8 +29,14 @@ const WARNINGS: usize = 16;
 /// Bytes of a warning.
 const WARNING: usize = 256;
 
-/// The service of a gateway.
-pub(super) fn router(gateway: Gateway) -> Router {
+impl Gateway {
+    /// The service, to be mounted into another one.
+    pub fn router(&self) -> Router {
+        router(self.clone())
+    }
+}
+
+fn router(gateway: Gateway) -> Router {
     let generate = |api: Api| {
         any(move |State(gateway): State<Gateway>, request: Request| generate(gateway, api, request))
     };
@@ -64,13 +71,6 @@ async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Resp
 /// An id for logs. It has nothing in common with the ids in the answer.
 fn request_id(gateway: &Gateway) -> String {
     format!("req_{:032x}", gateway.id())
-}
-
-pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {
-    if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert("x-request-id", id.clone());
-        headers.insert("request-id", id);
-    }
 }
 
 async fn health(State(gateway): State<Gateway>) -> Response {
@@ -324,30 +324,6 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
         entry["context_window"] = window.into();
     }
     entry
-}
-
-pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
-}
-
-/// The answer to a request that has no reply.
-pub(super) fn failed(api: Api, failure: &Failure) -> Response {
-    let status = StatusCode::from_u16(failure.status(api)).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut response = json_response(status, &failure.body(api));
-    let headers = response.headers_mut();
-    if !failure.is_transient() {
-        // The SDKs repeat requests after some statuses, and some after all.
-        headers.insert("x-should-retry", HeaderValue::from_static("false"));
-    }
-    if let Some(ms) = failure.retry_after_ms() {
-        headers.insert(header::RETRY_AFTER, ms.div_ceil(1000).into());
-        headers.insert("retry-after-ms", ms.into());
-    }
-    response
 }
 
 impl Job {

@@ -1,6 +1,7 @@
 //! The service: routes, keys, limits, and the replies as they stream.
 
 mod admission;
+mod answers;
 mod body;
 mod constraint;
 mod endpoints;
@@ -17,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::Router;
 use sha2::{Digest as _, Sha256};
 
 use crate::Refusal;
@@ -101,11 +101,6 @@ impl Gateway {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(settings);
-    }
-
-    /// The service, to be mounted into another one.
-    pub fn router(&self) -> Router {
-        endpoints::router(self.clone())
     }
 
     /// No more requests are admitted.

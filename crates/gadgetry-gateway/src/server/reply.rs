@@ -20,8 +20,8 @@ use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
 use super::admission::Permit;
+use super::answers::{failed, json_response, put_id};
 use super::constraint;
-use super::endpoints::{failed, json_response, put_id};
 use super::prompt_log::PromptLog;
 use super::stream::streamed;
 use super::{Gateway, now};

@@ -1,5 +1,6 @@
 //! Tool choices, and one call at a time.
 
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::message::Role;
 use gadgetry_gateway::Api;
@@ -61,7 +62,9 @@ fn a_call_that_must_be_made_is_begun() {
     let mut client = Client::new(Api::Chat);
     client.rules.prefill = true;
     let named = json!({"type": "function", "function": {"name": "sum"}});
-    let check = |choice: &Value, head: &str, reply: &str, calls: &[&str]| {
+    let check = |form: CallForm, choice: &Value, head: &str, reply: &str, calls: &[&str]| {
+        let mut client = client.clone();
+        client.rules.form = Some(form);
         let reply = client.written(reply);
         for size in 1..=reply.len() {
             let mut exchange = client.exchange(chosen(choice.clone()), 1);
@@ -87,17 +90,56 @@ fn a_call_that_must_be_made_is_begun() {
         }
     };
     let sum = ":s\n{A}a\n1\n{A}b\n2\n{E}\n";
-    check(&named, "{S}sum", sum, &["sum"]);
+    check(CallForm::Block, &named, "{S}sum", sum, &["sum"]);
     // Without an id, and with the beginning once more.
-    check(&named, "{S}sum", "\n{A}a\n1\n{A}b\n2\n{E}\n", &["sum"]);
-    check(&named, "{S}sum", SUM, &["sum"]);
-    check(&named, "{S}sum", &format!("\n{SUM}"), &["sum"]);
-    check(&json!("required"), "{S}", &format!("sum{sum}"), &["sum"]);
-    check(&json!("required"), "{S}", PARIS, &["weather"]);
-    check(&named, "{S}sum", "No.", &[]);
+    check(
+        CallForm::Block,
+        &named,
+        "{S}sum",
+        "\n{A}a\n1\n{A}b\n2\n{E}\n",
+        &["sum"],
+    );
+    check(CallForm::Block, &named, "{S}sum", SUM, &["sum"]);
+    check(
+        CallForm::Block,
+        &named,
+        "{S}sum",
+        &format!("\n{SUM}"),
+        &["sum"],
+    );
+    check(
+        CallForm::Block,
+        &json!("required"),
+        "{S}",
+        &format!("sum{sum}"),
+        &["sum"],
+    );
+    check(
+        CallForm::Block,
+        &json!("required"),
+        "{S}",
+        PARIS,
+        &["weather"],
+    );
+    check(CallForm::Block, &named, "{S}sum", "No.", &[]);
     // Nothing is demanded.
-    check(&json!("auto"), "", "No.", &[]);
-    check(&json!("auto"), "", PARIS, &["weather"]);
+    check(CallForm::Block, &json!("auto"), "", "No.", &[]);
+    check(CallForm::Block, &json!("auto"), "", PARIS, &["weather"]);
+    let rest = "\", \"arguments\": {\"a\": 1, \"b\": 2}}\n</tool_call>";
+    let head = "<tool_call>\n{\"name\": \"";
+    let whole = format!("{head}sum{rest}");
+    let begun = format!("{head}sum");
+    check(CallForm::Json, &named, &begun, rest, &["sum"]);
+    check(CallForm::Json, &named, &begun, &whole, &["sum"]);
+    check(
+        CallForm::Json,
+        &json!("required"),
+        head,
+        &format!("sum{rest}"),
+        &["sum"],
+    );
+    check(CallForm::Json, &json!("required"), head, &whole, &["sum"]);
+    check(CallForm::Json, &json!("auto"), "", &whole, &["sum"]);
 }
 
 #[test]

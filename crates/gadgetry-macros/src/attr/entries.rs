@@ -3,9 +3,9 @@
 use proc_macro2::{Delimiter, Group, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
-use syn::{Expr, Ident, LitStr, Token, token};
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Token, token};
 
-use super::{json, string_literal};
+use super::json;
 use crate::mistakes::Mistakes;
 
 /// What an entry may be called.
@@ -181,4 +181,21 @@ fn skip_entry(input: ParseStream<'_>) {
         let _: syn::Result<TokenTree> = input.parse();
     }
     let _: syn::Result<Option<Token![,]>> = input.parse();
+}
+
+/// Returns the literal that an expression is.
+pub(super) fn literal(value: &Expr) -> Option<&Lit> {
+    match value {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        Expr::Group(group) => literal(&group.expr),
+        _ => None,
+    }
+}
+
+/// Returns the text of a string literal.
+pub(crate) fn string_literal(value: &Expr) -> Option<&LitStr> {
+    match literal(value) {
+        Some(Lit::Str(text)) => Some(text),
+        _ => None,
+    }
 }

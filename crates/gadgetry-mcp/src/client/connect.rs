@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use gadgetry::provider::tls;
 use gadgetry_validator::{PATTERNS, patterns_bytes};
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use rmcp::model::{
     ClientRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
     ServerResult,
@@ -28,6 +26,7 @@ use super::lines::MESSAGE_LIMIT;
 use super::process::{Launch, ServerProcess};
 use super::words;
 use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
+use crate::http_client::client_builder;
 use crate::login;
 use crate::variables::{expand, of_environment};
 
@@ -56,7 +55,7 @@ pub(super) struct Connection {
     pub(super) lists: Lists,
 }
 
-/// What a server offers, as it was last read.
+/// Lists of a server, as they were last read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Lists {
     pub(super) tools: Vec<Value>,
@@ -200,7 +199,7 @@ async fn attempt(
     Err(failed.described(config, stderr))
 }
 
-/// Why an attempt has failed.
+/// Error of an attempt.
 enum Failed {
     Config(ConnectError),
     Handshake(Box<ClientInitializeError>),
@@ -215,7 +214,7 @@ impl From<ConnectError> for Failed {
 }
 
 impl Failed {
-    /// Whether the other side has closed the connection.
+    /// Returns whether the other side has closed the connection.
     fn is_end(&self) -> bool {
         match self {
             Self::Config(_) | Self::Timeout => false,
@@ -334,16 +333,6 @@ fn http_settings(http: &Http) -> Result<StreamableHttpClientTransportConfig, Con
         .max_json_response_size(MESSAGE_LIMIT))
 }
 
-/// Follows no redirect, so that a key reaches no other host.
-pub(crate) fn client_builder() -> reqwest::ClientBuilder {
-    let (tls, _) = tls::config();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::none())
-        .referer(false)
-        .user_agent(concat!("gadgetry/", env!("CARGO_PKG_VERSION")))
-}
-
 fn client() -> Result<reqwest::Client, ConnectError> {
     let client = client_builder().build();
     client.map_err(|error| ConnectError::Url(error.to_string()))
@@ -416,7 +405,7 @@ struct Entries {
     bytes: usize,
     /// In the schemas of those that are kept.
     values: usize,
-    /// Of the patterns in them, compiled.
+    /// Size of the patterns in them, compiled.
     patterns: usize,
     left_out: Vec<(String, String)>,
 }

@@ -55,7 +55,7 @@ pub(super) async fn ask(
     }
 }
 
-/// Where the question is from, because a server could pretend to be another one.
+/// Returns the question with its source, because a server could pretend to be another one.
 fn opening(server: &str, message: &str) -> String {
     let message: String = message.chars().take(MESSAGE_LENGTH).collect();
     format!("MCP server {server:?}: {}", visible(&message))

@@ -15,7 +15,7 @@ use super::lines::MESSAGE_LIMIT;
 pub struct ServerFailure {
     /// The name of the server in the configuration.
     pub server: String,
-    /// What is wrong.
+    /// Problem with it.
     #[source]
     pub error: ConnectError,
 }
@@ -28,11 +28,11 @@ pub struct ToolWarning {
     pub server: String,
     /// The name of the tool; empty if the whole list is meant.
     pub tool: String,
-    /// Why it is not offered.
+    /// Reason that the tool is not offered.
     pub reason: String,
 }
 
-/// Why there is no connection to a server.
+/// Error of a connection to a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -82,7 +82,7 @@ pub enum ConnectError {
     /// The server has answered something else than the protocol says.
     #[error("{}{}", visible_line(message), said(stderr))]
     Protocol {
-        /// What is wrong.
+        /// Problem with it.
         message: String,
         /// The last lines of its stderr.
         stderr: String,
@@ -93,7 +93,7 @@ pub enum ConnectError {
         said(stderr)
     )]
     GaveUp {
-        /// How often.
+        /// Number of attempts.
         times: u32,
         /// The last lines of its stderr.
         stderr: String,
@@ -103,7 +103,7 @@ pub enum ConnectError {
     Closed,
 }
 
-/// Why a call has no result. Its text is what the model reads.
+/// Error of a call. Its text is what the model reads.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     #[error("the server is not available: {0}")]

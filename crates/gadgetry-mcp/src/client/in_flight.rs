@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 /// Progress reports of one call that reach the run.
 const REPORTS: u32 = 1_000;
 
-/// How much longer than allowed a call may take that has asked the user.
+/// Additional time of a call that has asked the user.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The calls in flight, in the order in which they began.
@@ -127,7 +127,7 @@ impl Drop for Registered {
     }
 }
 
-/// How long the user has been asked.
+/// Returns the time for which the user has been asked.
 #[derive(Clone, Default)]
 struct UserTime(Arc<Mutex<Asked>>);
 

@@ -11,7 +11,7 @@ pub(super) const MESSAGE_LIMIT: usize = 16 << 20;
 /// Levels of arrays and objects in a message. What reads it takes no more, and would say nothing to the call.
 const LEVELS: usize = 127;
 
-/// How much of the beginning and the end of a longer message is searched for its id.
+/// Number of bytes at the beginning and the end of a longer message that are searched for its id.
 const ENDS: usize = 1024;
 
 /// Passes on the lines of `from`, until one of both ends.
@@ -45,13 +45,13 @@ pub(super) async fn pass_on(
 struct Line {
     /// All of it; of one that is too long the beginning.
     bytes: Vec<u8>,
-    /// Of a line that is too long, the end.
+    /// End of a line that is too long.
     end: Vec<u8>,
     is_too_long: bool,
     levels: Levels,
 }
 
-/// How deeply a line is nested.
+/// Returns the depth of nesting of a line.
 #[derive(Default)]
 struct Levels {
     now: usize,

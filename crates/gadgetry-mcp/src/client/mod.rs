@@ -51,7 +51,6 @@ use tokio::sync::watch;
 use crate::config::ServerConfig;
 use remote::Remote;
 
-pub(crate) use connect::client_builder;
 pub use error::{ConnectError, ServerFailure, ToolWarning};
 pub use process::BASE_ENVIRONMENT;
 pub use remote::RestartPolicy;
@@ -141,7 +140,7 @@ impl Servers {
         remotes.map(|remote| (remote.name.as_str(), remote.lists().tools.len()))
     }
 
-    /// Whether a server has resources, for which there are the gadgets [`LIST_RESOURCES`] and [`READ_RESOURCE`].
+    /// Returns whether a server has resources, for which there are the gadgets [`LIST_RESOURCES`] and [`READ_RESOURCE`].
     pub fn has_resources(&self, server: &str) -> bool {
         let remote = self.remote(server);
         remote.is_some_and(|remote| remote.lists().has_resources)

@@ -54,7 +54,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time in which output that is still in the pipe counts after the program has ended.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 
-/// How much of stderr is kept.
+/// Maximum number of bytes of stderr that are kept.
 const STDERR_LIMIT: usize = 4 * 1024;
 
 /// A program, ready to start.

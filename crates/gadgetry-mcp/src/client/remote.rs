@@ -25,19 +25,19 @@ use super::in_flight::{InFlight, Registered};
 use super::words;
 use crate::config::{ServerConfig, Transport};
 
-/// How often a server may ask for input within one call.
+/// Maximum number of times that a server may ask for input within one call.
 const ROUNDS: usize = 10;
 
-/// How long the notification that a call is cancelled may take.
+/// Maximum time for the notification that a call is cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an error waits for a connection that another call makes again.
+/// Maximum time that an error waits for a connection that another call makes again.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How servers that end are started again.
+/// Policy for servers that end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// How often in a row, without a successful call in between.
+    /// Maximum number of restarts in a row, without a successful call in between.
     pub times: u32,
     /// The time before the second restart; it doubles each time. The first restart is immediate.
     pub delay: Duration,
@@ -412,7 +412,7 @@ fn subscribe(peer: &Peer<RoleClient>, reported: &Arc<Notify>) {
     });
 }
 
-/// Why a request has no result.
+/// Error of a request without a result.
 enum Sent {
     Failed(ServiceError),
     TooManyRounds,

@@ -69,7 +69,7 @@ impl DynGadget for ToolGadget {
 }
 
 impl ToolGadget {
-    /// What a call would do: the tool as the server defines it now, which may be another one than at the start.
+    /// Returns what a call would do: the tool as the server defines it now, which may be another one than at the start.
     fn calls(&self) -> Result<CallPreview, String> {
         let (tool, server) = (&self.tool, &self.remote.name);
         let lists = self.remote.lists();
@@ -161,12 +161,12 @@ fn reserved_has(reserved: &BTreeSet<String>, key: &str) -> bool {
     reserved.iter().any(|name| name.to_lowercase() == key)
 }
 
-/// What the name of a gadget begins with if the name of its tool is not free.
+/// Returns the prefix of a gadget's name if the name of its tool is not free.
 fn prefix(server: &str) -> String {
     format!("{server}__")
 }
 
-/// Whether a name begins with the prefix of another server than `server`, whose tool it would seem to be.
+/// Returns whether a name begins with the prefix of another server than `server`, whose tool it would seem to be.
 fn is_of_another(prefixes: &[(&str, String)], server: &str, key: &str) -> bool {
     let mut others = prefixes.iter().filter(|(other, _)| *other != server);
     others.any(|(_, prefix)| key.starts_with(prefix))

@@ -8,7 +8,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use crate::login::words_of;
 
-/// Why the handshake has failed.
+/// Describes the error of a handshake.
 pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
     if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
         return of_handshake(fallback);
@@ -19,7 +19,7 @@ pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
     error.to_string()
 }
 
-/// Why a request has failed.
+/// Describes the error of a request.
 pub(super) fn of_request(error: &ServiceError) -> String {
     if let ServiceError::TransportSend(error) = error {
         return of_transport(error);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{Imported, Source};
+use super::imported::{Imported, Source};
 use crate::config::{Http, ServerConfig, Stdio, Transport};
 
-/// What is read, whatever the program.
+/// Fields that are read, whatever the program.
 const KNOWN: [&str; 10] = [
     "args", "command", "cwd", "disabled", "enabled", "env", "headers", "timeout", "type", "url",
 ];

@@ -9,68 +9,27 @@
 //! Nothing here reads or writes a file: [`places`] says where the files usually are, [`parse`] reads their text.
 
 mod entry;
+mod imported;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::config::ServerConfig;
+pub use imported::{ImportWarning, Imported, Source};
 
-/// A program with a list of MCP servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Source {
-    /// Claude Code.
-    ClaudeCode,
-    /// Claude Desktop.
-    ClaudeDesktop,
-    /// Cursor.
-    Cursor,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::Cursor => "Cursor",
-        })
-    }
-}
-
-/// The servers of a list, and what could not be taken over.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
-    /// The servers by name, in the order of the file.
-    pub servers: Vec<(String, ServerConfig)>,
-    /// What is missing or different now.
-    pub warnings: Vec<ImportWarning>,
-}
-
-/// Something that could not be taken over.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("server {server:?}: {reason}")]
-pub struct ImportWarning {
-    /// The name of the server.
-    pub server: String,
-    /// What it is, and what to do.
-    pub reason: String,
-}
-
-/// Why a file has no list of servers.
+/// Error of a file without a list of servers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// It is not JSON. The message has line and column.
+    /// Not JSON. The message has line and column.
     #[error("not valid JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// It has no servers.
+    /// No servers.
     #[error("there is no list of servers: `mcpServers` is missing or not an object")]
     NoServers,
 }
 
-/// Where the files of a program usually are, the most specific first. Not all of them exist.
+/// Lists the usual paths of a program's files, the most specific first. Not all of them exist.
 ///
 /// ```
 /// use gadgetry_mcp::import::{Source, places};
@@ -145,13 +104,4 @@ pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Impor
 
 fn servers(file: &Value) -> Option<&Map<String, Value>> {
     file.get("mcpServers")?.as_object()
-}
-
-impl Imported {
-    fn warn(&mut self, server: &str, reason: impl Into<String>) {
-        self.warnings.push(ImportWarning {
-            server: server.to_owned(),
-            reason: reason.into(),
-        });
-    }
 }

@@ -15,7 +15,7 @@ const CODE: usize = 40;
 /// In place of what could be a secret.
 const HIDDEN: &str = "***";
 
-/// Why the user is not logged in to a server.
+/// Error of a login to a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {

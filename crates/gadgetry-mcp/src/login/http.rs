@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use axum::http::Response;
 use futures_util::StreamExt as _;
-use gadgetry::provider::addresses::PublicAddresses;
+use gadgetry::provider::addresses::{PublicAddresses, is_loopback};
 use reqwest::{Client, Request, Url};
 use rmcp::transport::auth::{AuthError, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use tokio::net::lookup_host;
 
-use super::is_private;
-use crate::client::client_builder;
+use crate::http_client::client_builder;
 
-/// How long a request may take, and bytes of its answer.
+/// Maximum time of a request, and number of bytes of its answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const BODY: usize = 1 << 20;
 
@@ -31,6 +30,15 @@ pub(super) async fn client(url: &Url) -> Result<Arc<dyn OAuthHttpClient>, AuthEr
     let client = client.build();
     let client = client.map_err(|error| AuthError::InternalError(error.to_string()))?;
     Ok(Arc::new(Requests { client, allowed }))
+}
+
+/// Returns whether no one else reads what is sent there: over TLS, or on this machine.
+pub(super) fn is_private(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => true,
+        "http" => is_loopback(url),
+        _ => false,
+    }
 }
 
 struct Requests {

@@ -20,12 +20,10 @@ mod http;
 mod redirect;
 #[cfg(test)]
 mod tests;
-mod tokens;
 
-use std::fmt;
+use std::{fmt, io};
 
 use futures_core::future::BoxFuture;
-use gadgetry::provider::addresses::is_loopback;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
@@ -35,12 +33,13 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::config::{OAuth, ServerConfig, Transport};
+use crate::tokens::Tokens;
 use crate::variables::{expand, of_environment};
 
 pub use error::LoginError;
 pub(crate) use error::words_of;
-pub use tokens::Tokens;
 
+use http::is_private;
 use redirect::Redirect;
 
 /// The name under which a client is registered.
@@ -64,7 +63,7 @@ const CLIENT: &str = "gadgetry";
 pub struct Login {
     redirect: Redirect,
     session: AuthorizationSession,
-    /// What the browser must bring back.
+    /// State that the browser must bring back.
     state: String,
     secret: Option<String>,
 }
@@ -164,7 +163,7 @@ fn finish(login: Login) -> BoxFuture<'static, Result<(), LoginError>> {
     })
 }
 
-/// What is needed for the requests to a server that the user has logged in to; `None` if there are no tokens for it.
+/// Returns the authorization for requests to a server that the user has logged in to; `None` if there are no tokens for it.
 pub(crate) async fn restored(
     server: &ServerConfig,
     tokens: &Tokens,
@@ -225,6 +224,27 @@ fn with_secret_in_body(mut metadata: AuthorizationMetadata) -> AuthorizationMeta
 }
 
 /// The address of a server, with its variables.
+impl Tokens {
+    /// Returns whether the user has logged in to a server. The tokens may have expired since.
+    pub fn has(&self, server: &ServerConfig) -> bool {
+        url_of(server).is_ok_and(|url| self.of(&url).exists())
+    }
+
+    /// Removes the tokens of a server, and returns whether there were any. They are not revoked at the authorization server.
+    ///
+    /// Waits while a connection refreshes these tokens, for 40 seconds at most. Needs a tokio runtime with time enabled.
+    ///
+    /// Cancel safety: dropping the future stops waiting; the tokens are removed or kept.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be removed, or the refresh does not end in time.
+    pub async fn remove(&self, server: &ServerConfig) -> io::Result<bool> {
+        let url = url_of(server).map_err(io::Error::other)?;
+        self.of(&url).remove().await
+    }
+}
+
 fn url_of(server: &ServerConfig) -> Result<Url, LoginError> {
     let Transport::Http(http) = &server.transport else {
         return Err(LoginError::Program);
@@ -251,13 +271,4 @@ fn oauth_of(server: &ServerConfig) -> Result<OAuth, LoginError> {
         client_secret: expanded(&http.oauth.client_secret)?,
         scopes: http.oauth.scopes.clone(),
     })
-}
-
-/// Whether no one else reads what is sent there: over TLS, or on this machine.
-fn is_private(url: &Url) -> bool {
-    match url.scheme() {
-        "https" => true,
-        "http" => is_loopback(url),
-        _ => false,
-    }
 }

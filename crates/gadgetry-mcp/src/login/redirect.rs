@@ -18,7 +18,7 @@ use super::error::LoginError;
 
 const PATH: &str = "/callback";
 
-/// How long the browser may take to read the last page.
+/// Maximum time for the browser to read the last page.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// A browser opens connections that it does not use.
@@ -33,7 +33,7 @@ pub(super) struct Redirect {
     url: String,
 }
 
-/// What the browser has brought. It waits for [`Answer::reply`].
+/// Answer that the browser has brought. It waits for [`Answer::reply`].
 pub(super) struct Answer {
     url: Url,
     reply: oneshot::Sender<bool>,
@@ -58,7 +58,7 @@ impl Redirect {
         Ok(Self { listener, url })
     }
 
-    /// Where the browser is sent.
+    /// Returns the address that the browser is sent to.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -95,7 +95,7 @@ impl Answer {
         self.url.as_str()
     }
 
-    /// What the authorization server says instead of a code.
+    /// Returns the message of the authorization server in place of a code.
     pub(super) fn refusal(&self) -> Option<LoginError> {
         let error = of(&self.url, "error")?;
         let words = match of(&self.url, "error_description") {

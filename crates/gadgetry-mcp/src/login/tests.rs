@@ -13,8 +13,9 @@ use rmcp::transport::auth::StoredCredentials;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{Tokens, restored, words_of};
+use super::{restored, words_of};
 use crate::config::ServerConfig;
+use crate::tokens::Tokens;
 
 const REFRESH_TOKEN: &str = "refresh-s3cret";
 

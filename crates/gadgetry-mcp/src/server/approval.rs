@@ -47,7 +47,7 @@ impl Seals {
         })
     }
 
-    /// What the client must send back with the user's answers to these questions.
+    /// State that the client must send back with the user's answers to these questions.
     fn seal(&self, call: &[u8], asked: &Asked) -> Option<String> {
         let options = SealOptions::new().associated_data(call).ttl(ANSWER_TIMEOUT);
         let mut state = random::<NUMBER>()?.to_vec();
@@ -72,7 +72,7 @@ impl Seals {
 struct Asked {
     /// The pages of the question.
     questions: Vec<String>,
-    /// What the gadget has bound the call to, of which the question need not show all: hashes of files, the definition of a tool.
+    /// Bindings of the call by the gadget, of which the question need not show all: hashes of files, the definition of a tool.
     bound: String,
 }
 
@@ -95,7 +95,7 @@ fn random<const N: usize>() -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// How the user of a client approves a call.
+/// Way in which the user of a client approves a call.
 pub(super) enum Way {
     /// The client cannot ask its user.
     None,
@@ -107,16 +107,16 @@ pub(super) enum Way {
     Replied(Reply),
 }
 
-/// What a client has sent about an approval.
+/// Answer of a client about an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// The answers of its user, by the names of the inputs, and the digest of the questions.
     Answers(BTreeMap<String, Answered>, Vec<u8>),
-    /// It is not valid for this call, or not any more.
+    /// Not valid for this call, or not any more.
     Invalid,
 }
 
-/// What the client's user has said about a page of a question.
+/// Answer of the client's user about a page of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     Approved,
@@ -144,11 +144,11 @@ pub(super) struct OfClient(Arc<Inner>);
 
 struct Inner {
     way: Way,
-    /// What has to be sent to the client instead of the result.
+    /// Answer to the client in place of the result.
     open: Mutex<Option<Open>>,
 }
 
-/// Why there is no decision of the user.
+/// Reason that there is no decision of the user.
 enum Open {
     /// These questions, the pages of one, have to be sent to the client before the call can run.
     Questions(Asked),
@@ -156,7 +156,7 @@ enum Open {
     Unanswered(&'static str),
 }
 
-/// What the client receives instead of a result.
+/// Answer that the client receives in place of a result.
 pub(super) enum Instead {
     /// The user's consent is required.
     Required(InputRequiredResult),
@@ -172,7 +172,7 @@ impl OfClient {
         }))
     }
 
-    /// What the client receives instead of a result, if the call needs approval and the user has not decided.
+    /// Returns the answer that the client receives in place of a result, if the call needs approval and the user has not decided.
     pub(super) fn instead(
         &self,
         seals: &Seals,
@@ -274,7 +274,7 @@ impl Approver for OfClient {
     }
 }
 
-/// What the client has sent back about this call. `None` if it has sent nothing.
+/// Returns the answer of the client about this call. `None` if it has sent nothing.
 pub(super) fn reply(seals: &Seals, request: &CallToolRequestParams) -> Option<Reply> {
     let responses = request.input_responses.as_ref()?;
     responses.get(INPUT)?;

@@ -98,7 +98,7 @@ async fn pass_on(request: &CancellationToken, run: &CancellationToken) -> Infall
     pending().await
 }
 
-/// How the client's user can approve this call.
+/// Returns the way in which the client's user can approve this call.
 fn way(
     server: &GadgetServer,
     request: &CallToolRequestParams,

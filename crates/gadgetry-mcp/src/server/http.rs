@@ -21,10 +21,10 @@ use tokio::net::TcpListener;
 use super::handler::Handler;
 use super::{DRAIN, GadgetServer, ServeError};
 
-/// Where clients find the server.
+/// Path of the server.
 const PATH: &str = "/mcp";
 
-/// What a request reads that names another host.
+/// Answer to a request that names another host.
 const FOREIGN_HOST: &str = "without keys the server answers to this machine only: the request's host must be localhost, \
                             127.0.0.1 or [::1], with or without a port\n";
 
@@ -41,7 +41,7 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// Bytes of a request's body.
     pub body_bytes: usize,
-    /// How long the head of a request may take.
+    /// Maximum time for the head of a request.
     pub header_timeout: Duration,
     /// Connections at once.
     pub connections: usize,
@@ -146,7 +146,7 @@ impl GadgetServer {
     }
 }
 
-/// Which requests are admitted.
+/// Requests that are admitted.
 struct Admission {
     keys: Vec<[u8; 32]>,
     sessions: Arc<LocalSessionManager>,
@@ -184,7 +184,7 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
     next.run(request).await
 }
 
-/// Whether a request has one of the keys. All are compared, so the time says nothing.
+/// Returns whether a request has one of the keys. All are compared, so the time says nothing.
 fn has_key(keys: &[[u8; 32]], headers: &HeaderMap) -> bool {
     let sent = headers.get(header::AUTHORIZATION).and_then(|it| {
         let (scheme, key) = it.as_bytes().split_at_checked(7)?;

@@ -1,22 +1,20 @@
-//! From deltas to one message, and the events of its growth.
+//! From deltas to one message.
 //!
 //! Text, reasoning, custom blocks, gadget calls and tool calls stand in **one** list, each at the place where it began.
 //! A block index is a place in that list; a block keeps it from its start to its end.
 //!
 //! The rules:
 //!
-//! - `message_start` comes before every other event.
 //! - Text and reasoning end each other, and any other block that begins ends both. Everything else may be open at the
 //!   same time: tool calls stream in parallel, each under its own index.
 //! - [`Delta::MessageEnd`] says why the model stopped and what it used; it closes nothing. Whatever comes after it
 //!   (text that a transform buffered, late counts) is part of the reply like everything before, so its place among the
-//!   deltas never changes the message. [`Accumulator::finish`] ends what is open and emits the one `message_end`, even
-//!   for a stream that broke off.
+//!   deltas never changes the message. [`Accumulator::into_output`] ends what is open, also of a stream that broke off.
 //! - Empty text creates nothing. A start for something that is already open changes nothing. More of something that was
 //!   never started, or has ended, is dropped.
 //! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
 //! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
-//!   is not JSON stays text, with an error event: it is the model's fault, and the tool's to refuse. So
+//!   is not JSON stays text, with an error: it is the model's fault, and the tool's to refuse. So
 //!   does what has, together with the inputs before it, more than 100,000 values.
 //! - Data that a provider wants back is a block of its own, complete at once.
 //! - An error ends nothing.
@@ -28,35 +26,27 @@
 //! use gadgetry_proto::delta::Delta;
 //! use gadgetry_proto::message::{Message, Role};
 //!
-//! let mut events = Vec::new();
 //! let mut reply = Accumulator::new(Some("some-model".into()));
-//! reply.apply(&Delta::text("Hello, "), &mut events);
-//! reply.apply(&Delta::text("world"), &mut events);
-//! let output = reply.finish(&mut events);
-//! assert_eq!(events.len(), 7); // message_start, content_start, two deltas, content_end, content, message_end
+//! reply.push(&Delta::text("Hello, "));
+//! reply.push(&Delta::text("world"));
+//! let output = reply.into_output();
 //! assert_eq!(output.message, Message::text(Role::Assistant, "Hello, world"));
 //! ```
 
 mod custom_block;
+mod error;
 mod gadget_call;
 mod metadata;
+mod open;
 mod prose;
-mod sink;
-mod stream_event;
 mod tool_call;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accumulate::custom_block::OpenCustomBlock;
-use crate::accumulate::prose::Prose;
-use crate::accumulate::prose::ProseKind;
-use crate::accumulate::sink::Sink;
-pub use crate::accumulate::stream_event::BlockType;
-pub use crate::accumulate::stream_event::StreamError;
-pub use crate::accumulate::stream_event::StreamEvent;
-use crate::accumulate::tool_call::OpenToolCall;
+pub use crate::accumulate::error::StreamError;
+use crate::accumulate::open::{OpenCustomBlock, OpenToolCall, Prose, ProseKind};
 use crate::delta::ContentMetadata;
 use crate::delta::Delta;
 use crate::delta::StopReason;
@@ -129,38 +119,29 @@ impl Accumulator {
         }
     }
 
-    /// Takes one delta in and appends its events.
-    pub fn apply(&mut self, delta: &Delta, out: &mut Vec<StreamEvent>) {
-        self.take(delta, &mut Sink::of(out));
-    }
-
-    /// Applies one delta, for callers that need only the message.
+    /// Takes one delta.
     pub fn push(&mut self, delta: &Delta) {
-        self.take(delta, &mut Sink::nowhere());
-    }
-
-    fn take(&mut self, delta: &Delta, out: &mut Sink<'_>) {
         match delta {
             Delta::Text { delta, metadata } => {
-                self.write(ProseKind::Text, delta, metadata.as_ref(), out);
+                self.write(ProseKind::Text, delta, metadata.as_ref());
             }
             Delta::Reasoning { delta, metadata } => {
-                self.write(ProseKind::Reasoning, delta, metadata.as_ref(), out);
+                self.write(ProseKind::Reasoning, delta, metadata.as_ref());
             }
             Delta::ContentMetadata { metadata } => self.note(ProseKind::Text, metadata),
             Delta::ReasoningMetadata { metadata } => self.note(ProseKind::Reasoning, metadata),
-            Delta::ToolCallStart { id, name } => self.start_tool_call(id, name, out),
-            Delta::ToolCallDelta { id, delta } => self.write_tool_call(id, delta, out),
-            Delta::ToolCallEnd { id, input } => self.end_tool_call(id, input.clone(), out),
+            Delta::ToolCallStart { id, name } => self.start_tool_call(id, name),
+            Delta::ToolCallDelta { id, delta } => self.write_tool_call(id, delta),
+            Delta::ToolCallEnd { id, input } => self.end_tool_call(id, input.clone()),
             Delta::ToolCall { id, name, input } => {
-                self.start_tool_call(id, name, out);
-                self.end_tool_call(id, Some(input.clone()), out);
+                self.start_tool_call(id, name);
+                self.end_tool_call(id, Some(input.clone()));
             }
             Delta::MessageStart { model } => {
                 if model.is_some() {
                     self.model.clone_from(model);
                 }
-                self.start_message(out);
+                self.start_message();
             }
             Delta::MessageEnd { stop_reason, usage } => {
                 // The first reason counts, unless a later one says that the reply was cut off.
@@ -180,20 +161,18 @@ impl Accumulator {
                     message: error.clone(),
                     code: code.to_owned(),
                 };
-                self.fail(error, out);
+                self.start_message();
+                self.errors.push(error);
             }
-            Delta::Raw { data } => self.tell(|| StreamEvent::Raw { data: data.clone() }, out),
-            Delta::ProviderData(data) => self.keep(data, out),
-            Delta::Diagnostic(diagnostic) => {
-                self.tell(|| StreamEvent::Diagnostic(diagnostic.clone()), out);
-            }
-            Delta::CustomBlockStart(start) => self.start_custom_block(start, out),
-            Delta::CustomBlockDelta(more) => self.write_custom_block(more, out),
-            Delta::CustomBlockEnd(end) => self.end_custom_block(end.block_id, end.reason, out),
-            Delta::CustomBlock(block) => self.complete_custom_block(block, out),
-            Delta::GadgetCallStart(start) => self.start_gadget_call(start, out),
-            Delta::GadgetArgsPartial(args) => self.write_gadget_call(args, out),
-            Delta::GadgetCall(call) => self.complete_gadget_call(call, out),
+            Delta::ProviderData(data) => self.keep(data),
+            Delta::Raw { .. } | Delta::Diagnostic(_) => self.start_message(),
+            Delta::CustomBlockStart(start) => self.start_custom_block(start),
+            Delta::CustomBlockEnd(end) => self.end_custom_block(end.block_id),
+            // Their content comes again with the complete block or call.
+            Delta::CustomBlockDelta(_) | Delta::GadgetArgsPartial(_) => {}
+            Delta::CustomBlock(block) => self.complete_custom_block(block),
+            Delta::GadgetCallStart(start) => self.start_gadget_call(start),
+            Delta::GadgetCall(call) => self.complete_gadget_call(call),
         }
     }
 
@@ -212,25 +191,10 @@ impl Accumulator {
         self.stop_reason.as_ref()
     }
 
-    /// The stream is over: ends what is open, emits `message_end`, and gives the message.
-    pub fn finish(self, out: &mut Vec<StreamEvent>) -> Output {
-        self.close(&mut Sink::of(out))
-    }
-
-    /// Ends the stream: returns the message, without events.
-    pub fn into_output(self) -> Output {
-        self.close(&mut Sink::nowhere())
-    }
-
-    fn close(mut self, out: &mut Sink<'_>) -> Output {
-        self.start_message(out);
-        self.end_prose(out);
-        self.end_tool_calls(out);
-        self.end_custom_blocks(out);
-        out.push(|| StreamEvent::MessageEnd {
-            stop_reason: self.stop_reason.clone(),
-            usage: self.usage,
-        });
+    /// Ends the stream: closes what is open, and returns the message.
+    pub fn into_output(mut self) -> Output {
+        self.end_prose();
+        self.end_tool_calls();
         let mut content = Vec::with_capacity(self.places.len());
         let mut metadata = Vec::new();
         for place in self.places {
@@ -255,9 +219,9 @@ impl Accumulator {
 /// What all kinds of blocks share.
 impl Accumulator {
     /// Ends open text or reasoning and gives the next block its place.
-    fn begin(&mut self, out: &mut Sink<'_>) -> usize {
-        self.start_message(out);
-        self.end_prose(out);
+    fn begin(&mut self) -> usize {
+        self.start_message();
+        self.end_prose();
         self.places.push(Place::default());
         self.places.len() - 1
     }
@@ -270,33 +234,13 @@ impl Accumulator {
         }
     }
 
-    fn keep(&mut self, data: &ProviderData, out: &mut Sink<'_>) {
-        let block_index = self.begin(out);
-        out.push(|| StreamEvent::ProviderData {
-            block_index,
-            data: data.clone(),
-        });
+    fn keep(&mut self, data: &ProviderData) {
+        let block_index = self.begin();
         self.fill(block_index, Content::ProviderData(data.clone()), None);
     }
 
-    fn start_message(&mut self, out: &mut Sink<'_>) {
-        if !self.started {
-            self.started = true;
-            out.push(|| StreamEvent::MessageStart {
-                role: Role::Assistant,
-                model: self.model.clone(),
-            });
-        }
-    }
-
-    /// An event that belongs to no block.
-    fn tell(&mut self, event: impl FnOnce() -> StreamEvent, out: &mut Sink<'_>) {
-        self.start_message(out);
-        out.push(event);
-    }
-
-    fn fail(&mut self, error: StreamError, out: &mut Sink<'_>) {
-        self.errors.push(error.clone());
-        self.tell(|| StreamEvent::Error { error }, out);
+    /// Notes that the reply has begun; saved runs have this.
+    fn start_message(&mut self) {
+        self.started = true;
     }
 }

@@ -1,12 +1,10 @@
 //! A tool call whose input streams as JSON text.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
-use crate::accumulate::sink::Sink;
-use crate::accumulate::stream_event::StreamError;
-use crate::accumulate::stream_event::StreamEvent;
+use crate::accumulate::error::StreamError;
+use crate::accumulate::open::OpenToolCall;
 use crate::json::bounded;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
@@ -14,37 +12,26 @@ use crate::schema::read_json;
 use crate::schema::values;
 
 impl Accumulator {
-    pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Sink<'_>) {
+    pub(super) fn start_tool_call(&mut self, id: &str, name: &str) {
         if self.tool_calls.contains_key(id) {
             return;
         }
-        let block_index = self.begin(out);
+        let block_index = self.begin();
         let call = OpenToolCall {
             block_index,
             name: name.to_owned(),
             json: String::new(),
         };
         self.tool_calls.insert(id.to_owned(), call);
-        out.push(|| StreamEvent::ToolCallStart {
-            call_id: id.to_owned(),
-            name: name.to_owned(),
-            block_index,
-        });
     }
 
-    pub(super) fn write_tool_call(&mut self, id: &str, json: &str, out: &mut Sink<'_>) {
-        let Some(call) = self.tool_calls.get_mut(id).filter(|_| !json.is_empty()) else {
-            return;
-        };
-        call.json.push_str(json);
-        out.push(|| StreamEvent::ToolCallDelta {
-            call_id: id.to_owned(),
-            block_index: call.block_index,
-            delta: json.to_owned(),
-        });
+    pub(super) fn write_tool_call(&mut self, id: &str, json: &str) {
+        if let Some(call) = self.tool_calls.get_mut(id) {
+            call.json.push_str(json);
+        }
     }
 
-    pub(super) fn end_tool_call(&mut self, id: &str, input: Option<Value>, out: &mut Sink<'_>) {
+    pub(super) fn end_tool_call(&mut self, id: &str, input: Option<Value>) {
         let Some((call_id, call)) = self.tool_calls.remove_entry(id) else {
             return;
         };
@@ -53,10 +40,6 @@ impl Accumulator {
             name,
             json,
         } = call;
-        out.push(|| StreamEvent::ToolCallEnd {
-            call_id: call_id.clone(),
-            block_index,
-        });
         let (input, error) = match input {
             Some(input) if !input.is_null() => (bounded(input), None),
             _ => {
@@ -65,14 +48,8 @@ impl Accumulator {
             }
         };
         if let Some(error) = error {
-            self.fail(error, out);
+            self.errors.push(error);
         }
-        out.push(|| StreamEvent::ToolCall {
-            call_id: call_id.clone(),
-            name: name.clone(),
-            input: input.clone(),
-            block_index,
-        });
         self.tool_uses.insert(call_id.clone(), block_index);
         let content = Content::ToolUse {
             tool_use_id: call_id,
@@ -83,7 +60,7 @@ impl Accumulator {
     }
 
     /// Ends the tool calls that are still open, in the order in which they began.
-    pub(super) fn end_tool_calls(&mut self, out: &mut Sink<'_>) {
+    pub(super) fn end_tool_calls(&mut self) {
         let mut open: Vec<(usize, String)> = self
             .tool_calls
             .iter()
@@ -91,21 +68,9 @@ impl Accumulator {
             .collect();
         open.sort_unstable();
         for (_, id) in open {
-            self.end_tool_call(&id, None, out);
+            self.end_tool_call(&id, None);
         }
     }
-}
-
-/// A tool call that has begun and not ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OpenToolCall {
-    /// Its place.
-    pub(crate) block_index: usize,
-    /// The tool.
-    pub(crate) name: String,
-    /// What has arrived of its input.
-    pub(crate) json: String,
 }
 
 /// The value of a JSON text in which U+FFFD takes the place of each escaped half of a surrogate pair that is alone.

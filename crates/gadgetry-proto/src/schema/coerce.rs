@@ -318,9 +318,11 @@ impl<'s> Coercion<'s> {
 
     fn number(&mut self, written: &str, view: &View<'_>) -> Value {
         let mut value = json::number(written);
-        // Where text is admitted as well, the digits that were written are worth more than the type.
+        // Where this text is admitted as well, the digits that were written are worth more than the type.
         let types = view.types();
-        let is_text = types.meets(Types::STRING) && types.meets(Types::NUMBER);
+        let is_text = types.meets(Types::STRING)
+            && types.meets(Types::NUMBER)
+            && view.fits(&Value::from(written));
         let is_decimal = written.contains(['.', 'e', 'E']);
         if value.is_string() && !is_text && is_decimal {
             value = nearest(written, types).unwrap_or(value);

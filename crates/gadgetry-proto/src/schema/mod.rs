@@ -3,8 +3,10 @@
 //! [`parameters`] builds the JSON object from pointers and texts, [`coerce`](mod@coerce) reads one text, and
 //! [`Schema`] says what a place admits, fills in defaults and lists what is wrong.
 
+mod closest;
 pub mod coerce;
 mod compiled;
+mod count;
 mod gadget;
 mod json;
 mod parameters;
@@ -12,6 +14,7 @@ pub mod pointer;
 mod registry;
 mod slips;
 
+pub use closest::closest;
 pub use coerce::coerce;
 pub use coerce::coerce_json;
 pub(crate) use compiled::Container;
@@ -21,6 +24,7 @@ pub use compiled::SchemaError;
 pub(crate) use compiled::Types;
 pub use compiled::View;
 pub(crate) use compiled::normalized;
+pub(crate) use count::count;
 pub use gadget::Example;
 pub use gadget::GadgetSpec;
 pub use gadget::OnInterrupt;
@@ -35,14 +39,12 @@ pub use json::json_message;
 pub use json::read_json;
 pub(crate) use json::values;
 pub(crate) use parameters::container;
-pub(crate) use parameters::count;
 pub use parameters::json_parameters;
 pub use parameters::parameters;
 pub(crate) use parameters::parameters_noting;
 pub(crate) use parameters::{json_parameters_noting, read_whole, shape_parameters};
 pub use registry::Registry;
 pub use registry::RegistryError;
-pub use registry::closest;
 pub(crate) use slips::Slips;
 
 #[cfg(test)]

@@ -134,15 +134,6 @@ fn shaped(
     Ok(value)
 }
 
-/// Values in a value, itself included.
-pub(crate) fn count(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(count).sum::<usize>(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-    }
-}
-
 /// What a container is whose first child has this segment.
 pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     place.and_then(View::container).unwrap_or_else(|| {

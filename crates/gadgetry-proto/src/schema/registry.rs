@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::schema::closest::closest;
 use crate::schema::compiled::Problem;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::SchemaError;
@@ -9,9 +10,6 @@ use crate::schema::compiled::WrongDefault;
 use crate::schema::gadget::GadgetSpec;
 use crate::schema::gadget::RegisteredGadget;
 use crate::visible::visible_line;
-
-/// Names longer than this are not compared for likeness.
-const COMPARED: usize = 64;
 
 /// The gadgets that a model may call. Names differ in more than case.
 ///
@@ -165,56 +163,6 @@ impl<'a> IntoIterator for &'a Registry {
     }
 }
 
-/// The `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count, and something
-/// of `name` must be left: `x` is not a typo of `y`.
-///
-/// ```
-/// assert_eq!(gadgetry_proto::schema::closest("bel", ["Bell", "Drum"]), ["Bell"]);
-/// assert_eq!(gadgetry_proto::schema::closest("durm", ["Bell", "Drum"]), ["Drum"]);
-/// ```
-pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
-    let wanted = letters(name);
-    if wanted.is_empty() || wanted.len() > COMPARED {
-        return Vec::new();
-    }
-    let near = (wanted.len() / 3).max(1);
-    let mut found: Vec<(usize, &str)> = names
-        .into_iter()
-        .map(|name| (distance(&wanted, &letters(name)), name))
-        .filter(|(distance, _)| *distance <= near && *distance < wanted.len())
-        .collect();
-    found.sort_by_key(|(distance, _)| *distance);
-    found.into_iter().map(|(_, name)| name).collect()
-}
-
-/// What counts when names are compared.
-fn letters(name: &str) -> Vec<char> {
-    let all = name.chars().flat_map(char::to_lowercase);
-    all.filter(|c| c.is_alphanumeric())
-        .take(COMPARED + 1)
-        .collect()
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that make one of the other.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut above: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.iter().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(i + 1);
-        for (j, r) in right.iter().enumerate() {
-            let replaced = row[j] + usize::from(l != r);
-            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && *l == right[j - 1] && left[i - 1] == *r {
-                least = least.min(above[j - 1] + 1);
-            }
-            next.push(least);
-        }
-        above = std::mem::replace(&mut row, next);
-    }
-    row[right.len()]
-}
-
 /// Why gadgets cannot be registered. All of them are mistakes of the gadget's author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -329,21 +277,5 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["math.add", "get-user"]
         );
-    }
-
-    #[test]
-    fn distances() {
-        let check = |left: &str, right: &str, expected| {
-            let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            assert_eq!(
-                distance(&chars(left), &chars(right)),
-                expected,
-                "{left} {right}"
-            );
-        };
-        check("", "", 0);
-        check("abc", "", 3);
-        check("kitten", "sitting", 3);
-        check("flaw", "lawn", 2);
     }
 }

@@ -1,10 +1,18 @@
 //! A custom block in two parts: its configuration, which can be stored, and its code.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tags::{BlockTransform, OnStart};
+use crate::delta::Delta;
+use crate::message::{Attributes, CustomContentBlock};
+
+/// Decides about a complete block. `None` keeps it, deltas replace it, and an empty list suppresses it.
+pub type BlockTransform = Arc<dyn Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync>;
+
+/// Called when a tag has opened, before its content arrives.
+pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
 
 /// The configuration of a [`CustomBlock`](crate::tags::CustomBlock): everything but its code.
 ///

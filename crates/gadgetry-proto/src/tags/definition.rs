@@ -5,13 +5,7 @@ use std::sync::Arc;
 
 use crate::delta::Delta;
 use crate::message::{Attributes, CustomContentBlock};
-use crate::tags::{BlockCode, BlockConfig, BlockMode};
-
-/// Decides about a complete block. `None` keeps it, deltas replace it, and an empty list suppresses it.
-pub type BlockTransform = Arc<dyn Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync>;
-
-/// Called when a tag has opened, before its content arrives.
-pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
+use crate::tags::config::{BlockCode, BlockConfig, BlockMode};
 
 /// The definition of a custom block.
 ///

@@ -8,9 +8,9 @@ mod definition;
 mod names;
 mod opening;
 
-pub use config::{BlockCode, BlockConfig, BlockMode};
+pub use config::{BlockCode, BlockConfig, BlockMode, BlockTransform, OnStart};
 pub(crate) use content::{Content, ContentEnd};
-pub use definition::{BlockTransform, CustomBlock, OnStart};
+pub use definition::CustomBlock;
 pub use names::TagNameError;
 pub(crate) use names::{NameIndex, Names, Opening, TagKind};
 pub(crate) use opening::{OpeningState, Step, attributes};

@@ -4,7 +4,7 @@ use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
 use crate::message::Purpose;
 use crate::time::Time;
-use crate::tree::fold::Cursor;
+use crate::tree::cursors::Cursor;
 use crate::tree::{CostTree, Node, NodeId, NodeKind, Status, Subtotal};
 use crate::usage::Usage;
 

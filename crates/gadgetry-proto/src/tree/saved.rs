@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::tree::fold::Cursors;
+use crate::tree::cursors::Cursors;
 use crate::tree::{CostTree, Node, NodeId, NodeKind};
 
 /// What is written of a tree.

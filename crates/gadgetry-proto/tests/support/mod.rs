@@ -13,4 +13,5 @@ pub mod joined;
 pub mod naive;
 pub mod properties;
 pub mod sim;
+pub mod stream;
 pub mod virtual_time;

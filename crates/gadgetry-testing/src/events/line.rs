@@ -147,7 +147,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
     })
 }
 
-/// Its `type` in JSON.
+/// Returns the `type` in JSON.
 pub(super) fn name(kind: &EventKind) -> String {
     word(&json!(kind)["type"])
 }

@@ -53,7 +53,7 @@ impl EventLog {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `pick` takes of each of the run's own events, in order.
+    /// Returns what `pick` takes of each of the run's own events, in order.
     fn pick<T>(&self, pick: impl FnMut(&EventKind) -> Option<T>) -> Vec<T> {
         let events = self.lock();
         events
@@ -146,7 +146,7 @@ impl EventLog {
         total.last().copied().unwrap_or_else(parts)
     }
 
-    /// Why the run ended; `None` while it is in progress.
+    /// Returns the reason that the run ended; `None` while it is in progress.
     pub fn finish_reason(&self) -> Option<FinishReason> {
         let reasons = self.pick(|kind| match kind {
             EventKind::RunFinished { reason, .. } => Some(*reason),
@@ -250,7 +250,7 @@ impl EventLog {
     }
 }
 
-/// Which subagent an event comes from.
+/// Returns the subagent that an event comes from.
 fn origin(path: &[Ancestor]) -> String {
     let names = path.iter().map(|ancestor| match ancestor.agent {
         0 => ancestor.invocation_id.to_string(),

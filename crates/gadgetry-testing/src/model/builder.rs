@@ -12,7 +12,7 @@ use gadgetry::proto::usage::Price;
 
 use crate::call::{Format, MockCall};
 use crate::checker::RequestChecker;
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, any};
 use crate::model::rule::{Replies, Rule, Then};
 use crate::model::{MockModel, Record, Shared};
 use crate::reply::{Reply, reply};
@@ -43,8 +43,28 @@ pub struct MockModelBuilder {
     checker: Option<RequestChecker>,
 }
 
+impl MockModel {
+    /// Begins a model without rules.
+    pub fn builder() -> MockModelBuilder {
+        MockModelBuilder::new()
+    }
+
+    /// A model that answers any request with the next of `replies`: exactly as many as there are.
+    ///
+    /// ```
+    /// use gadgetry_testing::{MockModel, call, reply};
+    /// let model = MockModel::in_order([reply().call(call("Ping")), reply().text("done")]);
+    /// # model.check().unwrap_err();
+    /// ```
+    #[track_caller]
+    pub fn in_order<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
+        let rule = Self::builder().when(any());
+        rule.replies_in_order(replies).build()
+    }
+}
+
 impl MockModelBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             name: Arc::from("mock"),
             info: ModelInfo::default(),
@@ -55,25 +75,25 @@ impl MockModelBuilder {
         }
     }
 
-    /// Its name; `mock` by default.
+    /// Sets the name; `mock` by default.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Its metadata; nothing by default.
+    /// Sets the metadata; nothing by default.
     pub fn info(mut self, info: ModelInfo) -> Self {
         self.info = info;
         self
     }
 
-    /// How many tokens a conversation with it may have.
+    /// Sets the context window in tokens.
     pub fn context_window(mut self, tokens: u64) -> Self {
         self.info.context_window = Some(tokens);
         self
     }
 
-    /// What it charges.
+    /// Sets the price.
     pub fn price(mut self, price: Price) -> Self {
         self.info.price = Some(price);
         self
@@ -85,7 +105,7 @@ impl MockModelBuilder {
         self
     }
 
-    /// Where the run takes a marker for one.
+    /// Sets where the run takes a marker for one.
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
         self.format.anchoring = anchoring;
         self
@@ -158,24 +178,24 @@ pub struct RuleBuilder {
 }
 
 impl RuleBuilder {
-    /// It answers one request and no more.
+    /// Answers one request and no more.
     pub fn once(self) -> Self {
         self.times(1)
     }
 
-    /// It answers this many requests; then it no longer matches, and fewer are a fault.
+    /// Answers this many requests; then it no longer matches, and fewer are a fault.
     pub fn times(mut self, times: usize) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// It may remain unused.
+    /// Lets the rule remain unused.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// What reports call it.
+    /// Sets the name in reports.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self

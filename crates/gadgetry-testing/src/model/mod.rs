@@ -19,7 +19,7 @@ use crate::call::Format;
 use crate::checker::RequestChecker;
 use crate::matcher::Asked;
 use crate::render::render_conversation;
-use crate::reply::{Reply, Step, reply};
+use crate::reply::{Step, reply};
 
 pub use builder::{MockModelBuilder, RuleBuilder};
 pub use report::Mismatch;
@@ -72,7 +72,7 @@ struct Shared {
     record: Mutex<Record>,
 }
 
-/// What happened so far.
+/// Events so far.
 #[derive(Debug, Default)]
 struct Record {
     requests: Vec<Recorded>,
@@ -90,24 +90,6 @@ struct Recorded {
 }
 
 impl MockModel {
-    /// No rules yet.
-    pub fn builder() -> MockModelBuilder {
-        MockModelBuilder::new()
-    }
-
-    /// A model that answers any request with the next of `replies`: exactly as many as there are.
-    ///
-    /// ```
-    /// use gadgetry_testing::{MockModel, call, reply};
-    /// let model = MockModel::in_order([reply().call(call("Ping")), reply().text("done")]);
-    /// # model.check().unwrap_err();
-    /// ```
-    #[track_caller]
-    pub fn in_order<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
-        let rule = Self::builder().when(crate::matcher::any());
-        rule.replies_in_order(replies).build()
-    }
-
     /// The same model under another name, for rules that ask for the name.
     #[must_use]
     pub fn as_named(&self, name: impl Into<Arc<str>>) -> Self {
@@ -130,7 +112,7 @@ impl MockModel {
         record.requests.last().map(|last| last.request.clone())
     }
 
-    /// How many requests there were.
+    /// Returns the number of requests.
     pub fn call_count(&self) -> usize {
         self.shared.record().requests.len()
     }
@@ -142,7 +124,7 @@ impl MockModel {
         requests.map(|recorded| recorded.rule.clone()).collect()
     }
 
-    /// What went wrong so far, as a report. The caller takes it over: dropping the model then reports nothing more about
+    /// Returns what went wrong so far, as a report. The caller takes it over: dropping the model then reports nothing more about
     /// it.
     pub fn check(&self) -> Result<(), Mismatch> {
         self.shared.record().reported = true;

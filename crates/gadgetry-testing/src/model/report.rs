@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::model::rule::Rule;
 use crate::render::indented;
 
-/// What did not happen as the rules of a mock model say. Its text is a report of several lines.
+/// Report of what did not happen as the rules of a mock model say. Its text is a report of several lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub(super) String);

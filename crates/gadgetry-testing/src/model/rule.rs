@@ -9,16 +9,16 @@ use gadgetry::proto::message::Request;
 use crate::matcher::{Asked, Matcher};
 use crate::reply::Reply;
 
-/// What a rule with several replies does once it has given all of them.
+/// Behaviour of a rule with several replies once it has given all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Then {
-    /// It answers nothing more; later rules may.
+    /// Answers nothing more; later rules may.
     #[default]
     Refuse,
-    /// It gives the last one again.
+    /// Gives the last reply again.
     RepeatLast,
-    /// It starts again.
+    /// Starts again with the first reply.
     Cycle,
 }
 
@@ -30,12 +30,12 @@ pub(super) enum Replies {
 }
 
 pub(super) struct Rule {
-    /// From 1.
+    /// Number of the rule, one-based.
     pub(super) number: usize,
     pub(super) label: Option<String>,
     pub(super) written_at: &'static Location<'static>,
     pub(super) matcher: Matcher,
-    /// How often it answers.
+    /// Number of requests that the rule answers.
     pub(super) times: Option<usize>,
     /// Whether it may remain unused.
     pub(super) optional: bool,
@@ -57,7 +57,7 @@ impl Rule {
         claimed.map_err(|used| format!("it matches, but has answered {}", times(used)))
     }
 
-    /// Its reply to the request that took this turn.
+    /// Returns the reply to the request that took this turn.
     pub(super) fn reply(&self, turn: usize, request: &Request) -> Reply {
         match &self.replies {
             Replies::Same(reply) => Reply::clone(reply),
@@ -72,7 +72,7 @@ impl Rule {
         }
     }
 
-    /// How often it answers at most.
+    /// Returns the maximum number of requests that the rule answers.
     fn most(&self) -> Option<usize> {
         let replies = match &self.replies {
             Replies::InOrder(replies, Then::Refuse) => Some(replies.len()),
@@ -85,7 +85,7 @@ impl Rule {
         }
     }
 
-    /// What is wrong with how often it answered, once the test is over.
+    /// Describes what is wrong with the number of answers, once the test is over.
     pub(super) fn shortfall(&self) -> Option<String> {
         let used = self.used.load(Ordering::Relaxed);
         if self.optional || used >= self.most().unwrap_or(1) {
@@ -97,7 +97,7 @@ impl Rule {
         })
     }
 
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub(super) fn title(&self) -> String {
         let number = self.number;
         match &self.label {

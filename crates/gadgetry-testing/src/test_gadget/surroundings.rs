@@ -29,7 +29,7 @@ pub(super) enum Person {
 }
 
 impl Surroundings {
-    /// What one call is given; `None` if it is to have no run around it. Questions are written down.
+    /// Makes the context of one call; `None` if it is to have no run around it. Questions are written down.
     pub(super) fn services(&self) -> Option<(Services, Arc<Asked>)> {
         let nothing = self.model.is_none()
             && self.models.is_empty()

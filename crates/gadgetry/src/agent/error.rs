@@ -6,7 +6,7 @@ use gadgetry_proto::block::WriteError;
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::PlanError;
 
-use crate::agent::Finished;
+use crate::agent::finished::Finished;
 use crate::limiter::RateLimitsError;
 use crate::toolbox::ToolboxError;
 
@@ -207,3 +207,23 @@ impl fmt::Display for RunError {
 }
 
 impl std::error::Error for RunError {}
+
+impl Finished {
+    /// Returns the same, if the run has an answer: the model was done, or a gadget or a controller has ended the run.
+    /// Otherwise it fails, with all of this in the error.
+    pub fn into_result(self) -> Result<Self, RunError> {
+        match self.summary.reason {
+            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
+                Ok(self)
+            }
+            FinishReason::MaxIterations
+            | FinishReason::Truncated
+            | FinishReason::Withheld
+            | FinishReason::ModelError
+            | FinishReason::Cancelled
+            | FinishReason::BudgetExceeded
+            | FinishReason::GadgetError
+            | _ => Err(RunError::new(self)),
+        }
+    }
+}

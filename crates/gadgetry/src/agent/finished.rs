@@ -2,12 +2,9 @@
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::OutputStore;
-use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::Summary;
 use gadgetry_proto::tree::CostTree;
-
-use crate::agent::RunError;
 
 /// How a run ended, and what is left of it.
 ///
@@ -41,25 +38,7 @@ pub struct Finished {
     pub fault: Option<String>,
 }
 
-impl Finished {
-    /// The same, if the run has an answer: the model was done, or a gadget or a controller has ended the run.
-    /// Otherwise it fails, with all of this in the error.
-    pub fn into_result(self) -> Result<Self, RunError> {
-        match self.summary.reason {
-            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
-                Ok(self)
-            }
-            FinishReason::MaxIterations
-            | FinishReason::Truncated
-            | FinishReason::Withheld
-            | FinishReason::ModelError
-            | FinishReason::Cancelled
-            | FinishReason::BudgetExceeded
-            | FinishReason::GadgetError
-            | _ => Err(RunError::new(self)),
-        }
-    }
-}
+impl Finished {}
 
 pub(super) fn systems(messages: &[Message]) -> impl Iterator<Item = &Message> {
     messages

@@ -23,6 +23,7 @@ mod preview;
 mod schema;
 mod several;
 mod typed;
+mod validate;
 
 use std::future::ready;
 use std::sync::Arc;
@@ -41,11 +42,12 @@ pub use closure::{TypedFn, typed};
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
+pub use params::InvalidParams;
 pub(crate) use params::read;
-pub use params::{InvalidParams, validate_gadget_params};
 pub use preview::{CallPreview, CommandLine, Origin, Permission, Subject, UnknownPermission};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
+pub use validate::validate_gadget_params;
 
 /// Something that a model can call, however it was defined.
 pub trait DynGadget: Send + Sync {

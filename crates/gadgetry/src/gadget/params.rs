@@ -7,38 +7,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-use crate::gadget::IntoGadget;
-
-/// Checks parameters without executing the gadget, and returns them with defaults filled in.
-///
-/// Takes what a toolbox takes; for a gadget in a reference or an `Arc`, there is [`DynGadget::check`](crate::DynGadget::check).
-///
-/// # Errors
-///
-/// [`InvalidParams`], as for [`DynGadget::check`](crate::DynGadget::check).
-///
-/// ```
-/// use gadgetry::{gadget, validate_gadget_params};
-/// use serde_json::json;
-///
-/// /// Adds two numbers.
-/// #[gadget]
-/// fn add(a: f64, #[gadget(default = 0.0)] b: f64) -> f64 {
-///     a + b
-/// }
-///
-/// assert_eq!(validate_gadget_params(Add, json!({ "a": 5 })), Ok(json!({ "a": 5, "b": 0.0 })));
-///
-/// let refused = validate_gadget_params(Add, json!({ "a": "x" })).unwrap_err();
-/// assert_eq!(refused.to_string(), "Invalid parameters:\n  - a: expected number, got string \"x\"");
-/// ```
-pub fn validate_gadget_params(
-    gadget: impl IntoGadget,
-    params: Value,
-) -> Result<Value, InvalidParams> {
-    gadget.into_gadget().check(params)
-}
-
 /// Parameters that a gadget refuses. Displays one problem per line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid parameters:{}", Lines(problems))]

@@ -24,23 +24,23 @@
 //! # }
 //! ```
 
+mod error;
 mod header;
 
 use std::io::{self, BufRead, Write};
 
 use gadgetry_proto::event::Event;
-use gadgetry_proto::run::{Input, Misuse, Output, PlanError, Run, Summary};
-use gadgetry_proto::schema::RegistryError;
+use gadgetry_proto::run::{Input, Output, Run, Summary};
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::files;
 use crate::observer::Observer;
 
+pub use error::LogError;
 pub use header::Header;
 
-/// The version of the format; a log of another one is refused.
-const VERSION: u32 = 3;
+use error::VERSION;
 
 /// One input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,46 +51,6 @@ pub struct Entry {
     pub time: Time,
     /// What.
     pub input: Input,
-}
-
-/// Why a log cannot be written or played.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The file.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-    /// It is empty.
-    #[error("the log is empty")]
-    Empty,
-    /// A line does not belong in a log.
-    #[error("line {line}: not a line of a gadgetry log: {problem}")]
-    Line {
-        /// From 1.
-        line: usize,
-        /// What is wrong with it, and in which column.
-        problem: String,
-    },
-    /// The log is of another version of the format.
-    #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
-    Version(u32),
-    /// The gadgets cannot be registered.
-    #[error("{0}")]
-    Gadgets(#[from] RegistryError),
-    /// The configuration is invalid.
-    #[error("{0}")]
-    Plan(#[from] PlanError),
-    /// The run has code that decides about it, which no log can hold.
-    #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
-    Code(String),
-    /// An input that no run of this log ever had.
-    #[error("line {line}: {source}")]
-    Misuse {
-        /// From 1.
-        line: usize,
-        /// What is wrong with it.
-        source: Misuse,
-    },
 }
 
 /// Writes a log during a run, line by line, so that a crash loses nothing but the line it cuts. It is an

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::models::ModelRegistry;
 use crate::models::spec::ModelSpec;
+use crate::models::table::{Provenance, TableError};
 
 /// The differences of two registries, by id, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Changes {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    pub(super) fn between(old: &ModelRegistry, new: &ModelRegistry) -> Self {
+    fn between(old: &ModelRegistry, new: &ModelRegistry) -> Self {
         let old: BTreeMap<&str, &ModelSpec> = old.keyed().collect();
         let mut changes = Self::default();
         let mut kept = 0;
@@ -50,6 +51,40 @@ impl Changes {
             changes.removed = gone.map(|(_, spec)| spec.id.clone()).collect();
         }
         changes
+    }
+}
+
+impl ModelRegistry {
+    /// Replaces all models by those of a table, and returns what changed. Aliases stay; on failure nothing changes.
+    ///
+    /// `table` is what a file or a server gave, in a form that [`from_json`](Self::from_json) reads. `provenance` is kept if
+    /// the table does not tell its own.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    ///
+    /// ```
+    /// use gadgetry::models::{ModelRegistry, Provenance};
+    /// let table = br#"{"acme/large": {"mode": "chat", "litellm_provider": "acme", "max_input_tokens": 8000}}"#;
+    /// let mut models = ModelRegistry::empty();
+    /// let changes = models.update(table, Provenance { source: "prices.json".into(), ..Provenance::default() })?;
+    /// assert_eq!(changes.to_string(), "1 new, 0 gone, 0 changed (0 prices)");
+    /// # Ok::<(), gadgetry::models::TableError>(())
+    /// ```
+    pub fn update(&mut self, table: &[u8], provenance: Provenance) -> Result<Changes, TableError> {
+        let mut new = Self::from_json(table)?;
+        if new.provenance.date.is_none() && new.provenance.version.is_empty() {
+            new.provenance = provenance;
+        }
+        let changes = new.changes_since(self);
+        self.models = new.models;
+        self.provenance = new.provenance;
+        Ok(changes)
+    }
+
+    /// The differences of this registry from `old`.
+    pub fn changes_since(&self, old: &Self) -> Changes {
+        Changes::between(old, self)
     }
 }
 

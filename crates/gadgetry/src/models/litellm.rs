@@ -1,14 +1,16 @@
 //! LiteLLM's `model_prices_and_context_window.json`: dollars a token, and flat keys for everything.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
+use flate2::read::GzDecoder;
 use gadgetry_proto::usage::{Price, Tier};
 use serde_json::{Map, Value};
 
 use crate::model::Mode;
 use crate::models::names;
 use crate::models::spec::{Feature, Features, ModelSpec};
-use crate::models::table::{Provenance, Table};
+use crate::models::table::{Provenance, Table, TableError, bounded};
 
 type Entry = Map<String, Value>;
 
@@ -24,8 +26,25 @@ const LOCAL: [&str; 8] = [
     "xinference",
 ];
 
+impl Table {
+    /// Reads LiteLLM's format or ours, with gzip around it or not.
+    pub(super) fn read(reader: impl Read) -> Result<Self, TableError> {
+        let mut bytes = bounded(reader)?;
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            bytes = bounded(GzDecoder::new(bytes.as_slice()))?;
+        }
+        let value: Value = serde_json::from_slice(&bytes)?;
+        let is_own = value.get("models").is_some_and(Value::is_array);
+        let table = match value.as_object() {
+            Some(entries) if !is_own => read(entries),
+            _ => serde_json::from_value(value)?,
+        };
+        table.checked()
+    }
+}
+
 /// The models that write text. Everything else, and invalid entries, are skipped.
-pub(super) fn read(entries: &Entry) -> Table {
+fn read(entries: &Entry) -> Table {
     let models = entries.iter().filter_map(|(id, entry)| {
         // A `*` means many regions, which no request can name.
         let listed = !id.contains('*');

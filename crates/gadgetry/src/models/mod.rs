@@ -7,6 +7,7 @@
 mod changes;
 mod date;
 mod filter;
+mod find;
 mod litellm;
 pub(crate) mod names;
 mod spec;
@@ -112,38 +113,6 @@ impl ModelRegistry {
         saved
     }
 
-    /// Replaces all models by those of a table, and returns what changed. Aliases stay; on failure nothing changes.
-    ///
-    /// `table` is what a file or a server gave, in a form that [`from_json`](Self::from_json) reads. `provenance` is kept if
-    /// the table does not tell its own.
-    ///
-    /// # Errors
-    /// As [`from_json`](Self::from_json).
-    ///
-    /// ```
-    /// use gadgetry::models::{ModelRegistry, Provenance};
-    /// let table = br#"{"acme/large": {"mode": "chat", "litellm_provider": "acme", "max_input_tokens": 8000}}"#;
-    /// let mut models = ModelRegistry::empty();
-    /// let changes = models.update(table, Provenance { source: "prices.json".into(), ..Provenance::default() })?;
-    /// assert_eq!(changes.to_string(), "1 new, 0 gone, 0 changed (0 prices)");
-    /// # Ok::<(), gadgetry::models::TableError>(())
-    /// ```
-    pub fn update(&mut self, table: &[u8], provenance: Provenance) -> Result<Changes, TableError> {
-        let mut new = Self::from_json(table)?;
-        if new.provenance.date.is_none() && new.provenance.version.is_empty() {
-            new.provenance = provenance;
-        }
-        let changes = new.changes_since(self);
-        self.models = new.models;
-        self.provenance = new.provenance;
-        Ok(changes)
-    }
-
-    /// The differences of this registry from `old`.
-    pub fn changes_since(&self, old: &Self) -> Changes {
-        Changes::between(old, self)
-    }
-
     /// Where the table of models comes from.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
@@ -157,20 +126,6 @@ impl ModelRegistry {
     /// Whether it knows none.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
-    }
-
-    /// The model that a name means, whatever its case:
-    ///
-    /// - the one with this id, or else with this alias;
-    /// - with a provider in front (`openai:gpt-4o`, `groq/llama-guard-3-8b`): that provider's, and no other's;
-    /// - without one, or with one of which no model is known: the only one with this name after its prefixes. If several
-    ///   providers have it, none is meant, because their prices are not the same.
-    pub fn get(&self, name: &str) -> Option<&ModelSpec> {
-        let name = name.trim().to_lowercase();
-        match self.aliases.get(&name) {
-            Some(id) if self.exact(&name).is_none() => names::find(self, id),
-            _ => names::find(self, &name),
-        }
     }
 
     /// How much the model takes and gives; none if the model is unknown.

@@ -5,10 +5,8 @@ use std::io::{self, Read, Write};
 use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::models::date::Date;
-use crate::models::litellm;
 use crate::models::spec::ModelSpec;
 
 /// Bytes of a table at most, uncompressed. LiteLLM's has 3 MB.
@@ -76,21 +74,6 @@ impl Table {
         }
     }
 
-    /// Reads LiteLLM's format or ours, with gzip around it or not.
-    pub(super) fn read(reader: impl Read) -> Result<Self, TableError> {
-        let mut bytes = bounded(reader)?;
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            bytes = bounded(GzDecoder::new(bytes.as_slice()))?;
-        }
-        let value: Value = serde_json::from_slice(&bytes)?;
-        let is_own = value.get("models").is_some_and(Value::is_array);
-        let table = match value.as_object() {
-            Some(entries) if !is_own => litellm::read(entries),
-            _ => serde_json::from_value(value)?,
-        };
-        table.checked()
-    }
-
     /// Reads the table in this program, which is in our format and compressed.
     pub(super) fn read_own(gzip: &[u8]) -> Result<Self, TableError> {
         let table: Self = serde_json::from_slice(&bounded(GzDecoder::new(gzip))?)?;
@@ -105,7 +88,7 @@ impl Table {
         Ok(())
     }
 
-    fn checked(self) -> Result<Self, TableError> {
+    pub(super) fn checked(self) -> Result<Self, TableError> {
         let found = self.models.len();
         if found != self.count {
             let said = self.count;
@@ -127,7 +110,8 @@ fn unwritten(error: serde_json::Error) -> TableError {
     }
 }
 
-fn bounded(reader: impl Read) -> Result<Vec<u8>, TableError> {
+/// Reads at most as many bytes as any table has.
+pub(super) fn bounded(reader: impl Read) -> Result<Vec<u8>, TableError> {
     let mut bytes = Vec::new();
     reader.take(LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LIMIT {

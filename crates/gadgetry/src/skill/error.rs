@@ -133,7 +133,7 @@ pub enum SkillProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the arguments have {bytes} bytes; {} are allowed",
-    super::ARGUMENTS_LIMIT
+    super::limits::ARGUMENTS_LIMIT
 )]
 pub struct ArgumentsTooLong {
     /// How long they are.

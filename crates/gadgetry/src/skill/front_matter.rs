@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::{SkillError, SkillProblem as Problem};
+use super::limits::{SKILL_FILE, SKILL_FILE_LIMIT};
 use super::resources::{read_at_most, resolve};
 use super::yaml::{self, Entry, Mistake, Place};
-use super::{SKILL_FILE, SKILL_FILE_LIMIT};
 
 const NAME_LENGTH: usize = 64;
 const DESCRIPTION_LENGTH: usize = 1024;

@@ -10,7 +10,8 @@ use gadgetry_proto::visible::visible_line;
 use serde_json::{Value, json};
 
 use super::error::did_you_mean;
-use super::{LISTED, Skill, resources};
+use super::limits::LISTED;
+use super::{Skill, resources};
 use crate::gadget::{DynGadget, IntoGadget as _, from_fn};
 
 const NAME: &str = "LoadSkill";

@@ -40,6 +40,7 @@
 mod error;
 mod front_matter;
 mod gadget;
+mod limits;
 mod resources;
 mod set;
 mod substitute;
@@ -50,23 +51,11 @@ use std::path::{Path, PathBuf};
 
 pub use error::{ArgumentsTooLong, ResourceError, SkillError, SkillProblem};
 pub use front_matter::FrontMatter;
+pub use limits::{ARGUMENTS_LIMIT, RESOURCE_LIMIT, SKILL_FILE_LIMIT};
 pub use resources::Resource;
 pub use set::Skills;
 
-/// The file that makes a folder a skill.
-const SKILL_FILE: &str = "SKILL.md";
-
-/// A `SKILL.md` may have this many bytes.
-pub const SKILL_FILE_LIMIT: u64 = 256 * 1024;
-
-/// Any other file of a skill may have this many bytes to be read.
-pub const RESOURCE_LIMIT: u64 = 1024 * 1024;
-
-/// The arguments of a skill may have this many bytes.
-pub const ARGUMENTS_LIMIT: usize = 16 * 1024;
-
-/// Files of a skill that are listed.
-const LISTED: usize = 500;
+use limits::LISTED;
 
 /// Instructions for a kind of task, and the files that belong to them.
 ///

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use gadgetry_proto::schema::closest;
 
 use super::error::ResourceError as Error;
-use super::{RESOURCE_LIMIT, SKILL_FILE};
+use super::limits::{LISTED, RESOURCE_LIMIT, SKILL_FILE};
 
 /// Folders inside folders are listed as deep as this.
 const DEPTH: usize = 16;
@@ -147,7 +147,7 @@ fn is_inside(path: &Path) -> bool {
 }
 
 fn not_found(folder: &Path, path: String) -> Error {
-    let (known, _) = list(folder, super::LISTED).unwrap_or_default();
+    let (known, _) = list(folder, LISTED).unwrap_or_default();
     let closest = closest(&path, known.iter().map(|it| it.path.as_str()));
     let closest = closest.into_iter().map(str::to_owned).collect();
     Error::NotFound { path, closest }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::SkillError;
-use super::{SKILL_FILE, Skill, gadget};
+use super::limits::SKILL_FILE;
+use super::{Skill, gadget};
 use crate::gadget::DynGadget;
 
 /// Skills by name, in alphabetical order.

@@ -60,7 +60,7 @@ pub(crate) fn walk(
 struct Level {
     dir: Dir,
     path: PathBuf,
-    /// Its folders that were not searched.
+    /// Folders that were not searched.
     folders: Vec<OsString>,
 }
 

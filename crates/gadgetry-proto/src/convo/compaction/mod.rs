@@ -50,10 +50,9 @@ mod cut;
 mod placeholder;
 mod plan;
 mod room;
+mod settings;
 mod transcript;
 mod turns;
-
-use serde::{Deserialize, Serialize};
 
 use crate::convo::text::TextForm;
 use crate::convo::tokens::TokenEstimate;
@@ -63,41 +62,12 @@ use crate::message::Message;
 use room::Room;
 
 pub use plan::{Plan, Slide, Summarise};
+pub use settings::Compaction;
 
 pub(super) use placeholder::{omission_text, summary_text};
 
 use placeholder::Placeholder;
 use turns::Outline;
-
-/// When a conversation is compacted, and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Compaction {
-    /// How.
-    pub strategy: CompactionStrategy,
-    /// Percent of the context window that a conversation may fill. At least 1,000 tokens, or a quarter of a window below
-    /// 4,000, stay free for the reply, whatever this says.
-    pub trigger_percent: f64,
-    /// Percent of the context window that it may fill afterwards, if that can be done.
-    pub target_percent: f64,
-    /// The latest turns, which stay if they fit. At least one does: the model has not answered its results yet.
-    pub keep_recent_turns: u32,
-    /// Instructions for the summary; without them, the default ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary_prompt: Option<String>,
-}
-
-impl Default for Compaction {
-    fn default() -> Self {
-        Self {
-            strategy: CompactionStrategy::Hybrid,
-            trigger_percent: 80.0,
-            target_percent: 50.0,
-            keep_recent_turns: 5,
-            summary_prompt: None,
-        }
-    }
-}
 
 /// The number of turns from which the hybrid strategy summarises them.
 const WORTH_A_SUMMARY: usize = 3;

@@ -1,6 +1,6 @@
 //! How much of a context window a conversation may fill.
 
-use crate::convo::compaction::Compaction;
+use crate::convo::compaction::settings::Compaction;
 
 /// Tokens that stay free for a reply.
 const REPLY: u64 = 1_000;

@@ -9,6 +9,9 @@ use crate::run::calls::record::Names;
 use crate::run::calls::running::add;
 use crate::run::io::Report;
 
+/// The answer to a call of a cancelled run.
+pub(super) const CANCELLED: &str = "Error: The run was cancelled before the call was done";
+
 /// Answered calls whose gadgets were cancelled and have not returned. Their costs still count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct CancelledGadgets(BTreeMap<CallId, Cancelled>);

@@ -40,9 +40,6 @@ use notes::Notes;
 use record::{Record, Status};
 use room::Surplus;
 
-/// The answer to a call of a cancelled run.
-const CANCELLED: &str = "Error: The run was cancelled before the call was done";
-
 /// The calls of the current reply, and what later replies need of earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Calls {

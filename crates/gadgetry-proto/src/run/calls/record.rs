@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::call::{Call, Outcome, Parameters};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
-use crate::run::calls::running::Running;
+use crate::run::calls::running::{Prepared, Running};
 use crate::run::open_question::OpenQuestion;
-use crate::run::start::{AboutCall, Start};
+use crate::run::start::AboutCall;
 use crate::sched::Unmet;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,13 +48,6 @@ pub(super) enum Status {
         /// What the model reads instead of the answer.
         told: Option<Arc<str>>,
     },
-}
-
-/// A call that can start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Prepared {
-    pub(super) start: Start,
-    pub(super) timeout_ms: Option<u64>,
 }
 
 /// A gadget that has returned.

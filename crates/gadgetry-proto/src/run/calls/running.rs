@@ -6,11 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::amount;
 use crate::id::CallId;
-use crate::run::calls::record::Prepared;
 use crate::run::io::Report;
 use crate::run::open_question::{OpenQuestion, OpenQuestionKind, QuestionRef};
-use crate::run::start::AnsweredQuestion;
+use crate::run::start::{AnsweredQuestion, Start};
 use crate::time::Time;
+
+/// A call that can start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Prepared {
+    pub(super) start: Start,
+    pub(super) timeout_ms: Option<u64>,
+}
 
 /// The execution of a call, and what earlier ones have left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -45,8 +45,15 @@ pub struct NeedsOutput<I, O>(Prepare<I>, Execute<I, O>);
 /// Next is [`AdapterBuilder::build`].
 pub struct Complete(ReplyFn);
 
+impl Adapter {
+    /// A builder of an adapter with this name.
+    pub fn builder(id: impl Into<String>) -> AdapterBuilder<NeedsInput> {
+        AdapterBuilder::new(id.into())
+    }
+}
+
 impl AdapterBuilder<NeedsInput> {
-    pub(super) fn new(id: String) -> Self {
+    fn new(id: String) -> Self {
         let metadata = AdapterMetadata {
             id,
             ..AdapterMetadata::default()

@@ -121,11 +121,6 @@ pub struct AdapterMetadata {
 }
 
 impl Adapter {
-    /// A builder of an adapter with this name.
-    pub fn builder(id: impl Into<String>) -> AdapterBuilder<NeedsInput> {
-        AdapterBuilder::new(id.into())
-    }
-
     /// The same client with other options: [`deep_merge`] of those it has and these.
     ///
     /// ```

@@ -17,16 +17,13 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 use tokio::time::{Instant, sleep};
 
-use super::url_of;
-use crate::config::ServerConfig;
-
-/// Bytes of a file.
+/// Maximum number of bytes of a file.
 const LIMIT: u64 = 1 << 20;
 
 /// The version of the files.
 const VERSION: u32 = 1;
 
-/// How long one program waits for another one that refreshes the same tokens, and how often it looks.
+/// Maximum time to wait for another program that refreshes the same tokens, and the time between two looks.
 const PATIENCE: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 
@@ -47,33 +44,8 @@ impl Tokens {
         }
     }
 
-    /// Whether the user has logged in to a server. The tokens may have expired since.
-    pub fn has(&self, server: &ServerConfig) -> bool {
-        url_of(server).is_ok_and(|url| self.of(&url).path.is_file())
-    }
-
-    /// Removes the tokens of a server, and returns whether there were any. They are not revoked at the authorization server.
-    ///
-    /// Waits while a connection refreshes these tokens, for 40 seconds at most. Needs a tokio runtime with time enabled.
-    ///
-    /// Cancel safety: dropping the future stops waiting; the tokens are removed or kept.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be removed, or the refresh does not end in time.
-    pub async fn remove(&self, server: &ServerConfig) -> io::Result<bool> {
-        let url = url_of(server).map_err(io::Error::other)?;
-        let file = self.of(&url);
-        if !file.path.try_exists()? {
-            return Ok(false);
-        }
-        // A refresh in flight would save the tokens again.
-        let _lock = file.lock().await?;
-        remove(&file.path)
-    }
-
-    /// Those of the server at `url`.
-    pub(super) fn of(&self, url: &Url) -> TokenFile {
+    /// Returns the file of the server at `url`.
+    pub(crate) fn of(&self, url: &Url) -> TokenFile {
         let mut resource = url.clone();
         resource.set_fragment(None);
         let resource = String::from(resource);
@@ -89,7 +61,7 @@ impl Tokens {
 }
 
 /// The tokens of one server.
-pub(super) struct TokenFile {
+pub(crate) struct TokenFile {
     path: PathBuf,
     resource: String,
 }
@@ -104,6 +76,21 @@ struct Kept {
 }
 
 impl TokenFile {
+    /// Returns whether there are tokens.
+    pub(crate) fn exists(&self) -> bool {
+        self.path.is_file()
+    }
+
+    /// Removes the tokens, once no other program refreshes them. Returns whether there were any.
+    pub(crate) async fn remove(&self) -> io::Result<bool> {
+        if !self.path.try_exists()? {
+            return Ok(false);
+        }
+        // A refresh in flight would save the tokens again.
+        let _lock = self.lock().await?;
+        remove(&self.path)
+    }
+
     fn read(&self) -> Result<Option<StoredCredentials>, AuthError> {
         let text = match files::text(&self.path, LIMIT) {
             Ok(text) => text,
@@ -122,7 +109,7 @@ impl TokenFile {
         Ok(Some(kept.credentials))
     }
 
-    pub(super) fn write(&self, credentials: StoredCredentials) -> io::Result<()> {
+    pub(crate) fn write(&self, credentials: StoredCredentials) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         files::create_private_folder(folder)?;
         let kept = Kept {
@@ -145,7 +132,7 @@ impl TokenFile {
     }
 
     /// Waits until no other program refreshes these tokens.
-    pub(super) async fn lock(&self) -> io::Result<File> {
+    pub(crate) async fn lock(&self) -> io::Result<File> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         files::create_private_folder(folder)?;
         let file = files::append_private(&self.path.with_extension("lock"))?;
@@ -161,7 +148,7 @@ impl TokenFile {
     }
 }
 
-/// What the methods of [`CredentialStore`] return.
+/// Future that the methods of [`CredentialStore`] return.
 type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
 impl CredentialStore for TokenFile {
@@ -210,6 +197,7 @@ impl CredentialStore for TokenFile {
     }
 }
 
+/// Removes a file. Returns whether it was there.
 fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

@@ -1,0 +1,26 @@
+//! The APIs that clients speak.
+
+/// An API that clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Api {
+    /// OpenAI's Chat Completions.
+    Chat,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+}
+
+impl Api {
+    /// All APIs.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+
+    /// Returns the name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
+}

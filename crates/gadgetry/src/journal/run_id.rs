@@ -1,0 +1,71 @@
+//! Names of runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gadgetry_proto::id::CallId;
+
+/// The name of a run in its journal.
+///
+/// Up to 128 characters, without `/` and control characters, and not only blanks. The run of a subagent has the name of
+/// its parent, the number of the call and the number of the subagent: `invoice-42/5.0`.
+///
+/// ```
+/// use gadgetry::journal::RunId;
+/// let id: RunId = "invoice-42".parse()?;
+/// assert_eq!(id.as_str(), "invoice-42");
+/// assert!("a/b".parse::<RunId>().is_err());
+/// # Ok::<(), gadgetry::journal::InvalidRunId>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reads a name as a journal has it: also that of the run of a subagent.
+    ///
+    /// # Errors
+    ///
+    /// If the part before the first `/` cannot name a run.
+    pub fn parse_any(text: &str) -> Result<Self, InvalidRunId> {
+        let own = text.split('/').next().unwrap_or_default();
+        own.parse::<Self>()?;
+        Ok(Self(text.into()))
+    }
+
+    /// The run of a subagent of this one.
+    #[must_use]
+    pub fn subagent(&self, call: CallId, agent: u32) -> Self {
+        Self(format!("{}/{}.{agent}", self.0, call.0).into())
+    }
+}
+
+impl std::str::FromStr for RunId {
+    type Err = InvalidRunId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRunId> {
+        let is_long = text.chars().count() > 128;
+        let is_odd = text.chars().any(|it| it == '/' || it.is_control());
+        if is_long || is_odd || text.trim().is_empty() || text.trim() != text {
+            return Err(InvalidRunId(text.chars().take(128).collect()));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that cannot name a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} cannot name a run: use 1 to 128 characters, without `/`, control characters and surrounding blanks"
+)]
+pub struct InvalidRunId(String);

@@ -1,0 +1,47 @@
+//! Errors of logs.
+
+use gadgetry_proto::run::{Misuse, PlanError};
+use gadgetry_proto::schema::RegistryError;
+
+/// The version of the format; a log of another one is refused.
+pub(super) const VERSION: u32 = 3;
+
+/// Error of a log that cannot be written or played.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is empty.
+    #[error("the log is empty")]
+    Empty,
+    /// A line does not belong in a log.
+    #[error("line {line}: not a line of a gadgetry log: {problem}")]
+    Line {
+        /// Number of the line, one-based.
+        line: usize,
+        /// What is wrong with it, and in which column.
+        problem: String,
+    },
+    /// The log is of another version of the format.
+    #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
+    Version(u32),
+    /// The gadgets cannot be registered.
+    #[error("{0}")]
+    Gadgets(#[from] RegistryError),
+    /// The configuration is invalid.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// The run has code that decides about it, which no log can hold.
+    #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
+    Code(String),
+    /// An input that no run of this log ever had.
+    #[error("line {line}: {source}")]
+    Misuse {
+        /// Number of the line, one-based.
+        line: usize,
+        /// What is wrong with it.
+        source: Misuse,
+    },
+}
