@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, Router, routing};
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::exchange::{Constrain, ModelRules, ToolMode};
 use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
@@ -52,20 +53,23 @@ impl Completing {
 async fn complete(State(seen): State<Completing>, Json(request): Json<Value>) -> Response {
     let prompt = request["prompt"].as_str().expect("a prompt").to_owned();
     seen.prompts.lock().expect("no panic within").push(request);
-    // The markers of the conversation are those of the first example.
-    let at = prompt.find("!!!GADGET_START").expect("a marker");
-    let start = prompt[at..].split_inclusive(':').next().expect("a start");
-    let (arg, end) = (
-        start.replace("GADGET_START", "ARG"),
-        start.replace("GADGET_START", "GADGET_END"),
-    );
-    let end = end.trim_end_matches(':');
-    let begun = prompt.ends_with(&format!("{start}get_weather"));
-    let call = format!("get_weather:w1\n{arg}city\nParis\n{end}\n");
+    let call = if prompt.contains("<tool_call>") {
+        "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>".to_owned()
+    } else {
+        // The markers of the conversation are those of the first example.
+        let at = prompt.find("!!!GADGET_START").expect("a marker");
+        let start = prompt[at..].split_inclusive(':').next().expect("a start");
+        let arg = start.replace("GADGET_START", "ARG");
+        let end = start.replace("GADGET_START", "GADGET_END");
+        let end = end.trim_end_matches(':');
+        format!("{start}get_weather\n{arg}city\nParis\n{end}\n")
+    };
+    let (head, rest) = call.split_once("get_weather").expect("the name");
+    let begun = prompt.ends_with(&format!("{head}get_weather"));
     let text = match (prompt.contains("18 degrees"), begun) {
         (true, _) => "It is 18 degrees.".to_owned(),
-        (false, true) => call.trim_start_matches("get_weather").to_owned(),
-        (false, false) => format!("{start}{call}"),
+        (false, true) => rest.to_owned(),
+        (false, false) => call,
     };
     let mut frames = String::new();
     for (text, reason) in [(text.as_str(), None), ("", Some("stop"))] {
@@ -111,7 +115,17 @@ async fn native_calls_of_models_that_complete_text() {
         constrain,
         ..ModelRules::default()
     };
-    let rows: [(&str, Value, Made, ModelRules, bool); 7] = [
+    let rows: [(&str, Value, Made, ModelRules, bool); 8] = [
+        (
+            "blocks",
+            silent.clone(),
+            |url| server(url, UpstreamApi::Completions),
+            ModelRules {
+                form: Some(CallForm::Block),
+                ..ModelRules::default()
+            },
+            false,
+        ),
         (
             "an explicit API",
             silent.clone(),
@@ -212,7 +226,7 @@ async fn native_calls_of_models_that_complete_text() {
         let upstream = base.last();
         let prompt = upstream["prompt"].as_str().expect("text");
         assert_eq!(
-            prompt.ends_with(":get_weather"),
+            prompt.ends_with("get_weather"),
             !has_grammar,
             "{row}: {prompt}"
         );
