@@ -10,6 +10,7 @@
 
 mod entry;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -127,9 +128,10 @@ pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Impor
         return Err(ImportError::NoServers);
     }
     let mut imported = Imported::default();
+    let mut known = HashSet::new();
     // The project's own ones first: they have precedence.
     for (name, entry) in own.into_iter().chain(all).flatten() {
-        if imported.servers.iter().any(|(known, _)| known == name) {
+        if known.contains(name) {
             imported.warn(
                 name,
                 "a server of the project has the same name; that one is used",
@@ -137,6 +139,7 @@ pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Impor
             continue;
         }
         if let Some(config) = entry::read(source, name, entry, &mut imported) {
+            known.insert(name);
             imported.servers.push((name.clone(), config));
         }
     }
