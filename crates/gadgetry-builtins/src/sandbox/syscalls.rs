@@ -126,7 +126,7 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     Ok(rules)
 }
 
-/// Making programs that run as this user, whoever starts them, at any later time.
+/// Making programs that run as this user, for other users, at any later time.
 fn set_user(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const FCHMODAT2: i64 = 452;
     let mut modes = vec![

@@ -1,9 +1,9 @@
-//! What tells a file or a folder from another one that has taken its place.
+//! Distinguishes a file or a folder from another one that has taken its place.
 
 use cap_fs_ext::MetadataExt as _;
 use cap_std::fs::Metadata;
 
-/// Returns what tells a folder from others. A number that was free may be used again, the time when it was made cannot.
+/// Returns what distinguishes a folder from others. A number that was free may be used again, the time when it was made cannot.
 pub(crate) fn identity(metadata: &Metadata) -> String {
     let made = metadata.created().ok();
     format!("{} {} {made:?}", metadata.dev(), metadata.ino())

@@ -1,17 +1,12 @@
 //! MCP servers that are added to a configuration file.
 
-use std::io;
 use std::path::Path;
 
-use gadgetry::files;
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 use super::end_of_file::EndOfFile;
-use super::remember::replace;
-
-/// Bytes of a configuration file.
-const LIMIT: u64 = super::file::LIMIT;
+use super::rewrite::{read, rewrite};
 
 /// A server that is to be added.
 pub(crate) struct NewServer {
@@ -29,18 +24,12 @@ pub(crate) fn add_servers(
     servers: &[NewServer],
     is_dry: bool,
 ) -> Result<Vec<bool>, String> {
-    let text = match files::text(path, LIMIT) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
-    let added = with_servers(&text, servers);
-    let (changed, added) = added.map_err(|error| format!("{}: {error}", path.display()))?;
-    if !is_dry && added.contains(&true) {
-        let written = replace(path, &changed);
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if is_dry {
+        let added = with_servers(&read(path)?, servers);
+        let added = added.map_err(|error| format!("{}: {error}", path.display()))?;
+        return Ok(added.1);
     }
-    Ok(added)
+    rewrite(path, |text| with_servers(text, servers))
 }
 
 /// Whether others than its owner can read a file.

@@ -32,6 +32,7 @@ mod project;
 mod prompts;
 mod redact;
 mod remember;
+mod rewrite;
 mod server;
 #[cfg(feature = "chat")]
 mod switch;

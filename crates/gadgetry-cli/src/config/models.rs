@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
 use std::path::Path;
 
 use clap::ArgMatches;
-use gadgetry::files;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::MAX_EXAMPLES;
 use gadgetry::proto::schema::closest;
@@ -16,10 +14,9 @@ use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item as TomlItem, Table, value};
 
 use super::end_of_file::EndOfFile;
-use super::file::LIMIT;
 use super::form::Given;
 use super::keys::VerbKeys;
-use super::remember::replace;
+use super::rewrite::rewrite;
 use super::value::{Entry, Item, Place, Value};
 use super::{Origin, Setting, Settings, Source};
 use crate::error::Error;
@@ -276,14 +273,7 @@ fn word<T: Copy>(entry: &Entry, all: &[(&str, T)]) -> Result<T, Error> {
 ///
 /// `Err` is what is wrong, in one line.
 pub(crate) fn save_model(path: &Path, name: &str, settings: &ModelSettings) -> Result<(), String> {
-    let text = match files::text(path, LIMIT) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
-    let changed = with_model(&text, name, settings);
-    let changed = changed.map_err(|error| format!("{}: {error}", path.display()))?;
-    replace(path, &changed).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    rewrite(path, |text| Ok((with_model(text, name, settings)?, ())))
 }
 
 fn with_model(text: &str, name: &str, settings: &ModelSettings) -> Result<String, String> {

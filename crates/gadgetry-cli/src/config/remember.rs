@@ -1,18 +1,14 @@
 //! Rules that the user wants to keep: written to the user's file, and to no other.
 
-use std::fs;
-use std::io::{self, Write as _};
 use std::path::Path;
 
+use gadgetry::Subject;
 use gadgetry::approval::Rule;
-use gadgetry::{Subject, files};
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::end_of_file::EndOfFile;
-
-/// Bytes of a configuration file.
-const LIMIT: u64 = super::file::LIMIT;
+use super::rewrite::rewrite;
 
 /// A call that the user has approved for good.
 pub(crate) struct Approved<'a> {
@@ -28,14 +24,7 @@ pub(crate) struct Approved<'a> {
 ///
 /// `Err` is what is wrong, in one line.
 pub(crate) fn remember(path: &Path, approved: &Approved<'_>) -> Result<(), String> {
-    let text = match files::text(path, LIMIT) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
-    let changed = with_rule(&text, approved);
-    let changed = changed.map_err(|error| format!("{}: {error}", path.display()))?;
-    replace(path, &changed).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    rewrite(path, |text| Ok((with_rule(text, approved)?, ())))
 }
 
 fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
@@ -78,21 +67,6 @@ fn decides(rule: &Value, approved: &Approved<'_>) -> bool {
         ..
     } = approved;
     rule.is_some_and(|rule| rule.matches(gadget, parameters, *subject))
-}
-
-/// Replaces the file at once, with its permissions.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A link, as to a folder of dotfiles, stays one.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().unwrap_or(Path::new(""));
-    files::create_private_folder(folder)?;
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    if let Ok(before) = fs::metadata(&path) {
-        new.as_file().set_permissions(before.permissions())?;
-    }
-    new.persist(&path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

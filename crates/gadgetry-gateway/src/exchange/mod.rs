@@ -253,7 +253,7 @@ impl Exchange {
         let mut exchange = Self {
             reader: reader(reads_blocks, rules, secrets, Arc::clone(&registry))?,
             gate: Gate::default(),
-            quoted: Quoted::in_request(Arc::clone(request)),
+            quoted: Quoted::in_request(Arc::clone(request), &dialects),
             dialects,
             registry,
             stops: Stops::new(stops),

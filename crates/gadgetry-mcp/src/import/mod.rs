@@ -11,6 +11,7 @@
 mod entry;
 mod imported;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -86,9 +87,10 @@ pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Impor
         return Err(ImportError::NoServers);
     }
     let mut imported = Imported::default();
+    let mut known = HashSet::new();
     // The project's own ones first: they have precedence.
     for (name, entry) in own.into_iter().chain(all).flatten() {
-        if imported.servers.iter().any(|(known, _)| known == name) {
+        if known.contains(name) {
             imported.warn(
                 name,
                 "a server of the project has the same name; that one is used",
@@ -96,6 +98,7 @@ pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Impor
             continue;
         }
         if let Some(config) = entry::read(source, name, entry, &mut imported) {
+            known.insert(name);
             imported.servers.push((name.clone(), config));
         }
     }

@@ -102,7 +102,7 @@ pub struct GrammarLimits {
     pub id: u32,
     /// Digits of an integer, and of each side of a decimal point.
     pub digits: u32,
-    /// Characters of a string on one line without `maxLength`; zero sets no limit.
+    /// Characters of a string on one line without `maxLength`; zero sets no limit, and a structural tag has none.
     pub string: u32,
     /// Items of an array without `maxItems`; zero sets no limit.
     pub items: u32,

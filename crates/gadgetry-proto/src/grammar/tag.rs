@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{JSON_START, Writer};
-use super::{GrammarError, GrammarSpec};
+use super::{GrammarError, GrammarLimits, GrammarSpec};
 use crate::call_form::CallForm;
 use crate::message::ToolChoice;
 
@@ -12,6 +12,14 @@ pub(super) fn structural_tag(spec: &GrammarSpec<'_>) -> Result<Value, GrammarErr
     let trigger = match spec.form {
         CallForm::Block => spec.markers.start(),
         CallForm::Json => JSON_START,
+    };
+    // Each tool has a grammar of its own there, and an engine writes counted characters out in each: with 128 tools that ends xgrammar.
+    let spec = &GrammarSpec {
+        limits: GrammarLimits {
+            string: 0,
+            ..spec.limits
+        },
+        ..*spec
     };
     let mut tags = Vec::new();
     let mut bytes = 0;

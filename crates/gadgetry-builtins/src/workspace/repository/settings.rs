@@ -48,7 +48,7 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
             named.push(folder.clone());
             folder
         }
-        // A folder, or what is none for Git either.
+        // A folder, or a name that Git does not read either.
         None => git.to_owned(),
     };
     let common = match text(&folder.join("commondir"))? {

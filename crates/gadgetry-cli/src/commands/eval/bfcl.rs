@@ -13,8 +13,11 @@ use super::cases::{Case, Class, expected_calls};
 use crate::error::Error;
 use crate::input::unreadable;
 
-/// Bytes of a file with cases.
-const LIMIT: u64 = 64 << 20;
+/// Bytes of a file with cases. Those of the leaderboard have less than 1 MiB.
+const LIMIT: u64 = 8 << 20;
+
+/// Values in the schemas of the tools of a case, and in what is right.
+const VALUES: usize = 5_000;
 
 /// The categories, by their names in the files.
 const CATEGORIES: [(&str, Class); 4] = [
@@ -76,6 +79,13 @@ pub(super) fn cases(folder: &Path) -> Result<Vec<Case>, Error> {
                 return Err(Error::at(path.display(), problem));
             }
             let calls = answer.map(|it| it.ground_truth).unwrap_or_default();
+            let schemas = question.function.iter().map(|it| values(&it.parameters));
+            let answers = calls.iter().flat_map(Map::values).map(values);
+            let count = question.function.len() + calls.len();
+            if schemas.chain(answers).fold(count, usize::saturating_add) > VALUES {
+                let problem = format!("{} has more than {VALUES} values", question.id);
+                return Err(Error::at(path.display(), problem));
+            }
             cases.push(case(question, class, calls));
         }
     }
@@ -147,6 +157,16 @@ fn case(question: Question, class: Class, calls: Vec<Map<String, Value>>) -> Cas
         tools: tools.collect(),
         right,
     }
+}
+
+/// How many values a value has in it, itself included.
+fn values(value: &Value) -> usize {
+    let inner = match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(fields) => fields.values().map(values).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    1 + inner
 }
 
 /// Names of native tools admit no dots.

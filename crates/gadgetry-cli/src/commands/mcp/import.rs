@@ -1,5 +1,6 @@
 //! `gadgetry mcp import`: server lists of other programs, added to the user's configuration file.
 
+use std::collections::HashMap;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub(super) fn run(
         None => found(args, printer)?,
     };
     let mut servers: Vec<NewServer> = Vec::new();
+    // What each is, by its name.
+    let mut configs: HashMap<&str, &ServerConfig> = HashMap::new();
     for List { file, imported, .. } in &lists {
         for warning in &imported.warnings {
             printer.progress(&format!("{}: {warning}\n", file.display()));
@@ -50,8 +53,7 @@ pub(super) fn run(
                 ));
                 continue;
             }
-            let is_known = |it: &NewServer| it.name == *name;
-            if servers.iter().any(is_known) {
+            if configs.contains_key(name.as_str()) {
                 printer.progress(&format!(
                     "{}: server {name:?}: left out: another list has one of this name\n",
                     file.display()
@@ -60,6 +62,7 @@ pub(super) fn run(
             }
             let table = serde_json::to_value(server);
             let table = table.map_err(|error| Error::input(format_args!("{name}: {error}")))?;
+            configs.insert(name, server);
             servers.push(NewServer {
                 name: name.clone(),
                 table,
@@ -67,9 +70,9 @@ pub(super) fn run(
         }
     }
     let added = add_servers(path, &servers, args.dry_run).map_err(Error::input)?;
-    report(&lists, &servers, &added, args.dry_run, printer);
+    report(&configs, &servers, &added, args.dry_run, printer);
     for (server, _) in servers.iter().zip(&added).filter(|(_, added)| **added) {
-        if let Some(config) = config_of(&lists, &server.name).filter(|it| !it.enabled) {
+        if let Some(config) = configs.get(server.name.as_str()).filter(|it| !it.enabled) {
             printer.progress(&disabled(&server.name, config, path));
         }
     }
@@ -104,13 +107,6 @@ impl List {
     }
 }
 
-/// What a server of these lists is.
-fn config_of<'l>(lists: &'l [List], name: &str) -> Option<&'l ServerConfig> {
-    let mut all = lists.iter().flat_map(|list| &list.imported.servers);
-    let (_, config) = all.find(|(it, config)| it == name && check_address(config).is_ok())?;
-    Some(config)
-}
-
 /// Why a server is not used, what it would receive, and how it is enabled.
 fn disabled(name: &str, config: &ServerConfig, path: &Path) -> String {
     let mut receives = Vec::new();
@@ -139,7 +135,7 @@ fn disabled(name: &str, config: &ServerConfig, path: &Path) -> String {
 
 /// One line for each server.
 fn report(
-    lists: &[List],
+    configs: &HashMap<&str, &ServerConfig>,
     servers: &[NewServer],
     added: &[bool],
     is_dry: bool,
@@ -154,7 +150,8 @@ fn report(
             continue;
         }
         let what = if is_dry { "would add" } else { "added" };
-        let target = config_of(lists, &server.name).map_or_else(String::new, target);
+        let config = configs.get(server.name.as_str());
+        let target = config.map_or_else(String::new, |it| target(it));
         printer.text(&format!("{what} {name}: {}\n", one_line(&target)));
     }
 }

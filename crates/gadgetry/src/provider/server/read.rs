@@ -1,5 +1,7 @@
 //! From answers to facts: no network.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{ConstraintField, ModelFacts, ServerFacts, ServerKind};
@@ -159,8 +161,14 @@ fn lm_studio(answers: &Answers, facts: &mut ServerFacts) -> bool {
         return false;
     }
     facts.kind = ServerKind::LmStudio;
+    let named = entries
+        .iter()
+        .rev()
+        .filter_map(|it| Some((it["id"].as_str()?, it)));
+    // The first of a name counts.
+    let by_name: HashMap<&str, &Value> = named.collect();
     for model in &mut facts.models {
-        let Some(entry) = entries.iter().find(|it| it["id"] == *model.name) else {
+        let Some(entry) = by_name.get(model.name.as_str()) else {
             continue;
         };
         let loaded = tokens(&entry["loaded_context_length"]);
