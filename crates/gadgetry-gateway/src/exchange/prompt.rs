@@ -24,16 +24,16 @@ impl Exchange {
         if !is_demanded || !rules.prefill || rules.constraint().is_known() {
             return;
         }
-        let name = match &self.setup.request.choice.kind {
-            ToolChoice::Gadget(name) => self.setup.tools.block_name(name).unwrap_or(name),
-            _ => "",
+        let name = if let ToolChoice::Gadget(name) = &self.setup.request.choice.kind {
+            self.setup.tools.block_name(name).unwrap_or(name)
+        } else {
+            ""
         };
-        let head = match rules.call_form() {
-            CallForm::Json => {
-                let name = Value::from(name).to_string();
-                format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
-            }
-            _ => format!("{}{name}", self.setup.secrets.markers.start()),
+        let head = if rules.call_form() == CallForm::Json {
+            let name = Value::from(name).to_string();
+            format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
+        } else {
+            format!("{}{name}", self.setup.secrets.markers.start())
         };
         self.trailing
             .push(Message::text(Role::Assistant, head.clone()));

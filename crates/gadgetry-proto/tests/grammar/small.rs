@@ -41,23 +41,18 @@ fn check(form: CallForm, long: &[&str], schema: &Value, arguments: &Value, expec
         limits: GrammarLimits::small(),
     };
     let grammar = crate::support::gbnf::Grammar::new(&spec.gbnf().expect("a grammar"));
-    let text = match form {
-        CallForm::Json => {
-            format!("<tool_call>\n{{\"name\": \"T\", \"arguments\": {arguments}}}\n</tool_call>")
-        }
-        _ => {
-            let fields = arguments.as_object().expect("an object").iter();
-            let lines = fields.map(|(name, value)| {
-                let text = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                format!("!!!ARG:{name}\n{text}\n")
-            });
-            format!(
-                "!!!GADGET_START:T\n{}!!!GADGET_END",
-                lines.collect::<String>()
-            )
-        }
+    let text = if form == CallForm::Json {
+        format!("<tool_call>\n{{\"name\": \"T\", \"arguments\": {arguments}}}\n</tool_call>")
+    } else {
+        let fields = arguments.as_object().expect("an object").iter();
+        let lines = fields.map(|(name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            format!("!!!ARG:{name}\n{text}\n")
+        });
+        let lines: String = lines.collect();
+        format!("!!!GADGET_START:T\n{lines}!!!GADGET_END")
     };
     assert_eq!(grammar.admits(&text), expected, "{form}: {text}");
 }
