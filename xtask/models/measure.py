@@ -105,7 +105,7 @@ def main():
         with Llama(given.launcher, given.base) as llama:
             few = [case for case in cases if bfcl.has_few_scalars(case)]
             table(llama, given, given.base, of_base, few, rows)
-    sizes, ratio = (None, None, None), None
+    sizes, ratio = {}, None
     if arms:
         with Llama(given.launcher, given.model) as llama:
             table(llama, given, given.model, arms, cases, rows)
@@ -304,32 +304,35 @@ def parsed(arguments):
 
 
 def costs(llama, given):
-    """Tokens of a prompt with one tool, and of a call as the gateway writes it; its requests with a grammar, a case each."""
+    """Tokens of a prompt with one tool, and of a call in each form; requests with a grammar, a case each.
+
+    The recorder says nothing about itself, so the rules are those that follow from the server of a small model."""
     recorder = Recorder()
     question = {"role": "user", "content": "What is the weather in Paris?"}
     call = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
     body = {"model": "smollm2", "messages": [question], "tools": [WEATHER]}
-    with Gateway(given.gateway, recorder.url, "") as gateway:
-        first = sent(gateway, recorder, body)["messages"]
-        prompt = llama.tokens(llama.prompt(first))
-        limit = 420 if any(it["role"] == "assistant" for it in first) else 300
-        history = [
-            question,
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": call}]},
-            {"role": "tool", "tool_call_id": "a", "content": "18 degrees"},
-        ]
-        messages = sent(gateway, recorder, {**body, "messages": history})["messages"]
-        # Examples have other tools.
-        written = [it["content"] for it in messages if it["role"] == "assistant" and "get_weather" in it["content"]]
+    history = [
+        question,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": call}]},
+        {"role": "tool", "tool_call_id": "a", "content": "18 degrees"},
+    ]
+    sizes = {}
+    for form in ("json", "block"):
+        for examples in (0, 2):
+            rules = f'form = "{form}"\nexamples = {examples}\n'
+            with Gateway(given.gateway, recorder.url, rules) as gateway:
+                first = sent(gateway, recorder, body)["messages"]
+                sizes[form, examples] = llama.tokens(llama.prompt(first))
+                messages = sent(gateway, recorder, {**body, "messages": history})["messages"]
+        # The last one: a worked turn has the same tool.
+        written = [it["content"] for it in messages if it["role"] == "assistant"]
+        sizes[form] = llama.tokens(written[-1])
     recorded = []
-    try:
-        with Gateway(given.gateway, recorder.url, 'constrain = "llama-cpp"') as gateway:
-            for case in bfcl.cases(given.data, given.category, range(given.times)):
-                request = {**body, "messages": case.messages, "tools": [case.tool], "tool_choice": "required"}
-                recorded.append(sent(gateway, recorder, request))
-    except Refused as why:
-        print(f"no grammar: {why}", file=sys.stderr)
-    return (prompt, limit, llama.tokens(written[0]) if written else None), recorded
+    with Gateway(given.gateway, recorder.url, JSON + 'examples = 2\nconstrain = "llama-cpp"\n') as gateway:
+        for case in bfcl.cases(given.data, given.category, range(given.times)):
+            request = {**body, "messages": case.messages, "tools": [case.tool], "tool_choice": "required"}
+            recorded.append(sent(gateway, recorder, request))
+    return sizes, recorded
 
 
 def sent(gateway, recorder, body):
@@ -380,8 +383,12 @@ def bars(rows, sizes, ratio):
         ("gateway, `auto`, default: calls", of("auto", "calls"), 85, "%"),
         ("gateway, `auto`, default: right", of("auto", "right"), 50, "%"),
         ("llama.cpp's native tools: right", best("right", native), None, "%"),
-        ("tokens of a one-tool prompt", sizes[0], -(sizes[1] or 420), ""),
-        ("output tokens of a one-parameter call", sizes[2], -32, ""),
+        ("tokens of a one-tool prompt without examples", sizes.get(("json", 0)), -300, ""),
+        ("the same with two", sizes.get(("json", 2)), -420, ""),
+        ("the same two as blocks: without", sizes.get(("block", 0)), -300, ""),
+        ("with two", sizes.get(("block", 2)), -420, ""),
+        ("output tokens of a one-parameter call", sizes.get("json"), -32, ""),
+        ("the same as a block", sizes.get("block"), -32, ""),
         ("time a token with grammar ÷ without", ratio, -1.05, ""),
     ]
     if has_base:

@@ -54,6 +54,7 @@ fn scripts_that_have_failed_before() {
         10_124_202_738_476_872_277,
         13_327_805_314_996_514_792,
         9_048_476_952_064_621_075,
+        13_276_603_678_394_408_700,
     ] {
         play(&random::script(seed, true));
         play(&random::script(seed, false));

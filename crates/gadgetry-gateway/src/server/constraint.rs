@@ -56,7 +56,7 @@ fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint,
         kind => kind,
     };
     let limits = if is_small {
-        GrammarLimits::small()
+        small_limits(job.request.options.max_tokens)
     } else {
         GrammarLimits::default()
     };
@@ -73,6 +73,17 @@ fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint,
         },
     };
     spec.constraint(notation)
+}
+
+/// The limits for a small model, whose strings end within the tokens that its reply may have: a token is a character at least, and
+/// the rest of a call takes about fifty.
+fn small_limits(max_tokens: Option<u64>) -> GrammarLimits {
+    let limits = GrammarLimits::small();
+    let room = max_tokens.map_or(u64::MAX, |most| most.saturating_sub(50).max(32));
+    GrammarLimits {
+        string: limits.string.min(u32::try_from(room).unwrap_or(u32::MAX)),
+        ..limits
+    }
 }
 
 /// The schema that calls of a tool are checked by.

@@ -54,18 +54,8 @@ impl<'a> Writer<'a> {
     }
 
     fn root(&mut self, calls: &[String]) -> String {
-        let prose = match self.spec.form {
-            CallForm::Block => line(&mut self.rules, &self.forbidden),
-            CallForm::Json => {
-                let class = Class::not(&['\n', '\r']);
-                let rest = not_holding(&mut self.rules, "prose", JSON_START, &class, "", "");
-                // A line that begins like an object may be read as a call in another form, with all that follows.
-                let first = Class::not(&['\n', '\r', ' ', '\t', '{', '<']).text();
-                let line = format!("[ \\t]* ({first} {rest} | \"<\" prose-at1)?");
-                self.rules.named("line", &line)
-            }
-        };
         if calls.is_empty() {
+            let prose = self.prose();
             return format!("{prose} (\"\\n\" {prose})*");
         }
         self.rules.named("call", &calls.join(" | "));
@@ -75,10 +65,26 @@ impl<'a> Writer<'a> {
             let more = if is_single { "" } else { "(\"\\n\" call)*" };
             return sequence([thought.as_str(), "call", more, "\"\\n\"?"]);
         }
+        let prose = self.prose();
         if is_single {
             return format!("({prose} \"\\n\")* (call \"\\n\"? | {prose})");
         }
         format!("({prose} | call) (\"\\n\" ({prose} | call))*")
+    }
+
+    /// A line of prose, in which no call begins.
+    fn prose(&mut self) -> String {
+        match self.spec.form {
+            CallForm::Block => line(&mut self.rules, &self.forbidden),
+            CallForm::Json => {
+                let class = Class::not(&['\n', '\r']);
+                let rest = not_holding(&mut self.rules, "prose", JSON_START, &class, "", "");
+                // A line that begins like an object may be read as a call in another form, with all that follows.
+                let first = Class::not(&['\n', '\r', ' ', '\t', '{', '<']).text();
+                let line = format!("[ \\t]* ({first} {rest} | \"<\" prose-at1)?");
+                self.rules.named("line", &line)
+            }
+        }
     }
 
     /// The line before a demanded call.

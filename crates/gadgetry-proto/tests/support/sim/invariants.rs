@@ -50,6 +50,8 @@ struct Watch {
     lost: bool,
     /// Replies that no request has carried yet, with what became of their calls.
     rounds: Vec<Round>,
+    /// Whether a reply was taken back since the last request that was compared.
+    abandoned: bool,
     started: BTreeSet<CallId>,
     /// Calls of interrupted gadgets, between the event and the start.
     restarted: BTreeSet<CallId>,
@@ -279,6 +281,7 @@ impl Watch {
     /// The reply is as if it had never been: nothing may have come of it.
     fn abandon(&mut self) {
         let round = self.rounds.pop().expect("a reply has failed");
+        self.abandoned = true;
         assert_eq!(round.announced, [], "calls of a reply that is taken back");
     }
 
@@ -430,7 +433,9 @@ impl Watch {
             let theirs = silent.and_then(|next| next.append.first());
             // What the user said while the decision was open comes before a reply that answers no request, and before a text in place of
             // a reply of which an interceptor has left nothing.
-            let is_late = round.is_given || self.rewritten && round.instead.is_some();
+            let mut is_late = round.is_given || self.rewritten && round.instead.is_some();
+            // And what they said behind a reply that was taken back.
+            is_late |= std::mem::take(&mut self.abandoned);
             while is_late && new.next_if(|it| self.is_injected(it)).is_some() {}
             let reply = new.next_if(|message| {
                 // Interceptors may have made something of nothing.
@@ -471,6 +476,7 @@ impl Watch {
         for message in new {
             assert_eq!(message.role, Role::User, "behind everything");
         }
+        self.abandoned = false;
         self.sent = messages.to_vec();
     }
 
