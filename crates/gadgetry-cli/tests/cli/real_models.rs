@@ -61,6 +61,9 @@ fn a_real_model_is_measured() {
         "5",
         "--max-tokens",
         "200",
+        // Other tests use the same cores.
+        "--patience",
+        "600s",
         "--json",
     ];
     let ended = Ended::of(&mut workshop.command(&eval));
