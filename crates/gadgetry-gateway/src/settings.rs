@@ -164,14 +164,18 @@ impl Settings {
         upstreams: &[Arc<Upstream>],
         rules: &RulesPatch,
     ) -> Arc<ModelRules> {
+        let weakest = ModelRules::default();
+        if self.models.is_empty() {
+            return Arc::new(rules.applied_to(&weakest));
+        }
         let model = upstreams
             .first()
             .map_or(Cow::Borrowed(model), |it| it.served(model));
-        let rules = match self.models.get(&*model) {
-            Some(own) => &rules.over(own),
-            None => rules,
-        };
-        Arc::new(rules.applied_to(&ModelRules::default()))
+        let own = self.models.get(&*model);
+        Arc::new(own.map_or_else(
+            || rules.applied_to(&weakest),
+            |own| rules.over(own).applied_to(&weakest),
+        ))
     }
 
     /// The place in `keys` of the key that a client has sent. Every key is compared, so the time says nothing.

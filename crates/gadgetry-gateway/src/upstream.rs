@@ -217,11 +217,12 @@ impl Upstream {
                     base_url: Some(url.clone()),
                     ..options
                 };
+                let api = match api {
+                    UpstreamApi::Chat if completes(&options) => UpstreamApi::Completions,
+                    api => *api,
+                };
                 Ok(match api {
                     UpstreamApi::Completions => {
-                        Arc::new(OpenAiCompletions::builder(model).options(options).build()?)
-                    }
-                    UpstreamApi::Chat if completes(&options) => {
                         Arc::new(OpenAiCompletions::builder(model).options(options).build()?)
                     }
                     UpstreamApi::Chat => Arc::new(

@@ -1,12 +1,16 @@
-//! JSON texts: their string literals, replaced without reading the rest; and how deep a value may be nested in them.
+//! JSON texts: their string literals, replaced without reading the rest; how deep a value may be nested in them; and values
+//! written with the blanks that models write.
 //!
 //! A saved run has each long text once, and references to it elsewhere. To find and replace them in the text takes one
 //! pass with few allocations; a tree of values would take one for every value.
 
 use std::borrow::Cow;
+use std::io;
 
 use memchr::{memchr, memchr2};
+use serde::Serialize as _;
 use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
 
 use crate::limits::JSON_DEPTH;
 
@@ -96,6 +100,46 @@ pub fn literal_text(literal: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     serde_json::from_str(literal).ok().map(Cow::Owned)
+}
+
+/// A value on one line, with blanks after colons and commas.
+pub(crate) fn spaced(value: &Value) -> String {
+    let mut out = Vec::new();
+    // Neither a value nor a vector fails.
+    _ = value.serialize(&mut Serializer::with_formatter(&mut out, Spaced));
+    String::from_utf8(out).unwrap_or_default()
+}
+
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        separate(writer, first)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        separate(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+fn separate<W: ?Sized + io::Write>(writer: &mut W, first: bool) -> io::Result<()> {
+    if first {
+        Ok(())
+    } else {
+        writer.write_all(b", ")
+    }
 }
 
 #[cfg(test)]

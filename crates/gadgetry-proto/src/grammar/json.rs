@@ -13,6 +13,7 @@ use super::pattern::{Alphabet, expression};
 use super::rules::{Rules, one_of, quoted, repeat, sequence};
 use super::values::listed;
 use super::{GrammarLimits, object};
+use crate::json::spaced;
 use crate::schema::Types;
 
 /// Characters of a string that are counted: more take servers long to read.
@@ -402,23 +403,5 @@ fn plain() -> Class {
     Class {
         is_negated: true,
         ranges: vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f')],
-    }
-}
-
-/// A value as the JSON form has it, with blanks after colons and commas.
-fn spaced(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(spaced).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| {
-                format!("{}: {}", Value::from(key.as_str()), spaced(value))
-            };
-            let fields: Vec<String> = fields.iter().map(field).collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use gadgetry_proto::message::{Constraint, Message, Request, Role};
+use gadgetry_proto::visible::is_invisible;
 
 use crate::provider::options::ModelOptions;
 
@@ -100,7 +101,7 @@ fn is_line_break(c: char) -> bool {
 
 /// Whether a line is a heading whose first word is one of [`NAMES`], in any case, and after anything invisible.
 fn begins_turn(line: &str) -> bool {
-    let is_blank = |c: char| c.is_whitespace() || c.is_control() || is_invisible(c);
+    let is_blank = |c: char| c.is_whitespace() || is_invisible(c, None);
     let line = line.trim_start_matches(is_blank);
     let heading = line.trim_start_matches('#');
     if heading.len() == line.len() {
@@ -114,11 +115,6 @@ fn begins_turn(line: &str) -> bool {
         };
         word.eq_ignore_ascii_case(name) && !rest.starts_with(char::is_alphanumeric)
     })
-}
-
-/// Characters without a width that are not whitespace.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{AD}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
 }
 
 /// The constraint of a reply that may end with the next turn: without that, a model could not end it, because it has no other
@@ -163,6 +159,10 @@ mod tests {
             ("a ### User", "a ### User"),
             ("#", "#"),
             ("", ""),
+            (
+                "\u{AD}\u{180E}\u{200C}\u{202E}\u{2065}\u{206F}\0# User",
+                "\u{AD}\u{180E}\u{200C}\u{202E}\u{2065}\u{206F}\0#\u{200B} User",
+            ),
         ] {
             let once = neutral(text);
             assert_eq!(once, expected, "{text:?}");
