@@ -270,7 +270,8 @@ fn skipped(missing: &[String]) -> Outcome {
 fn features() -> Result<Outcome, String> {
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
-    let mut test = cargo(&["test", "--package", "gadgetry", "--test", "tests"]);
+    let providers = ["test", "--package", "gadgetry-providers", "--test", "tests"];
+    let mut test = cargo(&providers);
     test.args(["--features", "tokens", "--", "models::tokens"]);
     sh(&mut test)?;
     let mut verbs = cargo(&["test", "--package", "gadgetry-cli", "--test", "tests"]);

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gadgetry::files;
 use gadgetry::models::{Date, Feature, Mode, ModelFilter, ModelSpec, Provenance};
 use gadgetry::proto::usage::Price;
 use gadgetry::provider::Resolver;
+use gadgetry_files as files;
 use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsVerb, UpdateArgs};

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::{env, fmt};
 
 use form::Given;
-use gadgetry::files;
+use gadgetry_files as files;
 use serde_json::Value as Json;
 
 use crate::args::ConfigArgs;
