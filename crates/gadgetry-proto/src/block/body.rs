@@ -6,6 +6,7 @@
 
 mod arguments;
 mod diagnostics;
+mod lines;
 mod value;
 
 use std::ops::Range;
@@ -23,7 +24,7 @@ use crate::block::search::MarkerSearch;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError};
 use crate::limits::{Limit, LimitExceeded, Limits};
-use value::{line_of, without_newline};
+use lines::{line_of, without_newline};
 
 /// A body as far as it has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

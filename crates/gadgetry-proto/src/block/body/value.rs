@@ -1,5 +1,6 @@
 //! The values of a body: what of them may be emitted, and where they end.
 
+use super::lines::{held_newline, line_of, without_newline};
 use super::{Body, Part, Partial, Sink};
 use crate::block::Anchoring;
 use crate::block::fence;
@@ -125,45 +126,5 @@ impl Body {
             self.report(code, &message, suspect.span());
             self.room -= 1;
         }
-    }
-}
-
-/// `end` without one newline before it.
-pub(super) fn without_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text.as_bytes()[start..end];
-    let value = value
-        .strip_suffix(b"\n")
-        .map_or(value, |line| line.strip_suffix(b"\r").unwrap_or(line));
-    start + value.len()
-}
-
-/// `end` without what may be the trailing newline, whole or half.
-pub(super) fn held_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text.as_bytes()[start..end];
-    let value = value.strip_suffix(b"\n").unwrap_or(value);
-    start + value.strip_suffix(b"\r").unwrap_or(value).len()
-}
-
-/// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
-pub(super) fn line_of(
-    text: &str,
-    start: usize,
-    end: usize,
-    cap: usize,
-    class: impl Fn(u8) -> bool,
-) -> usize {
-    let bytes = &text.as_bytes()[start..end];
-    let count = bytes
-        .iter()
-        .rev()
-        .take(cap + 1)
-        .take_while(|byte| class(**byte))
-        .count();
-    let line = end - count;
-    let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
-    if at_line_start && count <= cap {
-        line
-    } else {
-        end
     }
 }
