@@ -47,6 +47,7 @@
 //! ```
 
 mod cut;
+mod fit;
 mod placeholder;
 mod plan;
 mod room;
@@ -161,7 +162,7 @@ impl Compaction {
             if after >= before {
                 slide = Slide::new(Vec::new(), &outline, *tokens);
             }
-            return cut::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
+            return fit::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
         }
         if after >= before {
             return None;
