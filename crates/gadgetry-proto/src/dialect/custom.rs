@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::dialect::{Dialect, UnknownDialect};
+use crate::dialect::known::{Dialect, UnknownDialect};
 
 /// Bytes of a marker of a dialect that a configuration defines.
 const MARKER: usize = 64;

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::dialect::markup::PYTHON_TAG;
-use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read};
 use crate::error::ParseError;
 use crate::schema::{Json, RegisteredGadget, json_parameters, read_whole, shape_parameters};
 

@@ -18,12 +18,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
-use crate::dialect::openers::{OPENERS, Recognized};
+use crate::dialect::forms::{Channel, Form, OPENERS, Recognized};
 use crate::dialect::quotes::Surroundings;
 use crate::dialect::template::{HARMONY, HARMONY_ENDS, HARMONY_MESSAGE, Header};
-use crate::dialect::{
-    DialectCall, Dialects, Place, begins_wrapper, find_in, split_wrappers, unwrapped,
-};
+use crate::dialect::wrappers::{begins_wrapper, split_wrappers, unwrapped};
+use crate::dialect::{DialectCall, Dialects, Place, find_in};
 use crate::limits::Limits;
 use crate::schema::Registry;
 
@@ -70,40 +69,6 @@ pub struct Gate {
     pub(super) around: Option<Surroundings>,
     /// The channel of a message of Harmony.
     pub(super) channel: Channel,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Channel {
-    /// The reply has had no channel so far.
-    #[default]
-    None,
-    Reasoning,
-    Visible,
-}
-
-/// A form that has begun. Positions are those of the kept text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Form {
-    /// Not known yet: more text is needed to see which one it is, if any.
-    Unknown { at_line_start: bool },
-    /// It ends with this text, which does not begin before `from`.
-    Until {
-        end: Cow<'static, str>,
-        from: usize,
-        attempts: u32,
-    },
-    /// It ends with the reply.
-    Rest,
-    /// The header of a message of Harmony.
-    Header,
-    /// A JSON object, read up to a position at this depth.
-    Object {
-        at: usize,
-        depth: usize,
-        in_text: bool,
-    },
-    /// It has ended here; what follows decides.
-    Ended { end: usize },
 }
 
 /// Bytes of the header of a message of Harmony.

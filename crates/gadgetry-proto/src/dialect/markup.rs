@@ -6,7 +6,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::block::Next;
-use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, name_at, template};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, template};
 use crate::error::ParseError;
 use crate::schema::{RegisteredGadget, json_parameters};
 

@@ -2,94 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::gate::{Channel, Form, Gate, Rules};
+use crate::dialect::Dialect;
 use crate::dialect::envelope::is_json;
+use crate::dialect::forms::{Channel, Form, OPENERS, Recognized};
+use crate::dialect::gate::{Gate, Rules};
+use crate::dialect::name::name_at;
 use crate::dialect::quotes::Surroundings;
-use crate::dialect::template::{self, HARMONY, HARMONY_ENDS};
-use crate::dialect::{Dialect, name_at};
+use crate::dialect::template::{HARMONY, HARMONY_ENDS};
 use crate::schema::RegisteredGadget;
-
-/// Openers of marked forms, what ends them, and the dialects that they may begin; without an end, the reply ends them.
-pub(super) const OPENERS: [Opener; 21] = [
-    (
-        "<tool_call>",
-        "</tool_call>",
-        &[Dialect::Hermes, Dialect::QwenCoder, Dialect::Glm],
-    ),
-    ("<function=", "</function>", &[Dialect::QwenCoder]),
-    (
-        "<function_calls>",
-        "</function_calls>",
-        &[Dialect::Anthropic],
-    ),
-    ("<invoke ", "</invoke>", &[Dialect::Anthropic]),
-    (
-        "<ant\u{6d}l:function_calls>",
-        "</ant\u{6d}l:function_calls>",
-        &[Dialect::Anthropic],
-    ),
-    (
-        "<ant\u{6d}l:invoke ",
-        "</ant\u{6d}l:invoke>",
-        &[Dialect::Anthropic],
-    ),
-    ("<|python_tag|>", "", &[Dialect::Llama]),
-    ("[TOOL_CALLS]", "", &[Dialect::Mistral]),
-    (
-        "<|tool_calls_section_begin|>",
-        "<|tool_calls_section_end|>",
-        &[Dialect::Kimi],
-    ),
-    (template::KIMI, template::KIMI_END, &[Dialect::Kimi]),
-    (
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        template::DEEPSEEK,
-        template::DEEPSEEK_END,
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜function_calls>",
-        "</｜DSML｜function_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜tool_calls>",
-        "</｜DSML｜tool_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜ calls>",
-        "</｜DSML｜ calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜invoke ",
-        "</｜DSML｜invoke>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<|DSML|tool_calls>",
-        "</|DSML|tool_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<|DSML|function_calls>",
-        "</|DSML|function_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (template::LFM2, template::LFM2_END, &[Dialect::Lfm2]),
-    (
-        "<start_function_call>",
-        "<end_function_call>",
-        &[Dialect::Gemma],
-    ),
-    ("<|tool_call>", "<tool_call|>", &[Dialect::Gemma]),
-];
-pub(super) type Opener = (&'static str, &'static str, &'static [Dialect]);
 
 const FENCE: &str = "```";
 
@@ -117,33 +37,6 @@ const KEYS: [&str; 16] = [
 const FIRST_KEY: usize = 128;
 /// Bytes of an opener that prose does not end with.
 const BEGUN: usize = 6;
-
-/// What is known of text that may begin a form.
-pub(super) enum Recognized {
-    /// It does.
-    Form(Form),
-    /// A token of Harmony without content.
-    Token(usize),
-    /// It does not.
-    Text,
-    /// More text is needed.
-    NotYet,
-}
-
-impl Recognized {
-    fn text_if(is_text: bool) -> Self {
-        if is_text { Self::Text } else { Self::NotYet }
-    }
-
-    /// A form whose first key decides, if that is known.
-    fn of(is_call: Option<bool>, form: Form) -> Self {
-        match is_call {
-            Some(true) => Self::Form(form),
-            Some(false) => Self::Text,
-            None => Self::NotYet,
-        }
-    }
-}
 
 impl Gate {
     /// Where the first possible form begins.

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read, has_parameter};
 use crate::schema::{RegisteredGadget, json_parameters};
 
 /// The name and the parameters of a call.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{before_wrappers, unwrapped};
+use crate::dialect::wrappers::{before_wrappers, unwrapped};
 
 /// Bytes of the beginning and of the end of a line that are kept.
 const HEAD: usize = 64;

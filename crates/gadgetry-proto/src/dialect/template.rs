@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::dialect::custom::{Arguments, CustomDialect};
+use crate::dialect::name::name_at;
 use crate::dialect::python::is_open;
-use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::dialect::{Dialect, Finder, Read};
 use crate::schema::{RegisteredGadget, json_parameters};
 
 pub(super) const HARMONY: [&str; 2] = ["<|channel|>", "<|start|>"];
