@@ -432,13 +432,13 @@ impl Run {
             return;
         };
         match subject {
-            Subject::Start(id)
-            | Subject::Unmet(id)
-            | Subject::Outcome(id)
-            | Subject::Human(id)
-            | Subject::Interrupted(id) => {
+            Subject::Start(id) | Subject::Unmet(id) | Subject::Outcome(id) | Subject::Human(id) => {
                 let (calls, mut cx) = self.calls();
                 calls.execution.decide(id, decision, &mut cx);
+            }
+            Subject::Interrupted(id) => {
+                let (calls, mut cx) = self.calls();
+                calls.decide_interrupted(id, decision, &mut cx);
             }
             Subject::ModelCall | Subject::ModelError => {
                 self.turn(|turn, parts| turn.decide(decision, parts));

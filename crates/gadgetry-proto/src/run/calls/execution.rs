@@ -23,7 +23,6 @@ use crate::id::CallId;
 use crate::prompt::search;
 use crate::run::calls::cancelled::{CANCELLED, CancelledGadgets};
 use crate::run::calls::deadlines::Deadlines;
-use crate::run::calls::interrupted;
 use crate::run::calls::ledger::{Answering, Ledger};
 use crate::run::calls::prepare;
 use crate::run::calls::record::{Ended, Names, Record, Status};
@@ -454,9 +453,6 @@ impl Execution {
                     _ => {}
                 }
                 self.conclude(id, *ended, cx);
-            }
-            (Status::Interrupted(running), decision) => {
-                interrupted::decide(self, id, *running, decision, cx);
             }
             (status, _) => record.status = status,
         }

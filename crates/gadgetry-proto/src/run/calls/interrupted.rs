@@ -47,7 +47,7 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
     }
 }
 
-/// Takes the decision of the user.
+/// Takes the decision of the user. A call that was answered meanwhile ignores it.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a decision that its question does not admit never gets here; the rest is to proceed"
@@ -55,14 +55,22 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
 pub(super) fn decide(
     execution: &mut Execution,
     id: CallId,
-    running: Running,
     decision: Decision,
     cx: &mut Context<'_>,
 ) {
-    let record = execution.ledger.get(id);
+    let Some(record) = execution.ledger.get_mut(id) else {
+        return;
+    };
+    if !matches!(record.status, Status::Interrupted(_)) {
+        return;
+    }
+    let Status::Interrupted(running) = mem::replace(&mut record.status, Status::Waiting) else {
+        return;
+    };
+    let running = *running;
     cx.out.emit(EventKind::HumanInputReceived {
         call: Some(id),
-        invocation_id: record.map(|record| record.call.invocation_id.clone()),
+        invocation_id: Some(record.call.invocation_id.clone()),
         answered: decision != Decision::Proceed,
     });
     let outcome = match decision {

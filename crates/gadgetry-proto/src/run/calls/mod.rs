@@ -31,6 +31,7 @@ use crate::piece::{ArgsPartial, CallStart};
 use crate::run::context::Context;
 use crate::run::open_question::OpenQuestion;
 use crate::run::plan::Plan;
+use crate::run::question::Decision;
 use crate::run::truncation::Truncation;
 use crate::sched::Scheduler;
 use crate::sched::over_limit;
@@ -81,6 +82,17 @@ impl Calls {
     /// A gadget in flight is lost. What it had reported to have cost is `charged` already.
     pub(super) fn interrupt(&mut self, id: CallId, charged: f64, cx: &mut Context<'_>) {
         interrupted::interrupt(&mut self.execution, id, charged, cx);
+    }
+
+    /// Takes the decision of the user about an interrupted gadget.
+    pub(super) fn decide_interrupted(
+        &mut self,
+        id: CallId,
+        decision: Decision,
+        cx: &mut Context<'_>,
+    ) {
+        interrupted::decide(&mut self.execution, id, decision, cx);
+        self.execution.dispatch(cx);
     }
 
     /// Whether any reply of the run has called a gadget.
