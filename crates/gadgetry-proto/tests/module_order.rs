@@ -8,11 +8,6 @@ const CLOSING: &[&str] = &[
     "grammar/json.rs -> grammar/mod.rs",
     "grammar/json.rs -> grammar/object.rs",
     "grammar/tag.rs -> grammar/mod.rs",
-    "schema/compiled.rs -> schema/compiled/cost.rs",
-    "schema/compiled.rs -> schema/compiled/defaults.rs",
-    "schema/compiled.rs -> schema/compiled/problem.rs",
-    "schema/compiled.rs -> schema/compiled/view.rs",
-    "schema/compiled/view.rs -> schema/compiled/walk.rs",
 ];
 
 #[test]

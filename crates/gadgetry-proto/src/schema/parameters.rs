@@ -21,6 +21,7 @@ use crate::schema::compiled::Schema;
 use crate::schema::compiled::View;
 use crate::schema::json;
 use crate::schema::json::Json;
+use crate::schema::numbers::digits_lost;
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
 
@@ -252,7 +253,7 @@ fn value(
     }
     if let Some(view) = place
         && value.is_string()
-        && let Some(error) = view.intended().and_then(|it| coerce::digits_lost(text, it))
+        && let Some(error) = view.intended().and_then(|it| digits_lost(text, it))
     {
         let pointer = pointer.to_owned();
         return Err(ParseError::DigitsLost { pointer, error });

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::schema::compiled::Schema;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::targets::Targets;
 use crate::schema::count;
 
@@ -49,13 +49,13 @@ pub(super) enum Cost {
 }
 
 /// What checking `value` by `schema` takes.
-pub(super) fn of(schema: &Schema, value: &Value) -> Cost {
+pub(super) fn of(core: &Core, value: &Value) -> Cost {
     let nodes = count(value) as u64;
-    if !schema.refers() && (schema.size() as u64).saturating_mul(nodes) <= SEARCH {
+    if !core.refers() && (core.size() as u64).saturating_mul(nodes) <= SEARCH {
         return Cost::Low;
     }
     let budget = STEPS.saturating_add(nodes.saturating_mul(STEPS_PER_NODE));
-    let (root, targets) = (schema.normal(), schema.targets());
+    let (root, targets) = (core.normal(), core.targets());
     let verdict = Count::new(root, targets, budget, true).checks(root, value);
     let Some(verdict) = verdict else {
         return Cost::TooHigh;

@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use crate::error::DigitsLost;
 use crate::schema::closest;
-use crate::schema::coerce;
-use crate::schema::compiled::Schema;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::cost::Cost;
 use crate::schema::compiled::expand::find;
@@ -24,6 +23,7 @@ use crate::schema::compiled::problem::words::got;
 use crate::schema::compiled::problem::words::sentence;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
+use crate::schema::numbers::digits_lost;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
@@ -77,12 +77,12 @@ const ELSEWHERE: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
-    let cost = cost::of(schema, parameters);
+pub(super) fn problems(core: &Core, parameters: &Value) -> Vec<Problem> {
+    let cost = cost::of(core, parameters);
     if cost == Cost::TooHigh {
         return vec![Problem::of_all(cost::TOO_MUCH)];
     }
-    if schema.admits(parameters) {
+    if core.admits(parameters) {
         return Vec::new();
     }
     if cost == Cost::High {
@@ -90,8 +90,8 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
             "does not fit, and is nested too deeply to say where",
         )];
     }
-    let mut report = Report::new(schema, parameters);
-    for error in schema.errors(parameters).take(PROBLEMS) {
+    let mut report = Report::new(core, parameters);
+    for error in core.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
     report.undeclared();
@@ -106,19 +106,19 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
 }
 
 /// Keys that the schema does not declare, nor forbid.
-pub(super) fn undeclared(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+pub(super) fn undeclared(core: &Core, parameters: &Value) -> Vec<Problem> {
     // Nearly all calls have none, and a report costs a walk over the schema.
-    if undeclared_keys(schema, parameters).next().is_none() {
+    if undeclared_keys(core, parameters).next().is_none() {
         return Vec::new();
     }
-    let mut report = Report::new(schema, parameters);
+    let mut report = Report::new(core, parameters);
     report.undeclared();
     let found = report.found.into_iter();
     found.map(|(_, problem)| problem).collect()
 }
 
-fn undeclared_keys<'p>(schema: &Schema, parameters: &'p Value) -> impl Iterator<Item = &'p String> {
-    let node = schema.normal().as_object();
+fn undeclared_keys<'p>(core: &Core, parameters: &'p Value) -> impl Iterator<Item = &'p String> {
+    let node = core.normal().as_object();
     let node = node.filter(|node| ELSEWHERE.iter().all(|it| find(node, it).is_none()));
     let declared = node.and_then(|node| find(node, "properties")?.as_object());
     let pair = declared.zip(parameters.as_object());
@@ -136,17 +136,17 @@ enum Step {
 }
 
 struct Report<'a> {
-    schema: &'a Schema,
+    core: &'a Core,
     root: View<'a>,
     parameters: &'a Value,
     found: Vec<(Vec<usize>, Problem)>,
 }
 
 impl<'a> Report<'a> {
-    fn new(schema: &'a Schema, parameters: &'a Value) -> Self {
+    fn new(core: &'a Core, parameters: &'a Value) -> Self {
         Self {
-            schema,
-            root: schema.root(),
+            core,
+            root: View::new(core),
             parameters,
             found: Vec::new(),
         }
@@ -203,12 +203,12 @@ impl<'a> Report<'a> {
     /// Whether a value is text because no number keeps its digits.
     fn digits_lost(&self, path: &[Step], value: &Value) -> Option<DigitsLost> {
         let types = self.view(path).intended()?;
-        coerce::digits_lost(value.as_str()?, types)
+        digits_lost(value.as_str()?, types)
     }
 
     /// Keys that the schema does not declare are admitted, but where something else is wrong they may be the reason.
     fn undeclared(&mut self) {
-        for key in undeclared_keys(self.schema, self.parameters).take(PROBLEMS) {
+        for key in undeclared_keys(self.core, self.parameters).take(PROBLEMS) {
             self.no_such(&[], key);
         }
     }

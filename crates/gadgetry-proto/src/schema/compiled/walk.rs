@@ -12,23 +12,19 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::schema::compiled::Schema;
-use crate::schema::compiled::Types;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::expand::ALTERNATIVES;
 use crate::schema::compiled::expand::Alternative;
 use crate::schema::compiled::expand::alternatives;
-use crate::schema::compiled::view::item;
-use crate::schema::compiled::view::names;
-use crate::schema::compiled::view::property;
-use crate::schema::compiled::view::tuple_length;
-use crate::schema::compiled::view::types;
+use crate::schema::compiled::node::{item, names, property, tuple_length, types};
+use crate::schema::compiled::types::Types;
 
 /// Steps of one walk, about 50 ns each. What is not worked out when they are used up counts as unrestricted.
 const STEPS: usize = 1 << 20;
 
 /// The places of a schema that one [`View`](crate::schema::View) and all that were derived from it have seen.
 pub(super) struct Walk<'a> {
-    pub(super) schema: &'a Schema,
+    core: &'a Core,
     seen: RefCell<Seen<'a>>,
     steps: Cell<usize>,
 }
@@ -75,9 +71,9 @@ enum Step<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(schema: &'a Schema) -> Rc<Self> {
+    pub(super) fn new(core: &'a Core) -> Rc<Self> {
         Rc::new(Self {
-            schema,
+            core,
             seen: RefCell::default(),
             steps: Cell::new(STEPS),
         })
@@ -102,12 +98,12 @@ impl<'a> Walk<'a> {
 
     /// The root of the schema.
     pub(super) fn root(&self) -> Rc<Place<'a>> {
-        let alternatives = self.expand(&[self.schema.normal()]);
+        let alternatives = self.expand(&[self.core.normal()]);
         self.place(alternatives, false)
     }
 
     fn expand(&self, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
-        let (alternatives, steps) = alternatives(self.schema.normal(), nodes);
+        let (alternatives, steps) = alternatives(self.core.normal(), nodes);
         self.spend(steps);
         alternatives
     }
@@ -223,8 +219,8 @@ impl<'a> Walk<'a> {
         let mut said = Vec::new();
         for node in one.forms.alternatives.iter().flatten() {
             match &key.1 {
-                Step::Key(key) => property(self.schema, node, Some(key), &mut said),
-                Step::Other => property(self.schema, node, None, &mut said),
+                Step::Key(key) => property(self.core, node, Some(key), &mut said),
+                Step::Other => property(self.core, node, None, &mut said),
                 Step::Item(index) => said.extend(item(node, *index)),
             }
         }
