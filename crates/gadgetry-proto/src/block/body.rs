@@ -34,7 +34,7 @@ pub(crate) struct Body {
     base: u64,
     /// No marker begins before this offset of the text.
     scan: usize,
-    /// How much of the current value was emitted.
+    /// End of the emitted part of the current value, as an offset of the text.
     emitted: usize,
     part: Part,
     /// The pointer of the current value; empty if it is invalid or the body passed its cap, and the value is not emitted.
@@ -44,7 +44,7 @@ pub(crate) struct Body {
     escapes: Vec<usize>,
     /// The fence that opened the body.
     fence: Option<Fence>,
-    /// Where the text before the first argument ends.
+    /// End of the text before the first argument.
     preamble: usize,
     /// A mistake that the arguments do not show.
     error: Option<ParseError>,
@@ -52,16 +52,16 @@ pub(crate) struct Body {
     overflown: bool,
     /// The last place in the current value that may be a near miss.
     suspect: Option<usize>,
-    /// How many more near misses may be reported.
+    /// Number of near misses that may still be reported.
     room: usize,
-    /// In the order in which they are reported.
+    /// Diagnostics, in the order in which they are reported.
     diagnostics: Vec<Diagnostic>,
 }
 
 /// Up to this many bytes, a body that is whole is read by the short way.
 const SMALL: usize = 1 << 10;
 
-/// How much of a body that passed its cap piles up before it is dropped; dropping it bit by bit would not be linear.
+/// Bytes of a body beyond its cap that pile up before they are dropped; dropping them bit by bit would not be linear.
 const FORGOTTEN: usize = 1 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ enum Part {
     Value(usize),
 }
 
-/// Where one argument is in the body.
+/// The position of one argument in the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ArgumentSpan {
     pointer: Range<usize>,
@@ -91,7 +91,7 @@ pub(crate) struct Partial<'a> {
     pub(crate) head: Option<&'a str>,
 }
 
-/// Where parts of values go.
+/// The consumer of parts of values.
 pub(crate) type Sink<'a> = dyn FnMut(Partial<'_>) + 'a;
 
 /// A marker ended the body; it was read.
@@ -121,7 +121,7 @@ impl Body {
         self.base
     }
 
-    /// How large a piece is worth reading at once: what a block does not use of it is read again.
+    /// Returns the size of a piece that is worth reading at once: what a block does not use of it is read again.
     pub(crate) fn appetite(&self) -> usize {
         self.text.len().max(128)
     }
@@ -456,7 +456,7 @@ impl Body {
     }
 }
 
-/// A readable length.
+/// Cuts a text to a readable length.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
 }

@@ -103,13 +103,13 @@ pub(super) enum Channel {
 pub(super) enum Form {
     /// Not known yet: more text is needed to see which one it is, if any.
     Unknown { at_line_start: bool },
-    /// It ends with this text, which does not begin before `from`.
+    /// A form that ends with this text, which does not begin before `from`.
     Until {
         end: Cow<'static, str>,
         from: usize,
         attempts: u32,
     },
-    /// It ends with the reply.
+    /// A form that ends with the reply.
     Rest,
     /// The header of a message of Harmony.
     Header,
@@ -119,17 +119,17 @@ pub(super) enum Form {
         depth: usize,
         in_text: bool,
     },
-    /// It has ended here; what follows decides.
+    /// A form that has ended here; what follows decides.
     Ended { end: usize },
 }
 
-/// What is known of text that may begin a form.
+/// The decision about text that may begin a form.
 pub(super) enum Recognized {
-    /// It does.
+    /// The text begins this form.
     Form(Form),
     /// A token of Harmony without content.
     Token(usize),
-    /// It does not.
+    /// The text begins no form.
     Text,
     /// More text is needed.
     NotYet,

@@ -35,9 +35,9 @@ pub enum Gated {
     Reasoning(String),
     /// A call of a known gadget, and its text. It may have been cut off: [`DialectCall::is_whole`].
     Call(DialectCall, String),
-    /// What wraps the next call, often nothing. It is text for a caller to whom that call is text.
+    /// The wrapper of the next call, often empty. It is text for a caller to whom that call is text.
     Opening(String),
-    /// What wraps the call before, and is text if that is.
+    /// The end of the wrapper around the call before, which is text if that call is.
     Closing(String),
     /// The beginning of a call that the end of the reply has cut off before its name.
     Cut(String),
@@ -52,7 +52,7 @@ pub struct Rules<'a> {
     pub registry: &'a Registry,
     /// Caps on what is kept back.
     pub limits: &'a Limits,
-    /// Where a call may begin.
+    /// The places where a call may begin.
     pub anchoring: Anchoring,
 }
 
@@ -61,11 +61,11 @@ pub struct Rules<'a> {
 pub struct Gate {
     /// Text from the beginning of a possible form on.
     pub(super) kept: String,
-    /// Where in it the form begins that is read; forms that nothing marks precede it.
+    /// Offset of the form that is read; forms that nothing marks precede it.
     pub(super) base: usize,
-    /// What ends the form; `None` while nothing is kept.
+    /// The end that the form waits for; `None` while nothing is kept.
     form: Option<Form>,
-    /// What was given out.
+    /// The text that was released.
     pub(super) around: Option<Surroundings>,
     /// The channel of a message of Harmony.
     pub(super) channel: Channel,
@@ -75,7 +75,7 @@ pub struct Gate {
 const HEADER: usize = 256;
 /// Bytes of text that are read at once.
 const PIECE: usize = 4 << 10;
-/// How often a form is read whose end may be a part of a value.
+/// Maximum number of times a form is read whose end may be a part of a value.
 const ATTEMPTS: u32 = 100;
 impl Gate {
     /// Takes more text.
@@ -206,7 +206,7 @@ impl Gate {
         true
     }
 
-    /// Whether the form that is read ends inside a call.
+    /// Returns `true` if the form that is read ends inside a call.
     fn is_cut(&self, end: usize, rules: &Rules<'_>) -> bool {
         let text = &self.kept[self.base..end];
         if text.ends_with('\n') && text.matches('(').count() > text.matches(')').count() {
@@ -273,7 +273,7 @@ impl Gate {
         true
     }
 
-    /// Whether another object follows the one that ends here, after a `;`; `None` if more text is needed.
+    /// Returns `true` if another object follows the one that ends here, after a `;`; `None` if more text is needed.
     fn next_object(&mut self, end: usize) -> Option<bool> {
         let behind = &self.kept[end..];
         let rest = match behind.strip_prefix(';') {
@@ -295,7 +295,7 @@ impl Gate {
         Some(follows)
     }
 
-    /// Whether a wrapper marks the kept form.
+    /// Returns `true` if a wrapper marks the kept form.
     fn is_marked(&self, rules: &Rules<'_>) -> bool {
         let text = self.kept.as_str();
         OPENERS.iter().any(|(opener, ..)| text.starts_with(opener))

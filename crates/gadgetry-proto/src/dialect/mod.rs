@@ -83,7 +83,7 @@ pub use known::{Dialect, UnknownDialect};
 /// A call in the form of a dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DialectCall {
-    /// The form.
+    /// The form of the call.
     pub dialect: Dialect,
     /// The name as written.
     pub gadget_name: String,
@@ -91,7 +91,7 @@ pub struct DialectCall {
     pub parameters: Parameters,
     /// Whether the form has its end. A call without it may have been cut off.
     pub is_whole: bool,
-    /// Its position in the text.
+    /// The position in the text.
     pub range: Range<usize>,
 }
 
@@ -116,12 +116,12 @@ pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall
     find_in(text, registry, limits, &[], &Place::default())
 }
 
-/// Where a text is in a reply.
+/// The position of a text in a reply.
 #[derive(Default)]
 pub(crate) struct Place<'a> {
-    /// What precedes it; nothing by default.
+    /// The text before it; none by default.
     pub(crate) around: Option<&'a Surroundings>,
-    /// What has arrived after it.
+    /// The text that has arrived after it.
     pub(crate) behind: &'a str,
     /// Whether a form follows at once.
     pub(crate) before_form: bool,
@@ -156,13 +156,13 @@ struct Finder<'a> {
     unread: usize,
 }
 
-/// How reading a form ended.
+/// The outcome of reading a form.
 enum Read {
-    /// It reaches up to here.
+    /// The form reaches up to here.
     To(usize),
     /// There is no such form here.
     No,
-    /// It looks like one, but is not.
+    /// The text looks like a form, but is not.
     Unread,
 }
 
@@ -245,7 +245,7 @@ impl<'a> Finder<'a> {
             .collect()
     }
 
-    /// Where the next form may begin, or a line ends.
+    /// Returns the next place where a form may begin, or a line ends.
     fn next_candidate(&self, from: usize) -> Option<usize> {
         let rest = self.text.as_bytes().get(from..)?;
         let first = |it: &CustomDialect| it.before.as_bytes().first().copied().unwrap_or(b'<');
@@ -263,7 +263,7 @@ impl<'a> Finder<'a> {
         found.map(|found| from + found)
     }
 
-    /// Whether a wrapper marks the form that begins here.
+    /// Returns `true` if a wrapper marks the form that begins here.
     fn is_marked(&self, at: usize, dialect: Dialect) -> bool {
         let first = self.text.as_bytes().get(at);
         let is_bare = matches!(first, Some(b'{' | b'`'));
@@ -368,7 +368,7 @@ fn settle(
     }
 }
 
-/// Whether the schema of a gadget names this parameter.
+/// Returns `true` if the schema of a gadget names this parameter.
 fn has_parameter(gadget: &RegisteredGadget, key: &str) -> bool {
     let properties = gadget.spec().parameters.get("properties");
     properties.is_some_and(|properties| properties.get(key).is_some())

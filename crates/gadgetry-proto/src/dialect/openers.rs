@@ -1,4 +1,4 @@
-//! Which text may begin a call, and where such a form ends.
+//! Recognises texts that may begin a call.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ const FIRST_KEY: usize = 128;
 const BEGUN: usize = 6;
 
 impl Gate {
-    /// Where the first possible form begins.
+    /// Returns the offset of the first possible form.
     pub(super) fn suspect(&self, rules: &Rules<'_>) -> Option<usize> {
         let custom = rules.dialects.custom();
         let has_names = rules.dialects.contains(Dialect::Python);
@@ -53,7 +53,7 @@ impl Gate {
         suspects.find(|at| self.may_open(&self.kept[*at..], self.is_line_start(*at), rules))
     }
 
-    /// Whether nothing precedes a place of the kept text on its line.
+    /// Returns `true` if nothing precedes a place of the kept text on its line.
     pub(super) fn is_line_start(&self, at: usize) -> bool {
         let before = &self.kept[..at];
         let is_blank = |text: &str| text.chars().all(|c| c == ' ' || c == '\t');
@@ -65,7 +65,7 @@ impl Gate {
         }
     }
 
-    /// Whether text begins with an opener, or with the beginning of one.
+    /// Returns `true` if text begins with an opener, or with the beginning of one.
     pub(super) fn may_open(&self, text: &str, at_line_start: bool, rules: &Rules<'_>) -> bool {
         let opens = |opener: &str| text.starts_with(opener) || opener.starts_with(text);
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
@@ -88,7 +88,7 @@ impl Gate {
                         && names(Some(text.strip_prefix('[').unwrap_or(text)), '(', rules))
     }
 
-    /// Which form begins the kept text at its base.
+    /// Recognises the form that begins the kept text at its base.
     pub(super) fn recognized(&self, at_line_start: bool, rules: &Rules<'_>) -> Recognized {
         let text = &self.kept[self.base..];
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
@@ -193,7 +193,7 @@ impl Gate {
         }
     }
 
-    /// Whether a text that ends the reply is the beginning of a call, of which not even the name is there.
+    /// Returns `true` if a text that ends the reply is the beginning of a call, of which not even the name is there.
     pub(super) fn is_begun(&self, text: &str, rules: &Rules<'_>) -> bool {
         let around = self.around.clone().unwrap_or_default();
         if around.is_quoted() {
@@ -229,7 +229,7 @@ impl Gate {
     }
 }
 
-/// Whether text begins with the name of a gadget and `end`, or may once more of it is there.
+/// Returns `true` if text begins with the name of a gadget and `end`, or may once more of it is there.
 fn names(text: Option<&str>, end: char, rules: &Rules<'_>) -> bool {
     let Some(text) = text else { return false };
     let name = name_at(text);
@@ -243,7 +243,7 @@ fn names(text: Option<&str>, end: char, rules: &Rules<'_>) -> bool {
     }
 }
 
-/// Whether the first key of an object can be that of a call; `None` if it is not there yet.
+/// Returns `true` if the first key of an object can be that of a call; `None` if it is not there yet.
 fn first_key(object: &str) -> Option<bool> {
     let body = object[1..].trim_start();
     if body.is_empty() {

@@ -1,4 +1,4 @@
-//! Texts that wrap calls, and are no part of the text around them.
+//! Texts that wrap calls; the text around them goes without them.
 
 /// Wrappers around forms, which are not a part of the text.
 const WRAPPERS: [&str; 18] = [
@@ -21,10 +21,10 @@ const WRAPPERS: [&str; 18] = [
     "<|call|>",
     "<end_of_turn>",
 ];
-/// What begins a tag of the markup of `DeepSeek`.
+/// The beginnings of tags in the markup of `DeepSeek`.
 const DSML: [&str; 4] = ["<｜DSML｜", "</｜DSML｜", "<|DSML|", "</|DSML|"];
 
-/// Whether a text is the beginning of a wrapper.
+/// Returns `true` if a text is the beginning of a wrapper.
 pub(super) fn begins_wrapper(text: &str) -> bool {
     let is_begun = |whole: &str| whole.starts_with(text);
     WRAPPERS.into_iter().any(is_begun)
@@ -33,7 +33,7 @@ pub(super) fn begins_wrapper(text: &str) -> bool {
             .any(|tag| is_begun(tag) || text.starts_with(tag))
 }
 
-/// What precedes the blanks and wrappers at the end of a text.
+/// Returns the text before the blanks and wrappers at its end.
 pub(super) fn before_wrappers(mut text: &str) -> &str {
     loop {
         text = text.trim_end();

@@ -37,7 +37,7 @@ impl OpenBlock {
         out.event(Event::CallStart(&self.header));
     }
 
-    /// How large a piece is worth reading at once.
+    /// Returns the size of a piece that is worth reading at once.
     pub(super) fn appetite(&self) -> usize {
         self.body.appetite()
     }

@@ -1,4 +1,4 @@
-//! What a scanner is reading. A mode holds what exists only while it lasts.
+//! Modes of a scanner. A mode holds what exists only while it lasts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::reply::prose::Prose;
 use crate::reply::tag::OpenTag;
 use crate::tags::Content;
 
-/// What is being read.
+/// The part of the format that is being read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Mode {
     Prose(Prose),
-    /// After a start marker.
+    /// The line after a start marker.
     Header(HeaderLine),
     Body(Box<OpenBlock>),
-    /// After `<` and a name.
+    /// An opening tag, after `<` and a name.
     Opening(OpeningTag),
     Content(Box<OpenTag>),
 }

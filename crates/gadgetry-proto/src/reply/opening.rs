@@ -18,7 +18,7 @@ pub(super) struct OpeningTag {
     pub(super) text: String,
 }
 
-/// What a piece has made of the tag, and how much of the piece was read.
+/// The effect of a piece on the tag, and how much of the piece was read.
 pub(super) enum OpeningStep {
     More,
     /// The tag is open.
@@ -26,7 +26,7 @@ pub(super) enum OpeningStep {
         read: usize,
         self_closing: bool,
     },
-    /// It is not a tag, because of its text or of a cap.
+    /// The text is not a tag, because of its form or of a cap.
     Text {
         read: usize,
         exceeded: Option<LimitExceeded>,

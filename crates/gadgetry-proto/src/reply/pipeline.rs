@@ -13,7 +13,7 @@ use crate::reply::repetition::Repetition;
 use crate::reply::{ReplyStage, ScannerState, StopEarly, Stopped};
 use crate::transform::{Compose, DeltaTransform, TransformFactory, compose};
 
-/// What is said of a reply that repeats itself.
+/// The diagnostic of a reply that repeats itself.
 const REPEATED: &str = "The same lines were written again and again, so the reply was ended there, and nothing that \
                         followed was read";
 
@@ -40,7 +40,7 @@ const REPEATED: &str = "The same lines were written again and again, so the repl
 pub struct Pipeline {
     stage: ReplyStage,
     factories: Arc<[TransformFactory]>,
-    /// Those of the current reply, once a delta has reached them.
+    /// The transforms of the current reply, once a delta has reached them.
     transforms: Option<Compose>,
     /// Memory for deltas between the stage and the transforms; empty between two calls.
     scanned: Vec<Delta>,
@@ -48,7 +48,7 @@ pub struct Pipeline {
     lines: Lines,
 }
 
-/// What of the reply is known for ending it early.
+/// The lines of the reply, for ending it early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Lines {
@@ -64,7 +64,7 @@ struct Lines {
 #[serde(default)]
 pub struct PipelineState {
     scanner: ScannerState,
-    /// What [`DeltaTransform::save`] gave; null if no delta has reached the transforms.
+    /// The value of [`DeltaTransform::save`]; null if no delta has reached the transforms.
     transforms: Value,
     #[serde(skip_serializing_if = "is_default")]
     watch: Watch,
@@ -99,7 +99,7 @@ impl Pipeline {
         self
     }
 
-    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). Text that follows is not read; the owner
+    /// Returns the place where the current reply was ended early, by [`stop_early`](Self::stop_early). Text that follows is not read; the owner
     /// closes the stream, and calls [`finish`](Self::finish). A [diagnostic](Delta::Diagnostic) has said why.
     pub fn stopped(&self) -> Option<Stopped> {
         self.lines.stopped

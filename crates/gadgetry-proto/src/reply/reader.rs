@@ -77,9 +77,9 @@ pub struct Reader {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Reply {
     message: Accumulator,
-    /// Its text as written.
+    /// The text as written.
     raw: String,
-    /// Why the model stopped; of the last reply until the next one begins.
+    /// The reason the model stopped; of the last reply until the next one begins.
     stop_reason: Option<StopReason>,
     is_over: bool,
 }
@@ -138,7 +138,7 @@ impl Reader {
         self
     }
 
-    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). What follows is not read.
+    /// Returns the place where the current reply was ended early, by [`stop_early`](Self::stop_early). What follows is not read.
     pub fn stopped(&self) -> Option<Stopped> {
         self.pipeline.stopped()
     }
@@ -175,7 +175,7 @@ impl Reader {
         output
     }
 
-    /// Whether a run would execute a call of the current or the last reply, decided as a run does it. A call that
+    /// Checks whether a run would execute a call of the current or the last reply, decided as a run does it. A call that
     /// only the end of the reply completed is not executed if the model did not say that its reply is whole.
     pub fn check(&self, call: &Call) -> Verdict {
         self.checked(call).unwrap_or_else(Verdict::Invalid)

@@ -98,7 +98,7 @@ impl Scanner {
         self.state = state;
     }
 
-    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    /// Returns `true` if what was read last is content, of a block or a custom block, and not prose.
     pub(super) fn in_content(&self) -> bool {
         match &self.state.mode {
             Mode::Body(_) | Mode::Header(_) => true,
@@ -109,7 +109,7 @@ impl Scanner {
         }
     }
 
-    /// Whether a block is open.
+    /// Returns `true` if a block is open.
     pub(super) fn in_block(&self) -> bool {
         matches!(self.state.mode, Mode::Body(_))
     }

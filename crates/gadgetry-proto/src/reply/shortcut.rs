@@ -18,13 +18,13 @@ use crate::tags::Names;
 /// Longer pieces are worth a search with wide instructions.
 const LONGEST: usize = 64;
 
-/// Which bytes stop a short cut; one bit for each kind of text.
+/// The bytes that stop a short cut; one bit for each kind of text.
 #[derive(Clone, Debug)]
 pub(super) struct Stops {
     bytes: Box<[u8; 256]>,
 }
 
-/// What a piece continues.
+/// The text that a piece continues.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -58,7 +58,7 @@ impl Stops {
         Self { bytes }
     }
 
-    /// Whether a piece is short, not empty, and nothing in it stops.
+    /// Returns `true` if a piece is short, not empty, and nothing in it stops.
     #[inline]
     pub(super) fn pass(&self, piece: &str, kind: Kind) -> bool {
         if !(1..=LONGEST).contains(&piece.len()) {

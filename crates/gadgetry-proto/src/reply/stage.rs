@@ -76,17 +76,17 @@ impl ReplyStage {
         self.watched = Some(Arc::new(ClosedGadgets::of(registry)));
     }
 
-    /// Where a call has ended the reply.
+    /// Returns the offset at which a call has ended the reply.
     pub(super) fn ended(&self) -> Option<u64> {
         self.watch.ended
     }
 
-    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    /// Returns `true` if what was read last is content, of a block or a custom block, and not prose.
     pub(super) fn in_content(&self) -> bool {
         self.scanner.in_content()
     }
 
-    /// Whether a block is open.
+    /// Returns `true` if a block is open.
     pub(super) fn in_block(&self) -> bool {
         self.scanner.in_block()
     }

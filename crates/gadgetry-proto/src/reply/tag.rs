@@ -31,7 +31,7 @@ impl OpenTag {
         });
     }
 
-    /// How large a piece is worth reading at once.
+    /// Returns the size of a piece that is worth reading at once.
     pub(super) fn appetite(&self) -> usize {
         self.content.appetite()
     }

@@ -16,7 +16,7 @@ pub(crate) struct Content {
     emitted: usize,
 }
 
-/// How the content ended within a piece.
+/// The end of the content within a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentEnd {
     /// A closing tag; the last `unread` bytes of the piece were not read.
@@ -31,7 +31,7 @@ impl Content {
         (self.scan, self.emitted) = (0, 0);
     }
 
-    /// How large a piece is worth reading at once: what the content does not use of it is read again.
+    /// Returns the size of a piece that is worth reading at once: what the content does not use of it is read again.
     pub(crate) fn appetite(&self) -> usize {
         self.text.len().max(128)
     }
@@ -114,7 +114,7 @@ impl Content {
         needle.starts_with(&rest[part..]).then_some(first + part)
     }
 
-    /// What is new up to `end`.
+    /// Returns the range that is new up to `end`.
     fn take_new(&mut self, end: usize) -> Range<usize> {
         let new = self.emitted..end.max(self.emitted);
         self.emitted = new.end;

@@ -21,16 +21,16 @@ pub(crate) enum OpeningState {
     BeforeValue,
     Unquoted,
     Quoted(u8),
-    /// After a quoted value.
+    /// The place after a quoted value.
     AfterValue,
     Slash,
 }
 
-/// What one more byte makes of an opening tag.
+/// The result of one more byte of an opening tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     On(OpeningState),
-    /// It was the closing `>`.
+    /// The byte was the closing `>`.
     Open {
         self_closing: bool,
     },

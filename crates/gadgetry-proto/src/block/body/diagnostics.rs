@@ -1,4 +1,4 @@
-//! What is noteworthy about a finished body.
+//! Diagnostics of a finished body.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::{Body, Part};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 
 impl Body {
-    /// What is noteworthy about the finished body.
+    /// Returns the diagnostics of the finished body, in the order in which they are reported.
     pub(crate) fn diagnostics(&mut self) -> impl Iterator<Item = Diagnostic> {
         self.report_preamble();
         // The sort is stable: those of one kind stay in the order of the text.

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is behind the name of a tag, and what the machine makes of it: the attributes as JSON, with `/` behind them if
+/// Checks a table: the text after the name of a tag, and what is read of it: the attributes as JSON, with `/` after them if
 /// the tag closes itself; where it fails; or that it goes on.
 #[track_caller]
 fn check(rows: &[(&str, &str)]) {
