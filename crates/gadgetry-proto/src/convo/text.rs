@@ -33,19 +33,19 @@ pub fn prompt_text(message: &Message) -> Cow<'_, str> {
     Cow::Owned(form.write(message))
 }
 
-/// How messages are turned into text.
+/// The form in which messages become text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextForm<'a> {
     /// The markers for calls that have no raw text.
     pub markers: &'a Markers,
-    /// Where they count as markers.
+    /// The places where they count as markers.
     pub anchoring: Anchoring,
     /// Key of a custom block → its XML tag, where they differ.
     pub xml_names: &'a BTreeMap<String, String>,
 }
 
 impl TextForm<'_> {
-    /// What a text provider sends for `message`.
+    /// Returns the text that a text provider sends for `message`.
     ///
     /// A message with raw text is that text. Otherwise the parts follow each other as they are, with these
     /// additions: a blank line around results, and between the parts of a system message; a line break around
@@ -172,7 +172,7 @@ impl TextForm<'_> {
     }
 }
 
-/// What a part wants around it, the stronger the later.
+/// The spacing around a part, the stronger the later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Inline,

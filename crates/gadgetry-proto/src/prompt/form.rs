@@ -42,11 +42,11 @@ pub struct Form {
     schema: Schema,
     /// The next one last.
     pending: Vec<Field>,
-    /// What was answered.
+    /// The answer.
     value: Value,
 }
 
-/// What one question is about.
+/// The field that one question is about.
 #[derive(Clone, Debug)]
 struct Field {
     /// The names of the properties that lead to it; empty for all parameters together.
@@ -56,13 +56,13 @@ struct Field {
     trail: Trail,
 }
 
-/// How a field is asked for.
+/// The way in which a field is asked for.
 enum Kind {
     /// Field by field, if the user wants it.
     Object,
     /// Items on one line.
     List,
-    /// As one value.
+    /// The field is asked for as one value.
     Value,
 }
 
@@ -168,7 +168,7 @@ impl Form {
         self.value
     }
 
-    /// What the schema says about a field.
+    /// Returns what the schema says about a field.
     fn flat(&self, field: &Field) -> (Flat, Trail) {
         let resolver = Resolver::new(self.schema.value());
         let mut trail = field.trail.clone();
@@ -234,7 +234,7 @@ impl Form {
         }
     }
 
-    /// Whether the schema admits the field in the parameters as far as they are known.
+    /// Checks that the schema admits the field in the parameters as far as they are known.
     fn check(&self, field: &Field, whole: &Value) -> Result<(), String> {
         let path = field.path.join(".");
         let below = format!("{path}.");
@@ -257,7 +257,7 @@ impl Form {
     }
 }
 
-/// Whether parameters are more than an object without properties.
+/// Returns `true` if parameters are more than an object without properties.
 fn says_more(flat: &Flat) -> bool {
     let map = ["additionalProperties", "patternProperties"].into_iter();
     let mut map = map.filter_map(|key| flat.keywords.get(key));
@@ -284,7 +284,7 @@ fn kind(field: &Field, flat: &Flat) -> Kind {
     }
 }
 
-/// Whether the items of a list are scalars by the letter.
+/// Returns `true` if the items of a list are scalars by the letter.
 fn is_of_scalars(keywords: &Map<String, Value>) -> bool {
     let items = keywords.get("items").and_then(Value::as_object);
     items.is_some_and(|items| {
@@ -296,7 +296,7 @@ fn is_of_scalars(keywords: &Map<String, Value>) -> bool {
     })
 }
 
-/// Whether only JSON can be an answer.
+/// Returns `true` if only JSON can be an answer.
 fn is_json(flat: &Flat) -> bool {
     let kinds = field::kinds(&flat.keywords);
     flat.same_as.is_some()

@@ -48,7 +48,7 @@ struct List<'a> {
     full: bool,
 }
 
-/// What a line says in its parentheses before the type.
+/// The words in a line's parentheses before the type.
 #[derive(Clone, Copy)]
 enum Place {
     Required,
@@ -100,7 +100,7 @@ impl List<'_> {
         }
     }
 
-    /// Whether one more line may be written. The last one says that the list is cut.
+    /// Returns `true` if one more line may be written. The last one says that the list is cut.
     fn room(&mut self, depth: usize) -> bool {
         if self.full {
             return false;
@@ -213,7 +213,7 @@ impl List<'_> {
         }
     }
 
-    /// What kind of value goes to `pointer`.
+    /// Returns the kind of value at `pointer`.
     fn label(&self, flat: &Flat, pointer: &str) -> String {
         self.resolver.label(flat, pointer, &mut self.trail.clone())
     }

@@ -173,7 +173,7 @@ impl Run {
         })
     }
 
-    /// What the run is made from.
+    /// Returns the plan that the run is made from.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
@@ -270,7 +270,7 @@ impl Run {
         Ok(())
     }
 
-    /// What to do next. Drain it until [`Output::Wait`] or [`Output::Finished`].
+    /// Returns the next task. Drain it until [`Output::Wait`] or [`Output::Finished`].
     pub fn poll(&mut self) -> Output {
         if let Some(output) = self.state.out.pop() {
             return output;
@@ -288,7 +288,7 @@ impl Run {
         self.state.pending()
     }
 
-    /// Whether the run can be given this decision: the question admits it, or is not open, so that it is ignored.
+    /// Returns `true` if the run can be given this decision: the question admits it, or is not open, so that it is ignored.
     pub fn admits(&self, question: QuestionId, decision: &Decision) -> bool {
         self.state.questions.admits(question, decision)
     }

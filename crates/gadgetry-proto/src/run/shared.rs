@@ -19,7 +19,7 @@ use crate::json::{literal_text, replace_strings};
 /// The first character of a reference.
 const MARK: char = '\u{1}';
 
-/// How JSON writes the beginning of a reference.
+/// The beginning of a reference as JSON writes it.
 const WRITTEN_MARK: &str = "\"\\u0001";
 
 /// Bytes of a text that are looked up at once.
@@ -87,7 +87,7 @@ fn resolve<'t>(reference: &str, texts: &'t [String]) -> Option<&'t str> {
     texts.get(text)?.get(start..end)
 }
 
-/// Where a text is in the table.
+/// The place of a text in the table.
 #[derive(Clone, Copy, Default)]
 struct Place {
     text: usize,
@@ -136,7 +136,7 @@ impl<'t> Blocks<'t> {
         self.texts.push(text);
     }
 
-    /// Where a text occurs.
+    /// Finds an occurrence of a text.
     ///
     /// An occurrence covers a block of the other text that begins within its first [`BLOCK`] bytes, so as many lookups
     /// find it, unless that block is repeated and its first place is another one. Then the text is kept twice, which

@@ -36,11 +36,11 @@ pub struct Snapshot(Content);
 #[derive(Clone, Debug, PartialEq)]
 enum Content {
     Readable(Box<Saved>),
-    /// Of another version. It can only be kept and written again.
+    /// A snapshot of another version. It can only be kept and written again.
     Unreadable(Stored<Value>),
 }
 
-/// What a run is, as plain data.
+/// The saved form of a run, as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Saved {
     pub(super) state: State,
@@ -57,7 +57,7 @@ struct Stored<J> {
     run: J,
 }
 
-/// Why a run could not be loaded.
+/// Error for a run that could not be loaded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {

@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) was_corrected: bool,
 }
 
-/// Where in the cycle a run is.
+/// The phase of the cycle that a run is in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// The model has its turn.
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// Whether an input makes sense now.
+    /// Checks that an input makes sense now.
     pub(super) fn check(&self, input: &Input) -> Result<(), Misuse> {
         match input {
             Input::Delta(_) | Input::ModelClosed(_) => match &self.phase {

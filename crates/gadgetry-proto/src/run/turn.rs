@@ -31,18 +31,18 @@ use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
 
-/// How often a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
+/// Maximum number of times a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
 /// least, so less than a hundredth is left.
 const MAX_OVERFLOWS: u32 = 12;
 
 /// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Turn {
-    /// From 1.
+    /// The number of the reply in its run, from 1.
     iteration: u32,
     /// Retries so far.
     attempt: u32,
-    /// How often the conversation was compacted because the model found it too long.
+    /// Number of times the conversation was compacted because the model found it too long.
     overflows: u32,
     /// The request of a decision, which a retry sends again.
     replacement_request: Option<Request>,
@@ -62,14 +62,14 @@ enum Stage {
     Backoff(Time),
     /// A decision is due about a model call that failed.
     Failed(ModelError),
-    /// Nothing follows.
+    /// The turn is over; nothing follows.
     Over,
 }
 
 /// The result of a turn.
 #[must_use]
 pub(super) enum Progress {
-    /// It waits for an input.
+    /// The turn waits for an input.
     Waits,
     /// The reply was read.
     Read(EndedReply),
@@ -83,14 +83,14 @@ pub(super) enum Progress {
 
 /// The result of a cancelled turn.
 pub(super) enum CancelledTurn {
-    /// Its request was never sent, so it does not count.
+    /// The request was never sent, so it does not count.
     Unsent,
     Sent,
     /// A part of the reply was read, and is in the conversation.
     Read,
 }
 
-/// What a turn works with.
+/// The parts of a run that a turn works with.
 pub(super) struct Parts<'a> {
     pub(super) money: &'a mut Money,
     pub(super) calls: &'a mut Calls,
@@ -125,7 +125,7 @@ impl Turn {
         }
     }
 
-    /// Whether deltas are expected.
+    /// Returns `true` if deltas are expected.
     pub(super) fn is_reading(&self) -> bool {
         matches!(self.stage, Stage::Reading(_) | Stage::Summarising(_))
     }

@@ -1,4 +1,4 @@
-//! What a value text means.
+//! Coercion: reads the text of a value by its schema.
 //!
 //! Without a schema, `true` and `false` are booleans, a text that is exactly a JSON integer or decimal is a number if a number
 //! keeps its digits, and everything else is text, as `0.1000` is. With one, the schema decides. Where it admits several types, the first reading that fits
@@ -10,7 +10,7 @@
 //! 4. the text itself, where strings are admitted;
 //! 5. other spellings of a number: `1e5`, `+4`, `.5`, `0x1F`.
 //!
-//! An integer beyond 64 bits is never rounded: where text is not admitted, it is an error ([`DigitsLost`]). Decimals where only numbers
+//! An integer beyond 64 bits is never rounded: where text is not admitted, it is an error ([`DigitsLost`](crate::error::DigitsLost)). Decimals where only numbers
 //! are admitted become the nearest float, as JSON numbers are.
 //!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
@@ -94,7 +94,7 @@ pub(super) fn shape(json: Json<'_>, schema: Option<&Schema>, slips: &mut Slips) 
     }
 }
 
-/// Why a text at a place where only an array or object is admitted is not JSON; `None` if that is not what is wrong.
+/// Returns the mistake in a text that is not JSON, at a place where only an array or object is admitted; `None` if it was not meant as JSON.
 pub(super) fn broken_json(text: &str, view: &View<'_>) -> Option<crate::error::JsonError> {
     let word = text.trim();
     let types = view.intended()?;
@@ -132,7 +132,7 @@ fn plain_word(word: &str) -> Option<Value> {
     }
 }
 
-/// How one value is read.
+/// The state of reading one value.
 struct Coercion<'s> {
     slips: &'s mut Slips,
     /// Whether a number of JSON has the text that was written.
@@ -405,7 +405,7 @@ fn string(word: &str) -> Option<Cow<'_, str>> {
     Some(text)
 }
 
-/// Whether a text may be meant as several elements, as none, or as JSON that is not.
+/// Returns `true` if a text may be meant as several elements, as none, or as JSON that is not.
 fn is_ambiguous_list(word: &str) -> bool {
     let bullet = word.starts_with(['-', '*', '+', '•'])
         && word.chars().nth(1).is_some_and(char::is_whitespace);

@@ -106,12 +106,12 @@ impl Schema {
         &self.0.source
     }
 
-    /// What the schema says about the parameters as a whole.
+    /// Returns what the schema says about the parameters as a whole.
     pub fn root(&self) -> View<'_> {
         View::new(&self.0.core)
     }
 
-    /// What is wrong with parameters, in the order of the schema; empty if nothing is. Of more than a hundred
+    /// Lists the problems of parameters, in the order of the schema; empty if there are none. Of more than a hundred
     /// problems, some are left out.
     ///
     /// Keys that the schema does not declare are no problem by themselves, unless it forbids them. Where something

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use crate::error::DigitsLost;
 use crate::schema::compiled::Types;
 
-/// Reads a canonical integer or decimal, `-?(0|[1-9][0-9]*)(\.[0-9]+)?`. An integer beyond 64 bits is none.
+/// Reads a canonical integer or decimal, `-?(0|[1-9][0-9]*)(\.[0-9]+)?`; `None` for an integer beyond 64 bits.
 pub(super) fn plain_number(word: &str) -> Option<Value> {
     let bytes = word.as_bytes();
     let start = usize::from(bytes.first() == Some(&b'-'));

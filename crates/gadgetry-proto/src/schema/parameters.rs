@@ -135,7 +135,7 @@ fn shaped(
     Ok(value)
 }
 
-/// What a container is whose first child has this segment.
+/// Returns the type of a container whose first child has this segment.
 pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     place.and_then(View::container).unwrap_or_else(|| {
         if pointer::looks_like_index(segment) {
@@ -146,7 +146,7 @@ pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     })
 }
 
-/// Whether a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
+/// Returns `true` if a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
 fn is_plain(written: &str) -> bool {
     let mut bytes = written.bytes();
     !written.is_empty() && bytes.all(|byte| matches!(byte, b'!'..=b'}') && byte != b'/')

@@ -27,7 +27,7 @@ pub(super) struct Cut {
     pub(super) media: bool,
 }
 
-/// Nothing is cut.
+/// The default cuts nothing.
 impl Default for Cut {
     fn default() -> Self {
         let (results, sticky, others) = (usize::MAX, usize::MAX, usize::MAX);
@@ -145,7 +145,7 @@ impl Cut {
     }
 }
 
-/// In place of an image or a file.
+/// Returns the text in place of an image or a file.
 fn without(medium: &Media) -> String {
     format!(
         "[{} is left out to fit the context window]",

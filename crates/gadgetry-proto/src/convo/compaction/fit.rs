@@ -9,7 +9,7 @@ use crate::message::Message;
 /// Minimum number of bytes that a text keeps; the note takes some of them.
 const LEAST: usize = 240;
 
-/// What is done next, if the conversation is too long by this many bytes.
+/// One step of shortening, if the conversation is too long by this many bytes.
 type Step<'a> = &'a dyn Fn(&mut Slide, u64);
 
 /// Adds to `slide` what makes the conversation `most` bytes; if nothing does, as much as can be done. `None` if nothing can

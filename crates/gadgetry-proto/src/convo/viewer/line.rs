@@ -90,7 +90,7 @@ fn split(content: &str) -> Vec<Line<'_>> {
     lines.collect()
 }
 
-/// What is needed to describe how to continue.
+/// The data for describing how to continue.
 struct Hint {
     limit: Limit,
     /// Lines that the limit left out at the beginning.
@@ -123,7 +123,7 @@ impl Hint {
     }
 }
 
-/// How many of the lines stay within `max_chars` when they are joined.
+/// Returns the number of lines that stay within `max_chars` when they are joined.
 fn how_many_fit(lines: &[Line<'_>], max_chars: usize) -> usize {
     let mut chars = 0;
     let too_long = lines.iter().enumerate().position(|(index, line)| {

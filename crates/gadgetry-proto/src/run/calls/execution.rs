@@ -56,7 +56,7 @@ pub(in crate::run) struct Execution {
     pub(in crate::run) stored: OutputStore,
     /// The result of the gadget that completed the run.
     pub(in crate::run) completed: Option<String>,
-    /// Why the run ends once all calls are answered.
+    /// The reason for which the run ends once all calls are answered.
     pub(in crate::run) stopped: Option<FinishReason>,
 }
 
@@ -85,7 +85,7 @@ impl Execution {
         self.ledger.end_reply();
     }
 
-    /// Whether no call waits or runs.
+    /// Returns `true` if no call waits or runs.
     pub(in crate::run) fn is_idle(&self) -> bool {
         self.scheduler.is_idle()
     }
@@ -102,13 +102,13 @@ impl Execution {
         running.chain(self.cancelled.ids())
     }
 
-    /// Whether the gadget of this call has started and not returned.
+    /// Returns `true` if the gadget of this call has started and not returned.
     pub(in crate::run) fn is_in_flight(&self, id: CallId) -> bool {
         let record = self.ledger.get(id);
         self.cancelled.contains(id) || record.is_some_and(Record::is_running)
     }
 
-    /// Whether a cancelled gadget has not returned yet.
+    /// Returns `true` if a cancelled gadget has not returned yet.
     pub(in crate::run) fn has_cancelled(&self) -> bool {
         !self.cancelled.is_empty()
     }
@@ -218,7 +218,7 @@ impl Execution {
         }
     }
 
-    /// The gadget starts.
+    /// Starts the gadget.
     fn launch(&mut self, prepared: Prepared, cx: &mut Context<'_>) {
         let id = prepared.start.id;
         let gadget = cx.plan.registry.get(&prepared.start.gadget_name);
@@ -234,7 +234,7 @@ impl Execution {
         cx.out.start(prepared.start);
     }
 
-    /// What a gadget in flight has reported to have cost.
+    /// Returns the cost that a gadget in flight has reported.
     pub(in crate::run) fn reported_cost(&self, id: CallId) -> f64 {
         let status = self.ledger.get(id).map(|record| &record.status);
         match (self.cancelled.reported(id), status) {

@@ -14,7 +14,7 @@ use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
 use crate::schema::OnInterrupt;
 
-/// What the model reads about a gadget that does not run again.
+/// The answer to a call whose gadget does not run again.
 const INTERRUPTED: &str = "interrupted: the program ended while this gadget was running. \
      Whether it took effect is unknown; check before you call it again";
 

@@ -18,14 +18,14 @@ use crate::sched::Unmet;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ledger {
     numbers: CallNumbers,
-    /// In the order in which the calls were complete.
+    /// Records in the order in which the calls were complete.
     records: Vec<Record>,
     results: KnownResults,
     /// Calls in the previous reply.
     previous: Option<usize>,
 }
 
-/// How a call is answered.
+/// The answer to a call.
 pub(super) struct Answering {
     pub(super) answer: Result<String, String>,
     pub(super) media: Vec<Media>,

@@ -46,7 +46,7 @@ use room::Surplus;
 pub(super) struct Calls {
     pub(super) execution: Execution,
     pub(super) notes: Notes,
-    /// How many calls in other dialects there were so far. They have no ids of their own.
+    /// Number of calls in other dialects so far. They have no ids of their own.
     dialects: u64,
     /// Whether any reply of the run has called a gadget.
     has_called: bool,
@@ -68,7 +68,7 @@ impl Calls {
         self.execution.begin_reply();
     }
 
-    /// Whether the current reply has called nothing.
+    /// Returns `true` if the current reply has called nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.execution.ledger.records().is_empty()
     }
@@ -95,7 +95,7 @@ impl Calls {
         self.execution.dispatch(cx);
     }
 
-    /// Whether any reply of the run has called a gadget.
+    /// Returns `true` if any reply of the run has called a gadget.
     pub(super) fn has_called(&self) -> bool {
         self.has_called
     }
@@ -117,7 +117,7 @@ impl Calls {
         InvocationId::from(format!("call_{}", self.dialects))
     }
 
-    /// Whether a delta belongs to a call beyond the cap. Nothing else is kept of it; `at` is the place in the reply.
+    /// Returns `true` if a delta belongs to a call beyond the cap. Nothing else is kept of it; `at` is the place in the reply.
     pub(super) fn is_surplus(&mut self, delta: &Delta, at: u64, cx: &mut Context<'_>) -> bool {
         let limit = cx.plan.config.limits.calls_per_reply;
         let calls = self.execution.ledger.records().len();
@@ -215,7 +215,7 @@ impl Calls {
         }
     }
 
-    /// What the model reads about its calls, in call order, then the notes. The records are dropped.
+    /// Returns what the model reads about its calls, in call order, then the notes. The records are dropped.
     pub(super) fn take_results(&mut self, plan: &Plan) -> Vec<Content> {
         let records = self.execution.ledger.take();
         let mut contents = Vec::with_capacity(records.len());

@@ -25,27 +25,27 @@ pub(super) struct Record {
     pub(super) status: Status,
 }
 
-/// What a call waits for.
+/// The state of a call: what it waits for, or its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Status {
-    /// For its dependencies and for room among the running ones.
+    /// Waits for its dependencies and for room among the running ones.
     Waiting,
-    /// For a decision about a dependency that is not met.
+    /// Waits for a decision about a dependency that is not met.
     Undecided(Unmet),
-    /// For a decision whether and how it starts.
+    /// Waits for a decision whether and how it starts.
     Held(Box<Prepared>),
-    /// For its gadget.
+    /// Waits for its gadget.
     Running(Running),
-    /// For a decision whether its interrupted gadget runs again.
+    /// Waits for a decision whether its interrupted gadget runs again.
     Interrupted(Box<Running>),
-    /// For human input that completes the outcome.
+    /// Waits for human input that completes the outcome.
     Asking(Box<Ended>),
-    /// For a decision about the outcome.
+    /// Waits for a decision about the outcome.
     Ended(Box<Ended>),
     Answered {
         answer: Result<Arc<str>, Arc<str>>,
         media: Vec<Media>,
-        /// What the model reads instead of the answer.
+        /// The text that the model reads instead of the answer.
         told: Option<Arc<str>>,
     },
 }
@@ -55,7 +55,7 @@ pub(super) enum Status {
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
     pub(super) duration_ms: u64,
-    /// Already charged.
+    /// The cost, which is already charged.
     pub(super) cost: f64,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     pub(super) invocation_id: InvocationId,
-    /// As written.
+    /// The name as written.
     pub(super) gadget_name: String,
 }
 

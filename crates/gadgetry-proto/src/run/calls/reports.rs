@@ -1,4 +1,4 @@
-//! What a report of a gadget is as an event.
+//! Reports of gadgets as events.
 
 use crate::event::{Ancestor, Event, EventKind};
 use crate::id::CallId;
@@ -14,7 +14,7 @@ pub(super) enum Reported {
     Nothing,
 }
 
-/// After a call is answered, only the events of its subagents matter: they still cost money.
+/// Converts a report into an event. After a call is answered, only the events of its subagents matter: they still cost money.
 pub(super) fn reported(id: CallId, report: Report, names: Names, is_running: bool) -> Reported {
     let Names {
         invocation_id,

@@ -1,4 +1,4 @@
-//! What the model reads of the result of a call.
+//! Results of calls, as the model reads them.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(super) struct Graph {
     undecided: BTreeSet<CallId>,
 }
 
-/// What follows from a change.
+/// The consequence of a change.
 #[derive(Debug)]
 pub(super) enum Change {
     Ready(CallId, Seat),
@@ -66,7 +66,7 @@ struct Node {
     phase: Phase,
     /// The dependencies that were open when the call was added.
     dependencies: Vec<Dependency>,
-    /// How many of them still are.
+    /// Number of dependencies that are still open.
     open: usize,
     dependents: Vec<CallId>,
 }
@@ -91,11 +91,11 @@ enum Target {
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 enum Phase {
-    /// For its dependencies.
+    /// Waits for its dependencies.
     Waiting,
-    /// For a decision, because one of them is not met.
+    /// Waits for a decision, because a dependency is not met.
     Undecided,
-    /// For the rest of its dependencies, however they end.
+    /// Waits for the rest of its dependencies, however they end.
     Forced,
     /// Ready or running.
     Ready,
@@ -106,7 +106,7 @@ impl Graph {
         self.reply = self.reply.saturating_add(1);
     }
 
-    /// Whether a call of this reply has the id.
+    /// Returns `true` if a call of this reply has the id.
     pub(super) fn is_taken(&self, id: &InvocationId) -> bool {
         self.ids
             .get(id)
@@ -235,7 +235,7 @@ impl Graph {
         self.calls.is_empty()
     }
 
-    /// What an id means to a call that is added now; `None` if that is not yet known.
+    /// Returns what an id means to a call that is added now; `None` if that is not yet known.
     fn look_up(&self, id: &InvocationId) -> Option<Fate> {
         let meaning = self.ids.get(id)?;
         // A model often repeats a failed call under the same id. Until that call arrives, the id is open again, so

@@ -81,7 +81,7 @@ impl Core {
         self.validator.errors(value)
     }
 
-    /// Whether a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
+    /// Returns `true` if a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
     pub(super) fn pattern_matches(&self, pattern: &str, key: &str) -> Option<bool> {
         let validator = self.patterns.get(pattern)?;
         Some(validator.is_valid(&Value::from(key)))

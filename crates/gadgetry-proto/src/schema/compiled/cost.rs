@@ -1,4 +1,4 @@
-//! What it takes to check a value, counted before it is done.
+//! Upper bound on the cost of validating a value, computed before validating.
 //!
 //! The validator cannot be interrupted, and schemas come from others: thirty subschemas, each of which refers twice to
 //! the next, are two lines of a generator and 2^30 checks. So the checks are counted first, in a way that is never
@@ -30,25 +30,25 @@ const SEARCH: u64 = 20_000;
 /// Checks of a value that is not for us to know: by a schema outside this one.
 const OUTSIDE: u64 = 64;
 
-/// Why defaults are not filled in to the end.
+/// The problem of defaults that are not filled in to the end.
 pub(super) const DEFAULTS: &str =
     "the defaults of the schema hold more defaults than can be filled in";
-/// Why a value is not checked.
+/// The problem of a value that is not checked.
 pub(super) const TOO_MUCH: &str =
     "too much for its schema to be checked; write it with fewer levels, or less of it";
 
-/// What checking a value takes.
+/// The cost of checking a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// It can be checked, and what is wrong can be said.
+    /// The value can be checked, and what is wrong can be said.
     Low,
-    /// It can be checked.
+    /// The value can be checked.
     High,
-    /// It cannot be checked.
+    /// The value cannot be checked.
     TooHigh,
 }
 
-/// What checking `value` by `schema` takes.
+/// Returns the cost of checking `value`.
 pub(super) fn of(core: &Core, value: &Value) -> Cost {
     let nodes = count(value) as u64;
     if !core.refers() && (core.size() as u64).saturating_mul(nodes) <= SEARCH {
@@ -67,14 +67,14 @@ pub(super) fn of(core: &Core, value: &Value) -> Cost {
     }
 }
 
-/// Whether no subschema takes too many checks by itself, whatever the value.
+/// Returns `true` if no subschema takes too many checks by itself, whatever the value.
 pub(super) fn is_finite(root: &Value, targets: &Targets) -> bool {
     let budget = ALONE.saturating_add(count(root) as u64 * 16);
     let mut count = Count::new(root, targets, budget, false);
     each(root, &mut |node| count.checks(node, &Value::Null).is_some())
 }
 
-/// Whether `is` holds for every part of a schema that may be a subschema.
+/// Returns `true` if `is` holds for every part of a schema that may be a subschema.
 fn each<'s>(node: &'s Value, is: &mut impl FnMut(&'s Value) -> bool) -> bool {
     match node {
         Value::Object(map) => {
@@ -98,7 +98,7 @@ struct Count<'s> {
     remembers: bool,
     total: u64,
     nested: usize,
-    /// By target of a reference and by value.
+    /// Costs by target of a reference and by value.
     known: BTreeMap<(usize, usize), Known>,
     /// Targets that are being counted, and how often.
     open: BTreeMap<usize, usize>,
@@ -114,7 +114,7 @@ struct Count<'s> {
 
 #[derive(Clone, Copy)]
 enum Known {
-    /// It is being counted, at this depth.
+    /// A cost that is being counted, at this depth.
     Open(usize),
     Cost(u64),
 }
@@ -156,7 +156,7 @@ impl<'s> Count<'s> {
         }
     }
 
-    /// What a reference leads to.
+    /// Counts the checks of a subschema that a reference leads to.
     fn target(&mut self, node: &'s Value, value: &Value) -> Result<(), Above> {
         let target = std::ptr::from_ref(node).addr();
         let key = (target, std::ptr::from_ref(value).addr());

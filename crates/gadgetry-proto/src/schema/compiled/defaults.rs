@@ -21,7 +21,7 @@ const OBJECTS: usize = 100;
 
 /// Defaults that hold each other.
 const NESTED: usize = 32;
-/// What a node of a value that is filled in, or of a default, may cost.
+/// Steps for each node of a value that is filled in, or of a default.
 const STEPS_PER_NODE: usize = 16;
 
 /// A default that its own schema does not admit.
@@ -160,7 +160,7 @@ impl Filling {
     }
 }
 
-/// Whether properties may be absent in it. The rest needs no look at the schema.
+/// Returns `true` if properties may be absent in a value. Other values need no look at the schema.
 fn may_lack(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }

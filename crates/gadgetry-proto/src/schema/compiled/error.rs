@@ -4,13 +4,13 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// It is neither an object nor `true`.
+    /// The schema is neither an object nor `true`.
     #[error("a schema must be a JSON object or `true`")]
     NotASchema,
-    /// It admits no object, so no parameters.
+    /// The schema admits no object, so no parameters.
     #[error("parameters are an object, but the schema admits only: {types}")]
     NotAnObject {
-        /// What it admits.
+        /// The types that it admits.
         types: String,
     },
     /// Checking a value by it may take too long, or too much memory: its references multiply, it is nested too deeply, or its
@@ -19,12 +19,12 @@ pub enum SchemaError {
         "the schema is too complex: its references multiply, or are nested too deeply, or its patterns are too large"
     )]
     TooMuch,
-    /// It breaks the rules of JSON Schema.
+    /// The schema breaks the rules of JSON Schema.
     #[error("invalid schema at #{pointer}: {message}")]
     Broken {
         /// JSON Pointer to the place in the schema.
         pointer: String,
-        /// What is wrong there.
+        /// The mistake there.
         message: String,
     },
 }

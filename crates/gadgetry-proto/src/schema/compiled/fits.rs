@@ -1,4 +1,4 @@
-//! Whether a value fits a view: the common keywords, checked without a validator.
+//! Checks whether a value fits a view: the common keywords, without a validator.
 //!
 //! This decides between readings of one text, so it may admit too much (`pattern`, `format`, `not` are not looked at);
 //! whether parameters are valid is the validator's word.
@@ -18,12 +18,12 @@ use crate::schema::compiled::walk::Walk;
 const STEPS: usize = 100_000;
 
 impl View<'_> {
-    /// Whether some alternative admits the value.
+    /// Returns `true` if some alternative admits the value.
     pub(crate) fn fits(&self, value: &Value) -> bool {
         Fitting::new(&self.walk).any(&self.place, value)
     }
 
-    /// Which alternative admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
+    /// Returns the alternative that admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
     pub(super) fn chosen(&self, value: &Value) -> Option<usize> {
         let each = self.place.each();
         if each.len() == 1 {

@@ -57,7 +57,7 @@ pub(super) fn property<'a>(
     }
 }
 
-/// What a node says about an element.
+/// Returns what a node says about an element.
 pub(super) fn item(node: Node<'_>, index: usize) -> Option<&Value> {
     let (head, rest) = tuple(node);
     head.and_then(|head| head.get(index))

@@ -1,4 +1,4 @@
-//! What is wrong with parameters, in short English for a model to read.
+//! Problems of parameters, in short English for a model to read.
 
 mod words;
 
@@ -37,7 +37,7 @@ const PROBLEMS: usize = 100;
 pub struct Problem {
     /// The dotted path of the value, `oven.racks.0`, or `root`.
     pub pointer: String,
-    /// What is wrong there, in one short sentence.
+    /// The problem there, in one short sentence.
     pub message: String,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Whether a value is text because no number keeps its digits.
+    /// Returns the error for a value that is text because no number keeps its digits.
     fn digits_lost(&self, path: &[Step], value: &Value) -> Option<DigitsLost> {
         let types = self.view(path).intended()?;
         digits_lost(value.as_str()?, types)
@@ -354,7 +354,7 @@ fn wrong_tag<'a>(
     })
 }
 
-/// Whether an error says that a tag, a constant directly below the union, is another one.
+/// Returns `true` if an error says that a tag, a constant directly below the union, is another one.
 fn is_tag(error: &ValidationError<'_>, depth: usize, union: usize) -> bool {
     depth == union + 1 && matches!(error.kind(), Kind::Constant { .. })
 }

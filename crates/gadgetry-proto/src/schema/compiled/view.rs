@@ -1,4 +1,4 @@
-//! What a schema says about one place: the schema seen through references and combinations.
+//! Views of a schema at one place, seen through references and combinations.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::schema::compiled::types::Types;
 use crate::schema::compiled::walk::Place;
 use crate::schema::compiled::walk::Walk;
 
-/// What a schema says about one place of the parameters.
+/// The demands of a schema at one place of the parameters.
 ///
 /// Views that come from one [`Schema::root`](crate::schema::Schema::root) share what they have worked out, and a budget of work. Where it is used up,
 /// which no honest schema and value come near, a view admits everything; [`Schema::validate`](crate::schema::Schema::validate) still has the last word.
@@ -23,7 +23,7 @@ pub struct View<'a> {
     pub(super) place: Rc<Place<'a>>,
 }
 
-/// What holds children.
+/// A value that holds children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     Array,
@@ -37,13 +37,13 @@ impl<'a> View<'a> {
         Self { walk, place }
     }
 
-    /// What the schema says about a property of this place.
+    /// Returns the view of a property of this place.
     #[must_use]
     pub fn property(&self, key: &str) -> Self {
         self.at(self.walk.property(&self.place, key))
     }
 
-    /// What the schema says about an array element of this place.
+    /// Returns the view of an array element of this place.
     #[must_use]
     pub fn item(&self, index: usize) -> Self {
         self.at(self.walk.item(&self.place, index))
@@ -60,7 +60,7 @@ impl<'a> View<'a> {
         &self.place.forms.alternatives
     }
 
-    /// Whether some alternative says nothing about this place.
+    /// Returns `true` if some alternative says nothing about this place.
     pub(super) fn is_open(&self) -> bool {
         self.place.forms.open
     }
@@ -107,14 +107,14 @@ impl<'a> View<'a> {
         (!options.is_empty()).then_some(options)
     }
 
-    /// Whether `enum` or `const` lists exactly this text.
+    /// Returns `true` if `enum` or `const` lists exactly this text.
     pub(crate) fn lists(&self, text: &str) -> bool {
         let nodes = self.place.forms.alternatives.iter().flatten();
         let mut options = nodes.filter_map(|node| listed(node)).flatten();
         options.any(|option| option.as_str() == Some(text))
     }
 
-    /// Whether strings are admitted here, by the letter, other than those that `enum` or `const` lists.
+    /// Returns `true` if strings are admitted here, by the letter, other than those that `enum` or `const` lists.
     pub(crate) fn admits_text(&self) -> bool {
         self.is_open()
             || self.alternatives().iter().any(|alternative| {

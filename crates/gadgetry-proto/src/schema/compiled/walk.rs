@@ -34,14 +34,14 @@ pub(super) struct Walk<'a> {
 struct Seen<'a> {
     places: BTreeSet<Known<'a>>,
     children: BTreeMap<(usize, Step<'a>), Rc<Place<'a>>>,
-    /// By places of one alternative; `None` if it forbids the child.
+    /// Children of places with one alternative; `None` if it forbids the child.
     parts: BTreeMap<(usize, Step<'a>), Option<Rc<Place<'a>>>>,
 }
 
 /// A place, found by what its schema says.
 struct Known<'a>(Rc<Place<'a>>);
 
-/// What the schema says about one place.
+/// The demands of the schema at one place.
 pub(super) struct Place<'a> {
     id: usize,
     pub(super) forms: Forms<'a>,
@@ -60,7 +60,7 @@ pub(super) struct Forms<'a> {
     pub(super) open: bool,
 }
 
-/// From a place to a child of it.
+/// A step from a place to a child of it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Step<'a> {
     /// Borrowed from the schema if it has this very key, which is not so where a pattern matches.
@@ -143,22 +143,22 @@ impl<'a> Walk<'a> {
         place
     }
 
-    /// What the schema says about a property of a place.
+    /// Returns the place of a property.
     pub(super) fn property(&self, place: &Rc<Place<'a>>, key: &str) -> Rc<Place<'a>> {
         self.child(place, place.key(key), Types::OBJECT)
     }
 
-    /// What the schema says about an element of a place.
+    /// Returns the place of an array element.
     pub(super) fn item(&self, place: &Rc<Place<'a>>, index: usize) -> Rc<Place<'a>> {
         self.child(place, Step::Item(index.min(place.tuple)), Types::ARRAY)
     }
 
-    /// What a place of one alternative says about a property; `None` if it forbids it.
+    /// Returns the place of a property below a place of one alternative; `None` if it forbids the property.
     pub(super) fn property_of(&self, one: &Rc<Place<'a>>, key: &str) -> Option<Rc<Place<'a>>> {
         self.below(one, one.key(key))
     }
 
-    /// What a place of one alternative says about an element; `None` if it forbids it.
+    /// Returns the place of an element below a place of one alternative; `None` if it forbids the element.
     pub(super) fn item_of(&self, one: &Rc<Place<'a>>, index: usize) -> Option<Rc<Place<'a>>> {
         self.below(one, Step::Item(index.min(one.tuple)))
     }
@@ -207,7 +207,7 @@ impl<'a> Walk<'a> {
         child
     }
 
-    /// What one alternative says about a child; `None` if it forbids it.
+    /// Returns the place of a child below one alternative; `None` if it forbids the child.
     fn below(&self, one: &Rc<Place<'a>>, step: Step<'a>) -> Option<Rc<Place<'a>>> {
         let key = (one.id, step);
         if let Some(child) = self.seen.borrow().parts.get(&key) {
@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Its alternatives, each as a place of its own.
+    /// Returns the alternatives, each as a place of its own.
     pub(super) fn each<'p>(self: &'p Rc<Self>) -> &'p [Rc<Place<'a>>] {
         match self.forms.alternatives.len() {
             0 => &[],
