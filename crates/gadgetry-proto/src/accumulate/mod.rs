@@ -88,7 +88,7 @@ pub struct Accumulator {
     usage: Usage,
     errors: Vec<StreamError>,
     /// Blocks of the message, by block index.
-    places: Vec<Place>,
+    places: Vec<BlockSlot>,
     prose: Option<Prose>,
     tool_calls: BTreeMap<String, OpenToolCall>,
     /// The place of the last complete tool call of each id.
@@ -105,7 +105,7 @@ pub struct Accumulator {
 
 /// The place of one block; empty until it is complete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct BlockSlot {
     content: Option<Content>,
     metadata: Option<ContentMetadata>,
 }
@@ -222,7 +222,7 @@ impl Accumulator {
     fn begin(&mut self) -> usize {
         self.start_message();
         self.end_prose();
-        self.places.push(Place::default());
+        self.places.push(BlockSlot::default());
         self.places.len() - 1
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct Body {
     scan: usize,
     /// End of the emitted part of the current value, as an offset of the text.
     emitted: usize,
-    part: Part,
+    part: BodyPart,
     /// The pointer of the current value; empty if it is invalid or the body passed its cap, and the value is not emitted.
     pointer: String,
     arguments: Vec<ArgumentSpan>,
@@ -65,7 +65,7 @@ const SMALL: usize = 1 << 10;
 const FORGOTTEN: usize = 1 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Part {
+enum BodyPart {
     #[default]
     Preamble,
     /// The line of an argument marker; where the pointer starts.
@@ -96,7 +96,7 @@ pub(crate) type Sink<'a> = dyn FnMut(Partial<'_>) + 'a;
 
 /// A marker ended the body; it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct BodyEnd {
     pub(crate) by: TerminatedBy,
     /// Bytes of the last piece that were not read.
     pub(crate) unread: usize,
@@ -112,7 +112,7 @@ impl Body {
         self.diagnostics.clear();
         (self.base, self.room, self.suspect) = (base, room, None);
         (self.scan, self.emitted, self.preamble) = (0, 0, 0);
-        self.part = Part::Preamble;
+        self.part = BodyPart::Preamble;
         (self.fence, self.error, self.overflown) = (None, None, false);
     }
 
@@ -133,7 +133,7 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         self.text.push_str(piece);
         let ended = self.read(search, limits, out);
         if ended.is_none() {
@@ -156,7 +156,7 @@ impl Body {
     /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body is elsewhere.
     #[inline]
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
-        let Part::Value(start) = self.part else {
+        let BodyPart::Value(start) = self.part else {
             return None;
         };
         let old = self.text.len();
@@ -223,11 +223,11 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         loop {
             let at = match self.part {
-                Part::Pointer(_) => self.pointer_stop(search),
-                Part::Preamble | Part::Value(_) => {
+                BodyPart::Pointer(_) => self.pointer_stop(search),
+                BodyPart::Preamble | BodyPart::Value(_) => {
                     search.candidate(self.text.as_bytes(), self.scan)
                 }
             };
@@ -236,7 +236,7 @@ impl Body {
                 return None;
             };
             let text = self.text.as_bytes();
-            if let Part::Pointer(start) = self.part
+            if let BodyPart::Pointer(start) = self.part
                 && text[at] == b'\n'
             {
                 self.end_pointer(start, at, at + 1, limits);
@@ -298,9 +298,9 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         let end_of_marker = at + search.text(marker).len();
-        if let Part::Pointer(start) = self.part {
+        if let BodyPart::Pointer(start) = self.part {
             self.end_pointer(start, at, at, limits);
         }
         let last = marker != Marker::Arg;
@@ -312,9 +312,9 @@ impl Body {
             };
             let unread = self.text.len() - end_of_marker;
             self.text.truncate(at);
-            return Some(Ended { by, unread });
+            return Some(BodyEnd { by, unread });
         }
-        self.part = Part::Pointer(end_of_marker);
+        self.part = BodyPart::Pointer(end_of_marker);
         self.scan = end_of_marker;
         None
     }
@@ -333,7 +333,7 @@ impl Body {
                 value: value..value,
             });
         }
-        self.part = Part::Value(value);
+        self.part = BodyPart::Value(value);
         self.emitted = value;
         self.scan = value;
     }
@@ -349,12 +349,12 @@ impl Body {
         out: &mut Sink<'_>,
     ) {
         match self.part {
-            Part::Preamble => {
+            BodyPart::Preamble => {
                 self.preamble = at;
                 self.fence = fence::opening(&self.text[..at]).filter(|_| !self.overflown);
             }
-            Part::Pointer(_) => {}
-            Part::Value(start) => {
+            BodyPart::Pointer(_) => {}
+            BodyPart::Value(start) => {
                 let mut end = without_newline(&self.text, start, line.max(start));
                 if let Some(fence) = self.fence.filter(|_| last) {
                     end = self.remove_fence(start, end, fence, limits);
@@ -392,9 +392,9 @@ impl Body {
         self.scan -= keep;
         self.emitted = 0;
         self.part = match self.part {
-            Part::Preamble => Part::Preamble,
-            Part::Pointer(_) => Part::Pointer(0),
-            Part::Value(_) => Part::Value(0),
+            BodyPart::Preamble => BodyPart::Preamble,
+            BodyPart::Pointer(_) => BodyPart::Pointer(0),
+            BodyPart::Value(_) => BodyPart::Value(0),
         };
     }
 
@@ -406,12 +406,12 @@ impl Body {
         let end = self.text.len();
         let mut line = end;
         match self.part {
-            Part::Preamble => {}
-            Part::Pointer(start) => {
+            BodyPart::Preamble => {}
+            BodyPart::Pointer(start) => {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Value(start) => {
+            BodyPart::Value(start) => {
                 let fragment = self.scan.max(start);
                 if !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
                     let span = self.span(fragment..end);

@@ -100,7 +100,7 @@ pub(super) enum Channel {
 
 /// A form that has begun. Positions are those of the kept text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Form {
+pub(super) enum OpenForm {
     /// Not known yet: more text is needed to see which one it is, if any.
     Unknown { at_line_start: bool },
     /// A form that ends with this text, which does not begin before `from`.
@@ -126,7 +126,7 @@ pub(super) enum Form {
 /// The decision about text that may begin a form.
 pub(super) enum Recognized {
     /// The text begins this form.
-    Form(Form),
+    Form(OpenForm),
     /// A token of Harmony without content.
     Token(usize),
     /// The text begins no form.
@@ -141,7 +141,7 @@ impl Recognized {
     }
 
     /// A form whose first key decides, if that is known.
-    pub(super) fn of(is_call: Option<bool>, form: Form) -> Self {
+    pub(super) fn of(is_call: Option<bool>, form: OpenForm) -> Self {
         match is_call {
             Some(true) => Self::Form(form),
             Some(false) => Self::Text,

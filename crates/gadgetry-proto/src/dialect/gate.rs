@@ -18,11 +18,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
-use crate::dialect::forms::{Channel, Form, OPENERS, Recognized};
+use crate::dialect::forms::{Channel, OPENERS, OpenForm, Recognized};
 use crate::dialect::quotes::Surroundings;
 use crate::dialect::template::{HARMONY, HARMONY_ENDS, HARMONY_MESSAGE, Header};
 use crate::dialect::wrappers::{begins_wrapper, split_wrappers, unwrapped};
-use crate::dialect::{DialectCall, Dialects, Place, find_in};
+use crate::dialect::{DialectCall, Dialects, TextContext, find_in};
 use crate::limits::Limits;
 use crate::schema::Registry;
 
@@ -64,7 +64,7 @@ pub struct Gate {
     /// Offset of the form that is read; forms that nothing marks precede it.
     pub(super) base: usize,
     /// The end that the form waits for; `None` while nothing is kept.
-    form: Option<Form>,
+    form: Option<OpenForm>,
     /// The text that was released.
     pub(super) around: Option<Surroundings>,
     /// The channel of a message of Harmony.
@@ -131,44 +131,48 @@ impl Gate {
                 if self.channel != Channel::Reasoning && self.around().is_quoted() {
                     return self.release_first(out);
                 }
-                (self.form, self.base) = (Some(Form::Unknown { at_line_start }), 0);
+                (self.form, self.base) = (Some(OpenForm::Unknown { at_line_start }), 0);
                 true
             }
-            Some(Form::Unknown { at_line_start }) => match self.recognized(at_line_start, rules) {
-                Recognized::Form(form) => {
-                    self.form = Some(form);
-                    true
+            Some(OpenForm::Unknown { at_line_start }) => {
+                match self.recognized(at_line_start, rules) {
+                    Recognized::Form(form) => {
+                        self.form = Some(form);
+                        true
+                    }
+                    Recognized::Token(length) if self.base == 0 => {
+                        let rest = self.kept.split_off(length);
+                        let token = std::mem::replace(&mut self.kept, rest);
+                        out.push(Gated::Closing(token));
+                        (self.form, self.channel) = (None, Channel::Visible);
+                        true
+                    }
+                    Recognized::Text | Recognized::Token(_) if self.base > 0 => {
+                        let end = self.kept[..self.base].trim_end().len();
+                        self.read(end, false, false, rules, out);
+                        true
+                    }
+                    Recognized::Text | Recognized::Token(_) => self.release_first(out),
+                    Recognized::NotYet => false,
                 }
-                Recognized::Token(length) if self.base == 0 => {
-                    let rest = self.kept.split_off(length);
-                    let token = std::mem::replace(&mut self.kept, rest);
-                    out.push(Gated::Closing(token));
-                    (self.form, self.channel) = (None, Channel::Visible);
-                    true
-                }
-                Recognized::Text | Recognized::Token(_) if self.base > 0 => {
-                    let end = self.kept[..self.base].trim_end().len();
-                    self.read(end, false, false, rules, out);
-                    true
-                }
-                Recognized::Text | Recognized::Token(_) => self.release_first(out),
-                Recognized::NotYet => false,
-            },
-            Some(Form::Header) => self.header(out),
-            Some(Form::Until {
+            }
+            Some(OpenForm::Header) => self.header(out),
+            Some(OpenForm::Until {
                 end,
                 from,
                 attempts,
             }) => self.until(end, from, attempts, rules, out),
-            Some(Form::Rest) => self.overflows(rules, out),
-            Some(Form::Object { at, depth, in_text }) => match self.object(at, depth, in_text) {
-                Some(end) => {
-                    self.form = Some(Form::Ended { end });
-                    true
+            Some(OpenForm::Rest) => self.overflows(rules, out),
+            Some(OpenForm::Object { at, depth, in_text }) => {
+                match self.object(at, depth, in_text) {
+                    Some(end) => {
+                        self.form = Some(OpenForm::Ended { end });
+                        true
+                    }
+                    None => self.overflows(rules, out),
                 }
-                None => self.overflows(rules, out),
-            },
-            Some(Form::Ended { end }) => self.ended(end, rules, out),
+            }
+            Some(OpenForm::Ended { end }) => self.ended(end, rules, out),
         }
     }
 
@@ -183,7 +187,7 @@ impl Gate {
         let Some(at) = self.kept[from..].find(&*end) else {
             let seen = (self.kept.len() + 1).saturating_sub(end.len()).max(from);
             let from = self.kept.floor_char_boundary(seen);
-            self.form = Some(Form::Until {
+            self.form = Some(OpenForm::Until {
                 end,
                 from,
                 attempts,
@@ -193,15 +197,15 @@ impl Gate {
         let behind = from + at + end.len();
         // The end may be a part of a value.
         if attempts < ATTEMPTS && self.is_cut(behind, rules) {
-            self.form = Some(Form::Until {
+            self.form = Some(OpenForm::Until {
                 end,
                 from: behind,
                 attempts: attempts + 1,
             });
         } else if attempts < ATTEMPTS {
-            self.form = Some(Form::Ended { end: behind });
+            self.form = Some(OpenForm::Ended { end: behind });
         } else {
-            self.form = Some(Form::Rest);
+            self.form = Some(OpenForm::Rest);
         }
         true
     }
@@ -217,7 +221,7 @@ impl Gate {
             rules.registry,
             rules.limits,
             rules.dialects.custom(),
-            &Place::default(),
+            &TextContext::default(),
         );
         calls.last().is_some_and(|call| !call.is_whole)
     }
@@ -243,7 +247,7 @@ impl Gate {
         if HARMONY.iter().any(|it| self.kept.starts_with(it)) {
             if let Some(token) = HARMONY_ENDS.iter().find(|it| behind.starts_with(**it)) {
                 let end = next + token.len();
-                self.form = Some(Form::Ended { end });
+                self.form = Some(OpenForm::Ended { end });
                 return true;
             }
             if HARMONY_ENDS.iter().any(|it| it.starts_with(behind)) {
@@ -265,7 +269,7 @@ impl Gate {
             return true;
         }
         (self.form, self.base) = (
-            Some(Form::Unknown {
+            Some(OpenForm::Unknown {
                 at_line_start: is_line_start,
             }),
             next,
@@ -286,7 +290,7 @@ impl Gate {
         }
         let follows = rest.starts_with('{');
         if follows {
-            self.form = Some(Form::Object {
+            self.form = Some(OpenForm::Object {
                 at: self.kept.len() - rest.len(),
                 depth: 0,
                 in_text: false,
@@ -339,7 +343,7 @@ impl Gate {
         }
         self.channel = Channel::Visible;
         let at = self.kept.len() - rest.len();
-        self.form = Some(Form::Object {
+        self.form = Some(OpenForm::Object {
             at,
             depth: 0,
             in_text: false,
@@ -368,7 +372,7 @@ impl Gate {
             }
             at += 1;
         }
-        self.form = Some(Form::Object { at, depth, in_text });
+        self.form = Some(OpenForm::Object { at, depth, in_text });
         None
     }
 
@@ -385,7 +389,7 @@ impl Gate {
         let text = std::mem::replace(&mut self.kept, rest);
         (self.form, self.base) = (None, 0);
         let around = self.around.get_or_insert_default();
-        let place = Place {
+        let place = TextContext {
             around: Some(around),
             behind: if is_end { "" } else { &self.kept },
             before_form,

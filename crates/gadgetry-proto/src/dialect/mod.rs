@@ -113,12 +113,12 @@ pub struct DialectCall {
 /// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall> {
-    find_in(text, registry, limits, &[], &Place::default())
+    find_in(text, registry, limits, &[], &TextContext::default())
 }
 
 /// The position of a text in a reply.
 #[derive(Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct TextContext<'a> {
     /// The text before it; none by default.
     pub(crate) around: Option<&'a Surroundings>,
     /// The text that has arrived after it.
@@ -133,7 +133,7 @@ pub(crate) fn find_in(
     registry: &Registry,
     limits: &Limits,
     custom: &[CustomDialect],
-    place: &Place<'_>,
+    place: &TextContext<'_>,
 ) -> Vec<DialectCall> {
     let mut finder = Finder {
         text,
@@ -174,7 +174,7 @@ struct Open {
 }
 
 impl<'a> Finder<'a> {
-    fn run(&mut self, place: &Place<'_>) -> Vec<DialectCall> {
+    fn run(&mut self, place: &TextContext<'_>) -> Vec<DialectCall> {
         let mut around = place.around.cloned().unwrap_or_default();
         let (mut at, mut seen) = (0, 0);
         let mut at_line_start = around.is_line_blank();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::dialect::Dialect;
 use crate::dialect::envelope::is_json;
-use crate::dialect::forms::{Channel, Form, OPENERS, Recognized};
+use crate::dialect::forms::{Channel, OPENERS, OpenForm, Recognized};
 use crate::dialect::gate::{Gate, Rules};
 use crate::dialect::name::name_at;
 use crate::dialect::quotes::Surroundings;
@@ -101,7 +101,7 @@ impl Gate {
         }
         if has(Dialect::Harmony) {
             if HARMONY.iter().any(|it| text.starts_with(it)) {
-                return Recognized::Form(Form::Header);
+                return Recognized::Form(OpenForm::Header);
             }
             may_be |= HARMONY.iter().any(|it| it.starts_with(text));
         }
@@ -124,7 +124,7 @@ impl Gate {
         for (opener, end, _) in OPENERS {
             if text.starts_with(opener) {
                 let form = if end.is_empty() {
-                    Form::Rest
+                    OpenForm::Rest
                 } else {
                     self.until_text(end.into())
                 };
@@ -136,7 +136,7 @@ impl Gate {
             return Recognized::text_if(!may_be);
         }
         if text.starts_with('{') && has(Dialect::Llama) {
-            let object = Form::Object {
+            let object = OpenForm::Object {
                 at: self.base,
                 depth: 0,
                 in_text: false,
@@ -185,8 +185,8 @@ impl Gate {
         Recognized::of(first_key(object), self.until_text("\n```".into()))
     }
 
-    fn until_text(&self, end: Cow<'static, str>) -> Form {
-        Form::Until {
+    fn until_text(&self, end: Cow<'static, str>) -> OpenForm {
+        OpenForm::Until {
             end,
             from: self.base,
             attempts: 0,

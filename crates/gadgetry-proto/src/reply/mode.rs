@@ -7,7 +7,7 @@ use crate::reply::header::HeaderLine;
 use crate::reply::opening::OpeningTag;
 use crate::reply::prose::Prose;
 use crate::reply::tag::OpenTag;
-use crate::tags::Content;
+use crate::tags::TagContent;
 
 /// The part of the format that is being read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,6 @@ impl Default for Mode {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spare {
     pub(super) block: Option<Box<OpenBlock>>,
-    pub(super) content: Content,
+    pub(super) content: TagContent,
     pub(super) text: String,
 }

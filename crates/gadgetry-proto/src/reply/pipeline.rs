@@ -45,13 +45,13 @@ pub struct Pipeline {
     /// Memory for deltas between the stage and the transforms; empty between two calls.
     scanned: Vec<Delta>,
     rules: StopEarly,
-    lines: Lines,
+    lines: LineWatch,
 }
 
 /// The lines of the reply, for ending it early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Lines {
+struct LineWatch {
     text: Repetition,
     reasoning: Repetition,
     /// Bytes of text so far.
@@ -69,7 +69,7 @@ pub struct PipelineState {
     #[serde(skip_serializing_if = "is_default")]
     watch: Watch,
     #[serde(skip_serializing_if = "is_default")]
-    lines: Lines,
+    lines: LineWatch,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -85,7 +85,7 @@ impl Pipeline {
             transforms: None,
             scanned: Vec::new(),
             rules: StopEarly::NEVER,
-            lines: Lines::default(),
+            lines: LineWatch::default(),
         }
     }
 
@@ -209,7 +209,7 @@ impl Pipeline {
 
     /// Ends the reply: appends what was held. The pipeline is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
-        self.lines = Lines::default();
+        self.lines = LineWatch::default();
         if self.factories.is_empty() {
             return self.stage.finish(out);
         }
@@ -225,7 +225,7 @@ impl Pipeline {
         self.stage.finish(&mut self.scanned);
         self.scanned.clear();
         self.transforms = None;
-        self.lines = Lines::default();
+        self.lines = LineWatch::default();
     }
 
     /// The state between two deltas.

@@ -70,12 +70,12 @@ pub struct Reader {
     unterminated: Unterminated,
     /// Whether the message has the parts of the reply, or only its text as written.
     keeps_parts: bool,
-    reply: Reply,
+    reply: ReplyState,
 }
 
 /// The reply so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Reply {
+struct ReplyState {
     message: Accumulator,
     /// The text as written.
     raw: String,
@@ -88,7 +88,7 @@ struct Reply {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaderState {
     pipeline: PipelineState,
-    reply: Reply,
+    reply: ReplyState,
 }
 
 impl Reader {
@@ -105,7 +105,7 @@ impl Reader {
             registry,
             unterminated: Unterminated::default(),
             keeps_parts: true,
-            reply: Reply::default(),
+            reply: ReplyState::default(),
         })
     }
 
@@ -146,7 +146,7 @@ impl Reader {
     /// Takes one delta and appends what takes its place.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         if self.reply.is_over {
-            self.reply = Reply::default();
+            self.reply = ReplyState::default();
         }
         if let Delta::Text { delta: text, .. } = &delta {
             self.reply.raw.push_str(text);
@@ -212,7 +212,7 @@ impl Reader {
     }
 }
 
-impl Reply {
+impl ReplyState {
     fn take(&mut self, deltas: &[Delta], keeps_parts: bool) {
         for delta in deltas {
             // The end of a message has no part, but why it stopped.

@@ -18,7 +18,7 @@ const IN_CONTENT: u64 = 4;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Repetition {
-    line: Line,
+    line: LineDigest,
     /// The last lines, the latest first.
     last: [u64; PERIOD],
     /// Runs by period: the number of successive lines that equal the line that number of lines before, and their letters.
@@ -28,7 +28,7 @@ pub(super) struct Repetition {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Line {
+struct LineDigest {
     hash: u64,
     letters: u64,
     /// The fence characters that it begins with.
@@ -93,7 +93,7 @@ impl Repetition {
     }
 }
 
-impl Line {
+impl LineDigest {
     fn read(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte.is_ascii_whitespace() {

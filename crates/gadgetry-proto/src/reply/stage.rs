@@ -37,14 +37,14 @@ use crate::tags::{BlockConfig, BlockMode, CustomBlock};
 #[derive(Clone, Debug)]
 pub struct ReplyStage {
     scanner: Scanner,
-    rules: Arc<Rules>,
+    rules: Arc<StageRules>,
     /// The gadgets of calls that end the reply when they cannot become valid; `None` if none does.
     watched: Watched,
     watch: Watch,
 }
 
 #[derive(Debug)]
-struct Rules {
+struct StageRules {
     blocks: Vec<CustomBlock>,
     /// Their schemas coerce the parameters of their calls.
     registry: Option<Arc<Registry>>,
@@ -64,7 +64,7 @@ impl ReplyStage {
         let scanner = Scanner::new(&format)?;
         Ok(Self {
             scanner,
-            rules: Arc::new(Rules { blocks, registry }),
+            rules: Arc::new(StageRules { blocks, registry }),
             watched: None,
             watch: Watch::default(),
         })
@@ -172,7 +172,7 @@ impl ReplyStage {
     }
 }
 
-impl Rules {
+impl StageRules {
     fn apply(
         &self,
         event: Event<'_>,

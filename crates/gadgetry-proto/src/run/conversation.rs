@@ -21,7 +21,7 @@ use crate::run::plan::Plan;
 const SMALLEST_WINDOW: u64 = 128;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Conversation {
+pub(super) struct RunConversation {
     history: History,
     tokens: TokenEstimate,
     /// Messages of the user for the next request.
@@ -37,7 +37,7 @@ pub(super) struct Conversation {
     answer: String,
 }
 
-impl Conversation {
+impl RunConversation {
     /// The system message and the conversation as the model first reads them.
     pub(super) fn new(plan: &Plan, mut messages: Vec<Message>) -> Self {
         // Only the user's texts are escaped: a reply keeps the blocks that the model itself has written.

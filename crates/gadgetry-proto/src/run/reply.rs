@@ -18,7 +18,7 @@ use crate::piece::CallStart;
 use crate::reply::Stopped;
 use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
-use crate::run::conversation::Conversation;
+use crate::run::conversation::RunConversation;
 use crate::run::dialects::{self, Foreign};
 use crate::run::io::Close;
 use crate::run::native;
@@ -39,7 +39,7 @@ const PIECE: usize = 64 << 10;
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and any of them may be true together with any other"
 )]
-pub(super) struct Reply {
+pub(super) struct StreamedReply {
     accumulator: Accumulator,
     /// The reply as written.
     raw: String,
@@ -107,7 +107,7 @@ pub(super) struct ReadReply {
     pub(super) words: Option<String>,
 }
 
-impl Reply {
+impl StreamedReply {
     /// A reply of a model that was called.
     pub(super) fn of_model() -> Self {
         Self {
@@ -427,7 +427,7 @@ impl Reply {
         iteration: u32,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
-        conversation: &Conversation,
+        conversation: &RunConversation,
         cx: &mut Context<'_>,
     ) -> (Option<StopReason>, Usage) {
         pipeline.discard();
@@ -451,7 +451,7 @@ impl Reply {
         mut self,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
-        conversation: &mut Conversation,
+        conversation: &mut RunConversation,
         cx: &mut Context<'_>,
     ) -> ReadReply {
         let emptiness = self.emptiness(cx.plan);
@@ -555,7 +555,7 @@ impl Reply {
     fn push_message(
         &mut self,
         mut message: Message,
-        conversation: &mut Conversation,
+        conversation: &mut RunConversation,
         plan: &Plan,
     ) -> bool {
         let mut raw = mem::take(&mut self.raw);

@@ -43,7 +43,8 @@ pub(super) fn take_texts(json: &str) -> (Cow<'_, str>, Vec<String>) {
     let (places, kept) = arrange(&taken);
     let Ok(packed) = replace_strings::<Infallible>(&numbered, |literal| {
         let place = number(literal).and_then(|at| places.get(at));
-        Ok(place.map(|Place { text, start, end }| format!("{WRITTEN_MARK}{text}:{start}:{end}\"")))
+        Ok(place
+            .map(|TextRange { text, start, end }| format!("{WRITTEN_MARK}{text}:{start}:{end}\"")))
     });
     let packed = packed.into_owned();
     let kept = kept
@@ -89,15 +90,15 @@ fn resolve<'t>(reference: &str, texts: &'t [String]) -> Option<&'t str> {
 
 /// The place of a text in the table.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct TextRange {
     text: usize,
     start: usize,
     end: usize,
 }
 
 /// Finds a place for each text, and says which of them the table keeps, in its order.
-fn arrange(texts: &[Cow<'_, str>]) -> (Vec<Place>, Vec<usize>) {
-    let mut places = vec![Place::default(); texts.len()];
+fn arrange(texts: &[Cow<'_, str>]) -> (Vec<TextRange>, Vec<usize>) {
+    let mut places = vec![TextRange::default(); texts.len()];
     let mut kept: Vec<usize> = Vec::new();
     let mut blocks = Blocks::default();
     // Longest first: a text can only occur in one that is at least as long.
@@ -111,7 +112,7 @@ fn arrange(texts: &[Cow<'_, str>]) -> (Vec<Place>, Vec<usize>) {
             blocks.add(number, text.as_bytes());
             kept.push(at);
         }
-        places[at] = Place {
+        places[at] = TextRange {
             text: number,
             start,
             end: start + text.len(),

@@ -18,14 +18,14 @@ use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
 use crate::run::calls::Calls;
 use crate::run::context::Context;
-use crate::run::conversation::Conversation;
+use crate::run::conversation::RunConversation;
 use crate::run::ephemeral::RunStatus;
 use crate::run::io::Close;
 use crate::run::money::Money;
 use crate::run::pipeline::Pipeline;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
-use crate::run::reply::{EndedReply, Reply};
+use crate::run::reply::{EndedReply, StreamedReply};
 use crate::run::summary::SummaryReply;
 use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
@@ -37,7 +37,7 @@ const MAX_OVERFLOWS: u32 = 12;
 
 /// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct ModelTurn {
     /// The number of the reply in its run, from 1.
     iteration: u32,
     /// Retries so far.
@@ -57,7 +57,7 @@ enum Stage {
     Summarising(Box<SummaryReply>),
     /// The request waits for a decision.
     Held,
-    Reading(Box<Reply>),
+    Reading(Box<StreamedReply>),
     /// The request is sent again at this time.
     Backoff(Time),
     /// A decision is due about a model call that failed.
@@ -94,7 +94,7 @@ pub(super) enum CancelledTurn {
 pub(super) struct Parts<'a> {
     pub(super) money: &'a mut Money,
     pub(super) calls: &'a mut Calls,
-    pub(super) conversation: &'a mut Conversation,
+    pub(super) conversation: &'a mut RunConversation,
     pub(super) pipeline: &'a mut Pipeline,
     pub(super) cx: Context<'a>,
 }
@@ -105,7 +105,7 @@ impl Parts<'_> {
     }
 }
 
-impl Turn {
+impl ModelTurn {
     /// A turn with this number, from 1.
     pub(super) fn new(iteration: u32) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl Turn {
 
     fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
         request.iteration = self.iteration;
-        self.begin_reading(Reply::of_model(), parts);
+        self.begin_reading(StreamedReply::of_model(), parts);
         parts.cx.out.send(request);
     }
 
@@ -271,7 +271,7 @@ impl Turn {
 
     /// Takes a text as the reply. No model is called.
     fn reply_with(&mut self, text: &str, parts: &mut Parts<'_>) -> Progress {
-        self.begin_reading(Reply::of_decision(), parts);
+        self.begin_reading(StreamedReply::of_decision(), parts);
         let progress = self.read(Delta::text(text), parts);
         // A text beyond the cap has ended the reply already.
         if !self.is_reading() {
@@ -287,7 +287,7 @@ impl Turn {
         }
     }
 
-    fn begin_reading(&mut self, reply: Reply, parts: &mut Parts<'_>) {
+    fn begin_reading(&mut self, reply: StreamedReply, parts: &mut Parts<'_>) {
         self.stage = Stage::Reading(Box::new(reply));
         parts.calls.begin_reply();
         self.emit_start(Purpose::Reply, parts);
@@ -371,7 +371,7 @@ impl Turn {
 
     fn close_reply(
         &mut self,
-        mut reply: Box<Reply>,
+        mut reply: Box<StreamedReply>,
         close: Close,
         parts: &mut Parts<'_>,
     ) -> Progress {
@@ -391,9 +391,9 @@ impl Turn {
     /// returns the reply, which is kept.
     fn recover(
         &mut self,
-        mut reply: Box<Reply>,
+        mut reply: Box<StreamedReply>,
         parts: &mut Parts<'_>,
-    ) -> Result<Progress, Box<Reply>> {
+    ) -> Result<Progress, Box<StreamedReply>> {
         let plan = parts.cx.plan;
         let emptiness = reply.emptiness(plan);
         let is_empty = emptiness.is_some();
@@ -454,7 +454,7 @@ impl Turn {
     }
 
     /// Withdraws a reply. Only its cost remains.
-    fn withdraw(&mut self, reply: Reply, failure: &ModelError, parts: &mut Parts<'_>) {
+    fn withdraw(&mut self, reply: StreamedReply, failure: &ModelError, parts: &mut Parts<'_>) {
         let (stop_reason, usage) = reply.withdraw(
             self.iteration,
             parts.pipeline,
@@ -467,7 +467,7 @@ impl Turn {
     }
 
     /// Makes a message of the reply. Its calls may still run.
-    fn finish_reply(&mut self, reply: Reply, parts: &mut Parts<'_>) -> EndedReply {
+    fn finish_reply(&mut self, reply: StreamedReply, parts: &mut Parts<'_>) -> EndedReply {
         let read = reply.finish(
             parts.pipeline,
             parts.calls,

@@ -42,7 +42,7 @@ pub fn json_message(error: &serde_json::Error) -> String {
 
 /// Reads one JSON value and notes its slips.
 pub(super) fn read<'a>(text: &'a str, slips: &mut Slips) -> Result<Json<'a>, JsonError> {
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: 0,
         nodes: 0,
@@ -173,14 +173,14 @@ struct Fault {
     problem: Cow<'static, str>,
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     nodes: usize,
     slips: Slips,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn whole(&mut self) -> Result<Json<'a>, Fault> {
         self.skip()?;
         let json = self.value(0)?;

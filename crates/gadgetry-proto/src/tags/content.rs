@@ -9,7 +9,7 @@ use crate::tags::names::{NameIndex, Names, is_space};
 
 /// The content of an open tag as far as it has arrived. `emitted <= scan <= text.len()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct TagContent {
     text: String,
     /// No closing tag begins before this offset.
     scan: usize,
@@ -21,11 +21,11 @@ pub(crate) struct Content {
 pub(crate) enum ContentEnd {
     /// A closing tag; the last `unread` bytes of the piece were not read.
     Closed { unread: usize },
-    /// The cap; the text after it comes back from [`Content::take_excess`].
+    /// The cap; the text after it comes back from [`TagContent::take_excess`].
     Limit,
 }
 
-impl Content {
+impl TagContent {
     pub(crate) fn begin(&mut self) {
         self.text.clear();
         (self.scan, self.emitted) = (0, 0);
@@ -36,7 +36,7 @@ impl Content {
         self.text.len().max(128)
     }
 
-    /// Reads a piece. Gives what of the content is new and can no longer change, as a range of [`Content::text`].
+    /// Reads a piece. Gives what of the content is new and can no longer change, as a range of [`TagContent::text`].
     pub(crate) fn feed(
         &mut self,
         piece: &str,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Body, Part};
+use super::{Body, BodyPart};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 
 impl Body {
@@ -22,7 +22,7 @@ impl Body {
         if self.preamble == 0 && !self.arguments.is_empty() {
             return;
         }
-        if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
+        if self.arguments.is_empty() && !matches!(self.part, BodyPart::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);
                 self.report(

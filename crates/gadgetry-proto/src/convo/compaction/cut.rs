@@ -9,7 +9,7 @@ use crate::message::{Content, Media, Message};
 
 /// Texts of the same kind are cut to the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Result,
     StickyResult,
     /// Replies, messages of the user, summaries.
@@ -40,22 +40,22 @@ impl Default for Cut {
     }
 }
 
-pub(super) fn lengths_of(message: &Message, kind: Kind, lengths: &mut Vec<usize>) {
+pub(super) fn lengths_of(message: &Message, kind: TextKind, lengths: &mut Vec<usize>) {
     if let Some(raw) = &message.raw {
-        if kind == Kind::Other {
+        if kind == TextKind::Other {
             lengths.push(raw.len());
         }
         return;
     }
     for part in &message.content {
         match part {
-            Content::Text { text } | Content::Summary { text, .. } if kind == Kind::Other => {
+            Content::Text { text } | Content::Summary { text, .. } if kind == TextKind::Other => {
                 lengths.push(text.len());
             }
-            Content::GadgetResult { text, sticky, .. } if kind == Kind::of_result(*sticky) => {
+            Content::GadgetResult { text, sticky, .. } if kind == TextKind::of_result(*sticky) => {
                 lengths.push(text.len());
             }
-            Content::ToolUse { input, .. } if kind == Kind::Other => strings(input, lengths),
+            Content::ToolUse { input, .. } if kind == TextKind::Other => strings(input, lengths),
             Content::Text { .. }
             | Content::Summary { .. }
             | Content::GadgetResult { .. }
@@ -80,7 +80,7 @@ fn strings(value: &Value, lengths: &mut Vec<usize>) {
     }
 }
 
-impl Kind {
+impl TextKind {
     fn of_result(sticky: bool) -> Self {
         if sticky {
             Self::StickyResult
@@ -91,11 +91,11 @@ impl Kind {
 }
 
 impl Cut {
-    pub(super) fn of(&mut self, kind: Kind) -> &mut usize {
+    pub(super) fn of(&mut self, kind: TextKind) -> &mut usize {
         match kind {
-            Kind::Result => &mut self.results,
-            Kind::StickyResult => &mut self.sticky,
-            Kind::Other => &mut self.others,
+            TextKind::Result => &mut self.results,
+            TextKind::StickyResult => &mut self.sticky,
+            TextKind::Other => &mut self.others,
         }
     }
 
@@ -117,7 +117,7 @@ impl Cut {
                     media,
                     ..
                 } => {
-                    count += shorten(text, *self.of(Kind::of_result(*sticky)));
+                    count += shorten(text, *self.of(TextKind::of_result(*sticky)));
                     if self.media {
                         for medium in media.drain(..) {
                             _ = write!(text, "\n{}", without(&medium));

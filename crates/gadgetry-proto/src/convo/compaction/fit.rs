@@ -1,6 +1,6 @@
 //! Makes a conversation fit where leaving out turns is not enough: cuts long texts, then removes all that can go.
 
-use crate::convo::compaction::cut::{Kind, lengths_of};
+use crate::convo::compaction::cut::{TextKind, lengths_of};
 use crate::convo::compaction::plan::Slide;
 use crate::convo::compaction::turns::Outline;
 use crate::convo::tokens::total_size;
@@ -10,7 +10,7 @@ use crate::message::Message;
 const LEAST: usize = 240;
 
 /// One step of shortening, if the conversation is too long by this many bytes.
-type Step<'a> = &'a dyn Fn(&mut Slide, u64);
+type Reduction<'a> = &'a dyn Fn(&mut Slide, u64);
 
 /// Adds to `slide` what makes the conversation `most` bytes; if nothing does, as much as can be done. `None` if nothing can
 /// be done at all.
@@ -26,11 +26,11 @@ pub(super) fn fit(
         total_size(&left)
     };
     let mut left = size(&slide);
-    let steps: [Step<'_>; 6] = [
-        &|slide, excess| slide.cut_texts(Kind::Result, excess, messages),
-        &|slide, excess| slide.cut_texts(Kind::StickyResult, excess, messages),
+    let steps: [Reduction<'_>; 6] = [
+        &|slide, excess| slide.cut_texts(TextKind::Result, excess, messages),
+        &|slide, excess| slide.cut_texts(TextKind::StickyResult, excess, messages),
         &|slide, _| slide.cut.media = true,
-        &|slide, excess| slide.cut_texts(Kind::Other, excess, messages),
+        &|slide, excess| slide.cut_texts(TextKind::Other, excess, messages),
         &|slide, _| slide.remove_all(outline, 1),
         &|slide, _| slide.remove_all(outline, 0),
     ];
@@ -46,7 +46,7 @@ pub(super) fn fit(
 
 impl Slide {
     /// Cuts the longest texts of a kind, so that the conversation loses `excess` bytes.
-    fn cut_texts(&mut self, kind: Kind, excess: u64, messages: &[Message]) {
+    fn cut_texts(&mut self, kind: TextKind, excess: u64, messages: &[Message]) {
         let mut lengths = Vec::new();
         for (index, message) in messages.iter().enumerate() {
             if self.may_cut(index, message) {

@@ -11,7 +11,7 @@ pub(super) struct Outline {
     /// Number of messages before the first reply.
     pub(super) head: usize,
     /// Everything from there on, in order.
-    turns: Vec<Turn>,
+    turns: Vec<OutlinedTurn>,
     /// Bytes of the whole conversation.
     pub(super) size: u64,
     /// Bytes that earlier compactions have put into it.
@@ -21,7 +21,7 @@ pub(super) struct Outline {
 }
 
 /// A reply of the model, and everything up to the next one.
-pub(super) struct Turn {
+pub(super) struct OutlinedTurn {
     /// The messages of the turn.
     pub(super) range: Range<usize>,
     /// Bytes of those messages that go when the turn does.
@@ -42,7 +42,7 @@ impl Outline {
             let pinned = asked.is_some_and(|at| range.contains(&at))
                 || messages[range.clone()].iter().any(is_sticky);
             let going = messages[range.clone()].iter().filter(|m| goes(m));
-            Turn {
+            OutlinedTurn {
                 size: going.map(size).sum(),
                 range,
                 pinned,
@@ -59,7 +59,10 @@ impl Outline {
     }
 
     /// The turns that may go, oldest first, and whether each is a recent one, which goes only if there is no room for it.
-    pub(super) fn removable(&self, keep_recent: u32) -> impl Iterator<Item = (&Turn, bool)> {
+    pub(super) fn removable(
+        &self,
+        keep_recent: u32,
+    ) -> impl Iterator<Item = (&OutlinedTurn, bool)> {
         let recent = usize::try_from(keep_recent).unwrap_or(usize::MAX).max(1);
         let old = self.turns.len().saturating_sub(recent);
         let turns = self

@@ -18,21 +18,19 @@ use serde_json::Value;
 use crate::call::Outcome;
 use crate::convo::OutputStore;
 use crate::convo::viewer;
-use crate::event::{Event, EventKind, FinishReason};
+use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::prompt::search;
 use crate::run::calls::cancelled::{CANCELLED, CancelledGadgets};
 use crate::run::calls::deadlines::Deadlines;
 use crate::run::calls::ledger::{Answering, Ledger};
 use crate::run::calls::prepare;
-use crate::run::calls::record::{Ended, Names, Record, Status};
-use crate::run::calls::reports::{Reported, reported};
+use crate::run::calls::record::{CallStatus, EndedGadget, Names, Record};
 use crate::run::calls::result;
 use crate::run::calls::room::Room;
 use crate::run::calls::running::{Prepared, Running};
 use crate::run::config::UnmetDependencyPolicy;
 use crate::run::context::Context;
-use crate::run::io::Report;
 use crate::run::plan::Plan;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
@@ -159,7 +157,7 @@ impl Execution {
                 failed_dependency: unmet.failed_dependency.clone(),
                 error: unmet.error.clone(),
             };
-            record.status = Status::Undecided(unmet);
+            record.status = CallStatus::Undecided(unmet);
             cx.questions.ask(Subject::Unmet(id), question, cx.out);
             return;
         }
@@ -209,7 +207,7 @@ impl Execution {
         if plan.config.asks.before_gadget {
             let start = prepared.start.clone();
             if let Some(record) = self.ledger.get_mut(id) {
-                record.status = Status::Held(Box::new(prepared));
+                record.status = CallStatus::Held(Box::new(prepared));
             }
             let question = QuestionKind::BeforeGadget { start };
             cx.questions.ask(Subject::Start(id), question, cx.out);
@@ -229,7 +227,7 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        record.status = Status::Running(Running::new(since, deadline, again));
+        record.status = CallStatus::Running(Running::new(since, deadline, again));
         self.emit_start(id, Arc::clone(&prepared.start.parameters), cx);
         cx.out.start(prepared.start);
     }
@@ -239,7 +237,7 @@ impl Execution {
         let status = self.ledger.get(id).map(|record| &record.status);
         match (self.cancelled.reported(id), status) {
             (Some(reported), _) => reported,
-            (None, Some(Status::Running(running))) => running.reported,
+            (None, Some(CallStatus::Running(running))) => running.reported,
             (None, _) => 0.0,
         }
     }
@@ -278,7 +276,7 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        let Status::Running(Running {
+        let CallStatus::Running(Running {
             since,
             deadline,
             lost,
@@ -293,7 +291,7 @@ impl Execution {
             .room
             .take_result(outcome.result, &cx.plan.config.limits);
         let question = outcome.asks_human.take();
-        let ended = Ended {
+        let ended = EndedGadget {
             outcome,
             duration_ms: cx.out.now().since(since),
             cost: (cost + lost).min(f64::MAX),
@@ -318,7 +316,7 @@ impl Execution {
                 cost,
             });
         }
-        if let Some(Status::Answered {
+        if let Some(CallStatus::Answered {
             answer: Err(error), ..
         }) = self.ledger.get_mut(id).map(|record| &record.status)
         {
@@ -329,7 +327,13 @@ impl Execution {
     }
 
     /// Asks the user for the result.
-    fn ask_human(&mut self, id: CallId, ended: Ended, question: String, cx: &mut Context<'_>) {
+    fn ask_human(
+        &mut self,
+        id: CallId,
+        ended: EndedGadget,
+        question: String,
+        cx: &mut Context<'_>,
+    ) {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
@@ -342,7 +346,7 @@ impl Execution {
         if !cx.plan.config.asks.human {
             return self.human_answered(id, ended, None, cx);
         }
-        record.status = Status::Asking(Box::new(ended));
+        record.status = CallStatus::Asking(Box::new(ended));
         let question = QuestionKind::Human { about, question };
         cx.questions.ask(Subject::Human(id), question, cx.out);
     }
@@ -351,7 +355,7 @@ impl Execution {
     fn human_answered(
         &mut self,
         id: CallId,
-        mut ended: Ended,
+        mut ended: EndedGadget,
         answer: Option<String>,
         cx: &mut Context<'_>,
     ) {
@@ -368,7 +372,7 @@ impl Execution {
     }
 
     /// The outcome is complete. A controller may change it.
-    pub(super) fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+    pub(super) fn judge(&mut self, id: CallId, ended: EndedGadget, cx: &mut Context<'_>) {
         if !cx.plan.config.asks.after_gadget {
             return self.conclude(id, ended, cx);
         }
@@ -380,12 +384,12 @@ impl Execution {
             result: ended.outcome.result.clone(),
             duration_ms: ended.duration_ms,
         };
-        record.status = Status::Ended(Box::new(ended));
+        record.status = CallStatus::Ended(Box::new(ended));
         cx.questions.ask(Subject::Outcome(id), question, cx.out);
     }
 
     /// The outcome is final.
-    fn conclude(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+    fn conclude(&mut self, id: CallId, ended: EndedGadget, cx: &mut Context<'_>) {
         let outcome = ended.outcome;
         if outcome.completes_run {
             let (Ok(text) | Err(text)) = &outcome.result;
@@ -423,29 +427,32 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        match (mem::replace(&mut record.status, Status::Waiting), decision) {
-            (Status::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
-            (Status::Held(mut prepared), Decision::Parameters(parameters)) => {
+        match (
+            mem::replace(&mut record.status, CallStatus::Waiting),
+            decision,
+        ) {
+            (CallStatus::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
+            (CallStatus::Held(mut prepared), Decision::Parameters(parameters)) => {
                 prepared.start.parameters = Arc::new(parameters);
                 match prepare::validate(&mut prepared, cx.plan) {
                     Ok(()) => self.launch(*prepared, cx),
                     Err(error) => self.finish_without_gadget(id, Err(error), cx),
                 }
             }
-            (Status::Held(prepared), Decision::Result(text)) => {
+            (CallStatus::Held(prepared), Decision::Result(text)) => {
                 record.parameters = Some(prepared.start.parameters);
                 self.finish_without_gadget(id, Ok(text), cx);
             }
-            (Status::Held(prepared), Decision::Deny(error)) => {
+            (CallStatus::Held(prepared), Decision::Deny(error)) => {
                 record.parameters = Some(prepared.start.parameters);
                 self.finish_without_gadget(id, Err(error), cx);
             }
-            (Status::Held(prepared), _) => self.launch(*prepared, cx),
-            (Status::Asking(ended), Decision::Result(text)) => {
+            (CallStatus::Held(prepared), _) => self.launch(*prepared, cx),
+            (CallStatus::Asking(ended), Decision::Result(text)) => {
                 self.human_answered(id, *ended, Some(text), cx);
             }
-            (Status::Asking(ended), _) => self.human_answered(id, *ended, None, cx),
-            (Status::Ended(mut ended), decision) => {
+            (CallStatus::Asking(ended), _) => self.human_answered(id, *ended, None, cx),
+            (CallStatus::Ended(mut ended), decision) => {
                 match decision {
                     Decision::Result(text) => ended.outcome.result = Ok(text),
                     Decision::Deny(error) => ended.outcome = Outcome::error(error),
@@ -491,7 +498,7 @@ impl Execution {
             let Some(record) = self.ledger.get_mut(id) else {
                 continue;
             };
-            let Status::Running(Running { since, lost, .. }) = record.status else {
+            let CallStatus::Running(Running { since, lost, .. }) = record.status else {
                 continue;
             };
             let name = record.gadget.as_deref().unwrap_or_default();
@@ -512,15 +519,17 @@ impl Execution {
         let ids: Vec<CallId> = self.ledger.records().iter().map(|it| it.id).collect();
         for id in ids {
             let (duration, cost) = match self.ledger.get(id).map(|record| &record.status) {
-                None | Some(Status::Answered { .. }) => continue,
-                Some(Status::Waiting | Status::Undecided(_) | Status::Held(_)) => (0, 0.0),
-                Some(Status::Running(Running { since, lost, .. })) => {
+                None | Some(CallStatus::Answered { .. }) => continue,
+                Some(CallStatus::Waiting | CallStatus::Undecided(_) | CallStatus::Held(_)) => {
+                    (0, 0.0)
+                }
+                Some(CallStatus::Running(Running { since, lost, .. })) => {
                     let (since, lost) = (*since, *lost);
                     self.cancel_gadget(id, cx);
                     (now.since(since), lost)
                 }
-                Some(Status::Interrupted(running)) => (now.since(running.since), running.lost),
-                Some(Status::Asking(ended) | Status::Ended(ended)) => {
+                Some(CallStatus::Interrupted(running)) => (now.since(running.since), running.lost),
+                Some(CallStatus::Asking(ended) | CallStatus::Ended(ended)) => {
                     (ended.duration_ms, ended.cost)
                 }
             };
@@ -556,35 +565,5 @@ impl Execution {
     fn answer(&mut self, id: CallId, answer: Result<String, String>, cx: &mut Context<'_>) {
         let answer = Answering::after(answer, 0, 0.0);
         self.ledger.answer(id, answer, cx.out);
-    }
-
-    /// Emits what a gadget reports, and returns the event of a subagent with its path, for the caller to charge and to
-    /// emit.
-    #[must_use]
-    pub(in crate::run) fn report(
-        &mut self,
-        id: CallId,
-        report: Report,
-        cx: &mut Context<'_>,
-    ) -> Option<Event> {
-        self.cancelled.note(id, &report);
-        let mut record = self.ledger.get_mut(id);
-        let status = record.as_mut().map(|record| &mut record.status);
-        let is_running = if let Some(Status::Running(running)) = status {
-            running.note(&report);
-            true
-        } else {
-            false
-        };
-        let names = match self.cancelled.names(id) {
-            Some(names) => names.clone(),
-            None => record?.names(),
-        };
-        match reported(id, report, names, is_running) {
-            Reported::Child(event) => return Some(event),
-            Reported::Own(kind) => cx.out.emit(kind),
-            Reported::Nothing => {}
-        }
-        None
     }
 }

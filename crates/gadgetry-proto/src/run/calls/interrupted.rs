@@ -7,7 +7,7 @@ use crate::call::Outcome;
 use crate::event::EventKind;
 use crate::id::CallId;
 use crate::run::calls::execution::Execution;
-use crate::run::calls::record::{Ended, Names, Status};
+use crate::run::calls::record::{CallStatus, EndedGadget, Names};
 use crate::run::calls::running::{Prepared, Running};
 use crate::run::context::Context;
 use crate::run::question::{Decision, QuestionKind};
@@ -32,7 +32,8 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
     if !record.is_running() {
         return;
     }
-    let Status::Running(mut running) = mem::replace(&mut record.status, Status::Waiting) else {
+    let CallStatus::Running(mut running) = mem::replace(&mut record.status, CallStatus::Waiting)
+    else {
         return;
     };
     execution.deadlines.end(id, running.deadline);
@@ -61,10 +62,11 @@ pub(super) fn decide(
     let Some(record) = execution.ledger.get_mut(id) else {
         return;
     };
-    if !matches!(record.status, Status::Interrupted(_)) {
+    if !matches!(record.status, CallStatus::Interrupted(_)) {
         return;
     }
-    let Status::Interrupted(running) = mem::replace(&mut record.status, Status::Waiting) else {
+    let CallStatus::Interrupted(running) = mem::replace(&mut record.status, CallStatus::Waiting)
+    else {
         return;
     };
     let running = *running;
@@ -92,7 +94,7 @@ fn restart(execution: &mut Execution, id: CallId, mut running: Running, cx: &mut
     };
     running.since = cx.out.now();
     running.deadline = execution.deadlines.begin(id, running.since, timeout_ms);
-    record.status = Status::Running(running);
+    record.status = CallStatus::Running(running);
     let Names {
         invocation_id,
         gadget_name,
@@ -113,7 +115,7 @@ fn ask(execution: &mut Execution, id: CallId, running: Running, cx: &mut Context
     if let Some(again) = running.again() {
         record.parameters = Some(Arc::clone(&again.start.parameters));
     }
-    record.status = Status::Interrupted(Box::new(running));
+    record.status = CallStatus::Interrupted(Box::new(running));
     let about = record.about();
     let question = format!(
         "Gadget '{}' (call {}) was interrupted: the program ended while it was running, so whether it took effect is \
@@ -141,7 +143,7 @@ fn end(
     outcome.result = execution
         .room
         .take_result(outcome.result, &cx.plan.config.limits);
-    let ended = Ended {
+    let ended = EndedGadget {
         outcome,
         duration_ms: cx.out.now().since(running.since),
         cost: running.lost,

@@ -23,12 +23,13 @@ use serde::{Deserialize, Serialize};
 use crate::call::Call;
 use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::Content;
 use crate::piece::{ArgsPartial, CallStart};
 use crate::run::context::Context;
+use crate::run::io::Report;
 use crate::run::open_question::OpenQuestion;
 use crate::run::plan::Plan;
 use crate::run::question::Decision;
@@ -38,7 +39,7 @@ use crate::sched::over_limit;
 
 use execution::Execution;
 use notes::Notes;
-use record::{Record, Status};
+use record::{CallStatus, Record};
 use room::Surplus;
 
 /// The calls of the current reply, and what later replies need of earlier ones.
@@ -82,6 +83,17 @@ impl Calls {
     /// A gadget in flight is lost. What it had reported to have cost is `charged` already.
     pub(super) fn interrupt(&mut self, id: CallId, charged: f64, cx: &mut Context<'_>) {
         interrupted::interrupt(&mut self.execution, id, charged, cx);
+    }
+
+    /// Emits what a gadget reports. Returns the event of a subagent with its path, for the caller to charge and to emit.
+    #[must_use]
+    pub(super) fn report(
+        &mut self,
+        id: CallId,
+        report: Report,
+        cx: &mut Context<'_>,
+    ) -> Option<Event> {
+        reports::report(&mut self.execution, id, report, cx)
     }
 
     /// Takes the decision of the user about an interrupted gadget.
@@ -182,7 +194,7 @@ impl Calls {
             call,
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
             parameters: parameters.map(Arc::new),
-            status: Status::Waiting,
+            status: CallStatus::Waiting,
         };
         self.has_called = true;
         match (error, job) {

@@ -22,12 +22,12 @@ pub(super) struct Record {
     /// Completed and valid, until the call is prepared to start, which takes them; then as they went to the gadget, if
     /// `Plan::shows_calls`.
     pub(super) parameters: Option<Arc<Value>>,
-    pub(super) status: Status,
+    pub(super) status: CallStatus,
 }
 
 /// The state of a call: what it waits for, or its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Status {
+pub(super) enum CallStatus {
     /// Waits for its dependencies and for room among the running ones.
     Waiting,
     /// Waits for a decision about a dependency that is not met.
@@ -39,9 +39,9 @@ pub(super) enum Status {
     /// Waits for a decision whether its interrupted gadget runs again.
     Interrupted(Box<Running>),
     /// Waits for human input that completes the outcome.
-    Asking(Box<Ended>),
+    Asking(Box<EndedGadget>),
     /// Waits for a decision about the outcome.
-    Ended(Box<Ended>),
+    Ended(Box<EndedGadget>),
     Answered {
         answer: Result<Arc<str>, Arc<str>>,
         media: Vec<Media>,
@@ -52,7 +52,7 @@ pub(super) enum Status {
 
 /// A gadget that has returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct EndedGadget {
     pub(super) outcome: Outcome,
     pub(super) duration_ms: u64,
     /// The cost, which is already charged.
@@ -76,12 +76,12 @@ impl Record {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.status, Status::Running(_))
+        matches!(self.status, CallStatus::Running(_))
     }
 
     /// The questions of its running gadget to the user.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
-        let running = if let Status::Running(running) = &self.status {
+        let running = if let CallStatus::Running(running) = &self.status {
             Some(running)
         } else {
             None

@@ -99,7 +99,7 @@ struct Count<'s> {
     total: u64,
     nested: usize,
     /// Costs by target of a reference and by value.
-    known: BTreeMap<(usize, usize), Known>,
+    known: BTreeMap<(usize, usize), CountedCost>,
     /// Targets that are being counted, and how often.
     open: BTreeMap<usize, usize>,
     /// Targets that refer to themselves by some way.
@@ -113,7 +113,7 @@ struct Count<'s> {
 }
 
 #[derive(Clone, Copy)]
-enum Known {
+enum CountedCost {
     /// A cost that is being counted, at this depth.
     Open(usize),
     Cost(u64),
@@ -161,12 +161,12 @@ impl<'s> Count<'s> {
         let target = std::ptr::from_ref(node).addr();
         let key = (target, std::ptr::from_ref(value).addr());
         match self.known.get(&key) {
-            Some(Known::Open(depth)) => {
+            Some(CountedCost::Open(depth)) => {
                 self.met = self.met.min(*depth);
                 self.recursive.insert(target);
                 return self.add(1);
             }
-            Some(Known::Cost(cost)) => {
+            Some(CountedCost::Cost(cost)) => {
                 let container = value.is_array() || value.is_object();
                 let remembered = self.remembers && container && self.recursive.contains(&target);
                 return self.add(if remembered { 1 } else { *cost });
@@ -178,7 +178,7 @@ impl<'s> Count<'s> {
         if *open > 1 {
             self.recursive.insert(target);
         }
-        self.known.insert(key, Known::Open(self.depth));
+        self.known.insert(key, CountedCost::Open(self.depth));
         self.depth += 1;
         let before = self.total;
         self.node(node, value)?;
@@ -188,7 +188,7 @@ impl<'s> Count<'s> {
             self.known.remove(&key);
         } else {
             self.met = usize::MAX;
-            let cost = Known::Cost(self.total - before);
+            let cost = CountedCost::Cost(self.total - before);
             self.known.insert(key, cost);
         }
         if let Some(open) = self.open.get_mut(&target) {

@@ -11,7 +11,7 @@ use crate::schema::compiled::expand::Node;
 use crate::schema::compiled::expand::find;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
-use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Position;
 use crate::schema::compiled::walk::Walk;
 
 /// Steps for one answer. With more, or when those of the walk are used up, the value is taken to fit.
@@ -50,12 +50,12 @@ impl<'w, 'a> Fitting<'w, 'a> {
         }
     }
 
-    fn any(&mut self, place: &Rc<Place<'a>>, value: &Value) -> bool {
+    fn any(&mut self, place: &Rc<Position<'a>>, value: &Value) -> bool {
         let each = place.each();
         each.is_empty() || each.iter().any(|one| self.one(one, value))
     }
 
-    fn one(&mut self, one: &Rc<Place<'a>>, value: &Value) -> bool {
+    fn one(&mut self, one: &Rc<Position<'a>>, value: &Value) -> bool {
         self.left = self.left.saturating_sub(1);
         self.is_spent |= self.left == 0 || !self.walk.spend(1);
         if self.is_spent {

@@ -90,7 +90,7 @@ pub(super) fn problems(core: &Core, parameters: &Value) -> Vec<Problem> {
             "does not fit, and is nested too deeply to say where",
         )];
     }
-    let mut report = Report::new(core, parameters);
+    let mut report = ProblemReport::new(core, parameters);
     for error in core.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
@@ -111,7 +111,7 @@ pub(super) fn undeclared(core: &Core, parameters: &Value) -> Vec<Problem> {
     if undeclared_keys(core, parameters).next().is_none() {
         return Vec::new();
     }
-    let mut report = Report::new(core, parameters);
+    let mut report = ProblemReport::new(core, parameters);
     report.undeclared();
     let found = report.found.into_iter();
     found.map(|(_, problem)| problem).collect()
@@ -130,19 +130,19 @@ fn undeclared_keys<'p>(core: &Core, parameters: &'p Value) -> impl Iterator<Item
 
 /// A step from a value to a part of it.
 #[derive(Clone, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Key(String),
     Index(usize),
 }
 
-struct Report<'a> {
+struct ProblemReport<'a> {
     core: &'a Core,
     root: View<'a>,
     parameters: &'a Value,
     found: Vec<(Vec<usize>, Problem)>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> ProblemReport<'a> {
     fn new(core: &'a Core, parameters: &'a Value) -> Self {
         Self {
             core,
@@ -157,12 +157,14 @@ impl<'a> Report<'a> {
         reason = "the enum is not ours and not closed"
     )]
     fn add(&mut self, error: &ValidationError<'_>, unions: usize) {
-        let path: Vec<Step> = steps(error).collect();
+        let path: Vec<PathSegment> = steps(error).collect();
         let value = error.instance().as_ref();
         match error.kind() {
             Kind::Required { property } => {
                 let mut path = path;
-                path.push(Step::Key(property.as_str().unwrap_or_default().to_owned()));
+                path.push(PathSegment::Key(
+                    property.as_str().unwrap_or_default().to_owned(),
+                ));
                 let message = match expected(&self.view(&path)) {
                     Some(expected) => format!("expected {expected}, but it is missing"),
                     None => "it is missing".to_owned(),
@@ -201,7 +203,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the error for a value that is text because no number keeps its digits.
-    fn digits_lost(&self, path: &[Step], value: &Value) -> Option<DigitsLost> {
+    fn digits_lost(&self, path: &[PathSegment], value: &Value) -> Option<DigitsLost> {
         let types = self.view(path).intended()?;
         digits_lost(value.as_str()?, types)
     }
@@ -214,7 +216,7 @@ impl<'a> Report<'a> {
     }
 
     /// No property of this name is declared at `parent`.
-    fn no_such(&mut self, parent: &[Step], key: &str) {
+    fn no_such(&mut self, parent: &[PathSegment], key: &str) {
         let view = self.view(parent);
         let near = closest(key, view.declared().map(String::as_str));
         let message = match near.first() {
@@ -222,14 +224,14 @@ impl<'a> Report<'a> {
             None => "there is no such parameter".to_owned(),
         };
         let mut path = parent.to_vec();
-        path.push(Step::Key(key.to_owned()));
+        path.push(PathSegment::Key(key.to_owned()));
         self.push(&path, message);
     }
 
     /// None of several alternatives holds: what is wrong with the only one that is of the right kind, or all of them.
     fn union(
         &mut self,
-        path: &[Step],
+        path: &[PathSegment],
         value: &Value,
         context: &[Vec<ValidationError<'static>>],
         unions: usize,
@@ -258,7 +260,7 @@ impl<'a> Report<'a> {
         let view = self.view(path);
         if let Some((tag, expected)) = wrong_tag(&view, value, context, path.len()) {
             let mut path = path.to_vec();
-            path.push(Step::Key(tag.clone()));
+            path.push(PathSegment::Key(tag.clone()));
             let message = match value.get(tag) {
                 Some(written) => format!("expected {expected}, got {}", got(written)),
                 None => format!("expected {expected}, but it is missing"),
@@ -279,13 +281,13 @@ impl<'a> Report<'a> {
         self.push(path, message);
     }
 
-    fn push(&mut self, path: &[Step], message: String) {
+    fn push(&mut self, path: &[PathSegment], message: String) {
         let pointer = if path.is_empty() {
             "root".to_owned()
         } else {
             let names = path.iter().map(|step| match step {
-                Step::Key(key) => key.clone(),
-                Step::Index(index) => index.to_string(),
+                PathSegment::Key(key) => key.clone(),
+                PathSegment::Index(index) => index.to_string(),
             });
             names.collect::<Vec<_>>().join(".")
         };
@@ -293,22 +295,22 @@ impl<'a> Report<'a> {
             .push((self.order(path), Problem { pointer, message }));
     }
 
-    fn view(&self, path: &[Step]) -> View<'a> {
+    fn view(&self, path: &[PathSegment]) -> View<'a> {
         path.iter()
             .fold(self.root.clone(), |view, step| match step {
-                Step::Key(key) => view.property(key),
-                Step::Index(index) => view.item(*index),
+                PathSegment::Key(key) => view.property(key),
+                PathSegment::Index(index) => view.item(*index),
             })
     }
 
     /// The order of a path: declared properties in the order of the schema, then others in the order given.
-    fn order(&self, path: &[Step]) -> Vec<usize> {
+    fn order(&self, path: &[PathSegment]) -> Vec<usize> {
         let mut order = Vec::with_capacity(path.len());
         let mut view = self.root.clone();
         let mut value = Some(self.parameters);
         for step in path {
             match step {
-                Step::Key(key) => {
+                PathSegment::Key(key) => {
                     let declared = view.declared().position(|name| name == key);
                     let map = value.and_then(Value::as_object);
                     let given = map.and_then(|map| map.keys().position(|name| name == key));
@@ -317,7 +319,7 @@ impl<'a> Report<'a> {
                     view = view.property(key);
                     value = map.and_then(|map| map.get(key));
                 }
-                Step::Index(index) => {
+                PathSegment::Index(index) => {
                     order.push(*index);
                     view = view.item(*index);
                     value = value.and_then(|value| value.get(index));
@@ -359,12 +361,12 @@ fn is_tag(error: &ValidationError<'_>, depth: usize, union: usize) -> bool {
     depth == union + 1 && matches!(error.kind(), Kind::Constant { .. })
 }
 
-fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = Step> + 'a {
+fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = PathSegment> + 'a {
     error
         .instance_path()
         .segments()
         .map(|segment| match segment {
-            LocationSegment::Property(key) => Step::Key(key.into_owned()),
-            LocationSegment::Index(index) => Step::Index(index),
+            LocationSegment::Property(key) => PathSegment::Key(key.into_owned()),
+            LocationSegment::Index(index) => PathSegment::Index(index),
         })
 }

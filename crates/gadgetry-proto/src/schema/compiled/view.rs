@@ -10,7 +10,7 @@ use crate::schema::compiled::expand::Alternative;
 use crate::schema::compiled::expand::find;
 use crate::schema::compiled::node::{listed, types};
 use crate::schema::compiled::types::Types;
-use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Position;
 use crate::schema::compiled::walk::Walk;
 
 /// The demands of a schema at one place of the parameters.
@@ -20,7 +20,7 @@ use crate::schema::compiled::walk::Walk;
 #[derive(Clone)]
 pub struct View<'a> {
     pub(super) walk: Rc<Walk<'a>>,
-    pub(super) place: Rc<Place<'a>>,
+    pub(super) place: Rc<Position<'a>>,
 }
 
 /// A value that holds children.
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         self.at(self.walk.item(&self.place, index))
     }
 
-    fn at(&self, place: Rc<Place<'a>>) -> Self {
+    fn at(&self, place: Rc<Position<'a>>) -> Self {
         Self {
             walk: Rc::clone(&self.walk),
             place,

@@ -13,9 +13,9 @@ fn read(text: &str) -> String {
     let mut state = OpeningState::default();
     for (at, byte) in text.bytes().enumerate() {
         match state.step(byte) {
-            Step::On(next) => state = next,
-            Step::Fail => return format!("fails at {at}"),
-            Step::Open { self_closing } => {
+            ByteStep::On(next) => state = next,
+            ByteStep::Fail => return format!("fails at {at}"),
+            ByteStep::Open { self_closing } => {
                 assert_eq!(at + 1, text.len(), "{text:?} ends early");
                 let attributes = Value::Object(attributes(&text[..at]));
                 return format!("{attributes}{}", if self_closing { "/" } else { "" });
