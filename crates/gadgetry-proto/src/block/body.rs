@@ -3,6 +3,18 @@
 //! The body is kept as one text, because the call needs it; everything else is an offset into it, but for the current
 //! pointer, which comes with every part of its value: a text of its own takes 45 instructions less a push than a range.
 //! Inequalities that always hold: `value start <= emitted <= scan <= text.len()`.
+//!
+//! For example, with the default markers, after the pieces `!!!ARG:n\n12` and `\n!!!GAD`:
+//!
+//! ```text
+//! !!!ARG:n␊12␊!!!GAD
+//!          │ ││     └ text.len() = 18
+//!          │ │└ scan = 12: a marker may begin here
+//!          │ └ emitted = 11: the line break is held, because it is not value if a marker follows
+//!          └ value start = 9
+//! ```
+//!
+//! With `GET_END` the value is `12`, and complete. If other text follows, `\n!!!GAD` turns out to be value and is emitted.
 
 mod arguments;
 mod diagnostics;
@@ -185,6 +197,7 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
     ) -> Option<usize> {
+        // `begin` has emptied the body, so offsets of `text` will be offsets of the body, and no counter has to move.
         let text = &text[..text.floor_char_boundary(SMALL.min(limits.block))];
         let len = self.take_arguments(text, search, limits);
         let whole = len.filter(|len| text[*len..].starts_with(search.text(Marker::End)));

@@ -8,6 +8,24 @@
 //!
 //! The states in brackets are for calls about which a question is open. A call can be answered from any state: by an
 //! error before it starts, by its timeout while its gadget still runs, or because the run is cancelled.
+//!
+//! # Orders that matter
+//!
+//! - The run charges a cost before [`Execution::done`], because what follows may ask whether budget is left.
+//! - A result that has arrived is taken before [`Execution::expire`], so a busy driver does not turn it into a timeout.
+//!   Before any other input, `expire` comes first: a report of a late gadget is no longer shown.
+//! - A call is answered in the ledger, then finished in the scheduler, then [`Execution::dispatch`] starts what depends on
+//!   it: a start reads the results of its dependencies in the ledger.
+//! - A timeout answers the call but does not finish it in the scheduler: its gadget may still be at work, and one that
+//!   must run alone would start next to it. [`Execution::done_late`] finishes it.
+//!
+//! For example, `b` depends on `a` and refers to `${a}`:
+//!
+//! ```text
+//! Done(a)  charge, deadline of a, ledger.answer(a), scheduler.finish(a), dispatch ─► Start(b) with the text of a
+//! timeout  ledger.answer(a), cancel a                                             ─► b waits
+//! Done(a)  cost of a, scheduler.finish(a) as failed, dispatch                     ─► b is unmet
+//! ```
 
 use std::mem;
 use std::sync::Arc;

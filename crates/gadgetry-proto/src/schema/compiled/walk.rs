@@ -1,4 +1,14 @@
 //! One walk over a schema: what is known of each place is worked out once, and all of it within a budget.
+//!
+//! A position is identified by the nodes of the schema that apply there, not by the path that leads to it. For example, in
+//!
+//! ```text
+//! {"properties": {"value": {"type": "string"}, "next": {"$ref": "#"}}}
+//! ```
+//!
+//! `next`, `next.next` and all further ones have the same nodes, so a chain of any length has three positions, and each
+//! step to a child is a look-up. Where combinations multiply instead, the budget ends the walk: what is left
+//! admits everything, which is safe, because the validator checks the value anyway.
 
 use std::borrow::Borrow;
 use std::borrow::Cow;
