@@ -36,13 +36,17 @@ use crate::error::Error;
 use crate::printer::Printer;
 
 /// Runs the command.
-pub(crate) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(
+    args: ChatArgs,
+    config: Config,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if terminal::is_capable() {
-        conversation::run(args, config, printer)
+        Box::pin(conversation::run(args, config, printer)).await
     } else {
-        plain::run(args, config, printer)
+        Box::pin(plain::run(args, config, printer)).await
     }
 }

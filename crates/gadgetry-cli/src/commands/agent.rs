@@ -6,7 +6,7 @@ use gadgetry::{Agent, AgentRun};
 
 use crate::approvals::{TerminalApprover, check_names};
 use crate::args::AgentArgs;
-use crate::build_agent::{Situation, build_agent};
+use crate::build_agent::{Parts, Situation};
 use crate::commands::continued;
 use crate::error::Error;
 use crate::follow::{Log, follow};
@@ -17,12 +17,12 @@ use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
-pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if args.session.continues {
-        return continued::run(args, printer);
+        return Box::pin(continued::run(args, printer)).await;
     }
     if let Some(word) = &args.second {
         return Err(Error::input(format_args!(
@@ -31,27 +31,25 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     }
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(args.user_file.clone()));
-    let build = |servers| {
-        let situation = Situation {
-            asker: asker.clone(),
-            approver: Some(Arc::clone(&approver)),
-            servers,
-            ..Situation::default()
-        };
-        build_agent(&args.options, situation)
+    let situation = Situation {
+        asker: asker.clone(),
+        approver: Some(Arc::clone(&approver)),
+        ..Situation::default()
     };
-    let (mut agent, in_use) = build(None)?;
+    let parts = Parts::read(&args.options, situation).await?;
+    let agent = parts.agent(None)?;
     let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
     let prompt = not_empty(prompt)?;
     let path = args.save.as_deref();
     let file = path
-        .map(|path| log_file::create(path, &in_use))
+        .map(|path| log_file::create(path, &parts.in_use))
         .transpose()?;
     // Last, because servers are started, and the prompt was perhaps awaited.
-    let servers = mcp::connect(&args.options.source, printer)?;
-    if servers.is_some() {
-        (agent, _) = build(servers.clone())?;
-    }
+    let servers = mcp::connect(&args.options.source, printer).await?;
+    let agent = match &servers {
+        Some(servers) => parts.agent(Some(servers))?,
+        None => agent,
+    };
     let options = &args.options;
     let names = check_names(
         &options.approvals,
@@ -62,8 +60,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
-    let (run, kept) = begin(args, &agent, prompt, printer)?;
-    let asker = asker.clone();
+    let (run, kept) = begin(args, &agent, prompt, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
@@ -72,11 +69,11 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         }
         None => None,
     };
-    follow(run, args, (kept.as_ref(), &approver), log, printer)
+    follow(run, args, (kept.as_ref(), &approver), log, printer).await
 }
 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
-fn begin(
+async fn begin(
     args: &AgentArgs,
     agent: &Agent,
     prompt: String,
@@ -87,13 +84,14 @@ fn begin(
     }
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
-    let begun = Kept::begin(data, name, &args.typed).and_then(|kept| {
+    let begun = async {
+        let kept = Kept::begin(data, name, &args.typed).await?;
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
-        let run = kept.sessions.wait(run).map_err(|error| problem(&error))?;
+        let run = run.await.map_err(|error| problem(&error))?;
         Ok((run, kept))
-    });
-    match begun {
+    };
+    match begun.await {
         Ok((run, kept)) => {
             announce(args, &kept, printer);
             Ok((run, Some(kept)))

@@ -34,7 +34,7 @@ pub(crate) fn run(
     } else {
         with_profiles(command, &profiles)
     };
-    clap_complete::generate(args.shell, &mut command, "gadgetry", printer.out());
+    clap_complete::generate(args.shell, &mut command, "gadgetry", &mut *printer.out());
     printer.flush()
 }
 

@@ -12,12 +12,12 @@ use crate::args::{GadgetArgs, GadgetVerb};
 use crate::error::Error;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &GadgetArgs, printer: &mut Printer) -> Result<(), Error> {
     match &args.verb {
-        GadgetVerb::List(args) => list::run(args, printer),
-        GadgetVerb::Info(args) => info::run(args, printer),
-        GadgetVerb::Validate(args) => validate::run(args, printer),
-        GadgetVerb::Run(args) => run::run(args, printer),
+        GadgetVerb::List(args) => list::run(args, printer).await,
+        GadgetVerb::Info(args) => info::run(args, printer).await,
+        GadgetVerb::Validate(args) => validate::run(args, printer).await,
+        GadgetVerb::Run(args) => run::run(args, printer).await,
     }
 }
 

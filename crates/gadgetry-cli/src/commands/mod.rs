@@ -37,66 +37,104 @@ use crate::args::{self, Gadgetry, Verb};
 use crate::error::Error;
 use crate::logging;
 use crate::printer::Printer;
+use crate::work::Work;
 
 pub(crate) use eval::arm::Arm;
 pub(crate) use eval::cases::Class;
 
-/// Does what was typed.
-pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
+/// Does what was typed, as far as it waits for nothing.
+pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<Work<'_>, Error> {
     logging::start(args.verbose)?;
     match args.verb {
-        None => Err(Error::Help(args::help(&args.configuration))),
-        Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
-        Some(Verb::Parse(args)) => parse::run(&args, printer),
-        Some(Verb::Write(args)) => write::run(&args, printer),
+        None => return Err(Error::Help(args::help(&args.configuration))),
+        Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer)?,
+        Some(Verb::Parse(args)) => parse::run(&args, printer)?,
+        Some(Verb::Write(args)) => write::run(&args, printer)?,
         Some(Verb::Agent(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers);
             typed.options.approvals.written = args.configuration.approvals.into();
             typed.user_file = args.configuration.user_path;
-            agent::run(&typed, printer)
+            return Ok(Work::waits(async move {
+                Box::pin(agent::run(&typed, printer)).await
+            }));
         }
         #[cfg(feature = "chat")]
         Some(Verb::Chat(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers.clone());
             typed.options.approvals.written = args.configuration.approvals.clone().into();
-            crate::chat::run(*typed, args.configuration, printer)
+            let chat = crate::chat::run(*typed, args.configuration, printer);
+            return Ok(Work::waits(chat));
         }
-        Some(Verb::Sessions(args)) => sessions::run(&args, printer),
-        Some(Verb::Complete(args)) => complete::run(&args, printer),
+        Some(Verb::Sessions(args)) => {
+            return Ok(Work::waits(
+                async move { sessions::run(&args, printer).await },
+            ));
+        }
+        Some(Verb::Complete(args)) => {
+            return Ok(Work::waits(
+                async move { complete::run(&args, printer).await },
+            ));
+        }
         Some(Verb::Gadget(mut typed)) => {
             typed.source_mut().servers = Arc::new(args.configuration.servers);
-            gadget::run(&typed, printer)
+            return Ok(Work::waits(
+                async move { gadget::run(&typed, printer).await },
+            ));
         }
-        Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer),
-        Some(Verb::Models(args)) => models::run(&args, printer),
-        Some(Verb::Doctor(args)) => doctor::run(&args, printer),
-        Some(Verb::Eval(typed)) => eval::run(&typed, &args.configuration, printer),
-        Some(Verb::Serve(typed)) => serve::run(&typed, &args.configuration.models, printer),
-        Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
-        Some(Verb::Init(args)) => init::run(&args, printer),
-        Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer),
-        Some(Verb::Man(args)) => man::run(&args, printer),
+        Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer)?,
+        Some(Verb::Models(args)) => return models::run(args, printer),
+        Some(Verb::Doctor(args)) => {
+            return Ok(Work::waits(
+                async move { doctor::run(&args, printer).await },
+            ));
+        }
+        Some(Verb::Eval(typed)) => {
+            let config = args.configuration;
+            return Ok(Work::waits(async move {
+                eval::run(&typed, &config, printer).await
+            }));
+        }
+        Some(Verb::Serve(typed)) => {
+            let models = args.configuration.models;
+            return Ok(Work::serves(async move {
+                serve::run(&typed, &models, printer).await
+            }));
+        }
+        Some(Verb::Config(typed)) => config::run(args.config, typed, printer)?,
+        Some(Verb::Init(args)) => init::run(&args, printer)?,
+        Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer)?,
+        Some(Verb::Man(args)) => man::run(&args, printer)?,
         #[cfg(feature = "mcp")]
-        Some(Verb::Mcp(typed)) => mcp::run(args.config, typed, printer),
-        Some(Verb::Replay(args)) => replay::run(&args, printer),
+        Some(Verb::Mcp(typed)) => return mcp::run(args.config, typed, printer),
+        Some(Verb::Replay(args)) => replay::run(&args, printer)?,
         Some(Verb::Events(args)) => {
             if args.schema {
                 printer.text(EVENTS_SCHEMA);
             }
-            Ok(())
         }
         #[cfg(feature = "restate")]
         Some(Verb::Worker(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers);
             typed.options.approvals.written = args.configuration.approvals.into();
-            worker::run(&typed, printer)
+            return Ok(Work::serves(
+                async move { worker::run(&typed, printer).await },
+            ));
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Submit(args)) => submit::run(&args, printer),
+        Some(Verb::Submit(args)) => {
+            return Ok(Work::waits(
+                async move { submit::run(&args, printer).await },
+            ));
+        }
         #[cfg(feature = "restate")]
-        Some(Verb::Remote(args)) => remote::run(&args, printer),
-        Some(Verb::Demo(_)) => demo::run(printer),
+        Some(Verb::Remote(args)) => {
+            return Ok(Work::waits(
+                async move { remote::run(&args, printer).await },
+            ));
+        }
+        Some(Verb::Demo(_)) => return Ok(Work::waits(demo::run(printer))),
     }
+    Ok(Work::Done)
 }
 
 /// What is wrong with the JSON on one line: serde's words, with the column only.

@@ -7,14 +7,14 @@ use gadgetry::DynGadget;
 use gadgetry_restate::{Spread, Worker, WorkerError};
 
 use crate::args::WorkerArgs;
-use crate::build_agent::{Situation, build_agent_with};
+use crate::build_agent::{Parts, Situation};
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
 /// Runs the command until an interrupt.
-pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
@@ -27,12 +27,9 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
             gadget
         }
     };
-    let servers = mcp::connect(&args.options.source, printer)?;
-    let situation = Situation {
-        servers: servers.clone(),
-        ..Situation::default()
-    };
-    let (agent, _) = build_agent_with(&args.options, situation, wrap)?;
+    let servers = mcp::connect(&args.options.source, printer).await?;
+    let parts = Parts::read(&args.options, Situation::default()).await?;
+    let agent = parts.agent_with(servers.as_deref(), wrap)?;
     if let Some(name) = unknown.first() {
         return Err(Error::input(format_args!(
             "--spread {name}: there is no such gadget"
@@ -59,8 +56,8 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
     }
     let worker = worker.build().map_err(|error| words(&error))?;
     let restate = args.restate.restate.clone();
-    let mut progress = std::mem::take(printer);
-    let work = move || async move {
+    let progress = printer.clone();
+    let work = async move {
         let serving = worker.start().await.map_err(|error| words(&error))?;
         let address = serving.address();
         progress.progress(&format!(
@@ -69,7 +66,7 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
         serving.ended().await;
         Ok(())
     };
-    until_interrupted(work, || true)?.unwrap_or(Ok(()))
+    until_interrupted(work, || true).await?.unwrap_or(Ok(()))
 }
 
 fn words(error: &WorkerError) -> Error {

@@ -4,13 +4,13 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gadgetry::Agent;
 use gadgetry::approval::{ApprovalRequest, Approvals};
-use gadgetry::{Agent, Skills};
 
 use super::{Talk, User};
 use crate::approvals::{UNATTENDED, rules};
 use crate::args::{AgentOptions, Typed, chat_of, option_name};
-use crate::build_agent::{Situation, build_agent_with};
+use crate::build_agent::{Parts, Situation};
 use crate::config::{Config, is_elsewhere, is_of_server};
 use crate::error::Error;
 use crate::mcp;
@@ -63,7 +63,7 @@ impl Base {
 impl Talk {
     /// Uses another model from the next message on. Headers, fields and the key variable for the server of the one before are
     /// not sent to another provider; returns whether there were any.
-    pub(in crate::chat) fn use_model(&mut self, name: &str) -> Result<bool, Error> {
+    pub(in crate::chat) async fn use_model(&mut self, name: &str) -> Result<bool, Error> {
         let options = &mut self.args.options.model;
         let before = options.model.clone();
         name.clone_into(&mut options.model);
@@ -76,7 +76,7 @@ impl Talk {
                 server.extra_body.take(),
             )
         });
-        let built = self.rebuild();
+        let built = self.rebuild().await;
         let options = &mut self.args.options.model;
         if let Err(error) = built {
             options.model = before;
@@ -99,7 +99,7 @@ impl Talk {
 
     /// Uses another profile from the next message on, as if the conversation was begun or continued with it. What was typed on
     /// the command line has precedence over it, and it has precedence over an earlier `/model` if it names a model.
-    pub(in crate::chat) fn use_profile(&mut self, name: &str) -> Result<(), Error> {
+    pub(in crate::chat) async fn use_profile(&mut self, name: &str) -> Result<(), Error> {
         let Base {
             config,
             typed,
@@ -114,7 +114,7 @@ impl Talk {
         let data = &self.args.options.model.data.data_dir;
         args.options.model.data.data_dir.clone_from(data);
         let before = std::mem::replace(&mut self.args.options, args.options);
-        if let Err(error) = self.rebuild() {
+        if let Err(error) = self.rebuild().await {
             self.args.options = before;
             return Err(error);
         }
@@ -126,16 +126,17 @@ impl Talk {
     }
 
     /// Builds the agent for the present options. If that fails, the one before stays.
-    pub(super) fn rebuild(&mut self) -> Result<(), Error> {
+    pub(super) async fn rebuild(&mut self) -> Result<(), Error> {
         let workspaces = self.user.workspaces.clone();
         let before = workspaces.current();
-        let (approvals, servers) = (self.approvals.clone(), self.servers.clone());
-        let built = build(&self.args.options, 0, &self.user, approvals, servers);
-        let built = built.and_then(|(agent, skills)| {
-            let facts = self.base.facts(&self.args.options, &skills)?;
-            Ok((agent, skills, facts))
-        });
-        match built {
+        let options = &self.args.options;
+        let built = async {
+            let parts = read(options, 0, &self.user, self.approvals.clone()).await?;
+            let agent = agent(&parts, &self.user, self.servers.as_deref())?;
+            let facts = self.base.facts(options, &parts.skills).await?;
+            Ok((agent, parts.skills, facts))
+        };
+        match built.await {
             Ok((agent, skills, facts)) => {
                 self.agent = agent;
                 self.skills = skills;
@@ -150,25 +151,31 @@ impl Talk {
     }
 }
 
-/// The agent, and its skills.
-pub(super) fn build(
-    options: &AgentOptions,
+/// Reads what the agent is made from.
+pub(super) async fn read<'o>(
+    options: &'o AgentOptions,
     replies: usize,
     user: &User,
     approvals: Approvals,
-    servers: Option<Arc<mcp::Connected>>,
-) -> Result<(Agent, Skills), Error> {
+) -> Result<Parts<'o>, Error> {
     let situation = Situation {
         replies,
-        servers,
         human: Some(Arc::clone(&user.human)),
         approvals: Some(approvals),
         observers: vec![Box::new(user.injected.clone())],
         workspaces: user.workspaces.clone(),
         ..Situation::default()
     };
-    let (agent, _) = build_agent_with(options, situation, |gadget| user.flight.watch(gadget))?;
-    Ok((agent, options.skills.load()?))
+    Parts::read(options, situation).await
+}
+
+/// The agent, whose gadgets the user can cancel.
+pub(super) fn agent(
+    parts: &Parts<'_>,
+    user: &User,
+    servers: Option<&mcp::Connected>,
+) -> Result<Agent, Error> {
+    parts.agent_with(servers, |gadget| user.flight.watch(gadget))
 }
 
 /// What decides about calls.

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, printer)?;
+pub(crate) async fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
+    let servers = mcp::connect(&args.gadget.file.source, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {

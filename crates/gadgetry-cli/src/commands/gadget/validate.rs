@@ -8,8 +8,8 @@ use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, printer)?;
+pub(crate) async fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
+    let servers = mcp::connect(&args.source, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use gadgetry::Skills;
 use gadgetry::approval::Approvals;
@@ -10,7 +9,6 @@ use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::config::read_keys;
 use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
-use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::config;
@@ -22,11 +20,8 @@ use crate::interrupts::Interrupts;
 use crate::mcp;
 use crate::printer::Printer;
 
-/// How long the thread that reads stdin may delay the end.
-const PATIENCE: Duration = Duration::from_millis(250);
-
 /// Runs the command until the client leaves, or until an interrupt.
-pub(super) fn run(
+pub(super) async fn run(
     args: &McpServeArgs,
     chosen: &ConfigArgs,
     printer: &mut Printer,
@@ -47,7 +42,7 @@ pub(super) fn run(
     };
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
-    let servers = mcp::connect(&args.source, printer)?;
+    let servers = mcp::connect(&args.source, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     let mut source = args.source.clone();
     source.servers = Arc::new(config.servers);
@@ -71,11 +66,7 @@ pub(super) fn run(
     if let Some(bytes) = args.output_limit {
         server = server.output_limit(bytes);
     }
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let served = runtime.block_on(serve(server, http, printer));
-    runtime.shutdown_timeout(PATIENCE);
-    served
+    serve(server, http, printer).await
 }
 
 async fn serve(
