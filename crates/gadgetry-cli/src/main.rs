@@ -5,7 +5,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `error`, `work`, `lines`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens |
-//! | `fetch`, `refusal`, `interrupts`, `workspaces` | downloads; refusals of providers with a hint; signals; workspaces that outlive agents |
+//! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
 //! | `printer` | the one way to stdout and stderr |
 //! | `input`, `args` | prompts from stdin; the command line as typed |
@@ -37,6 +37,7 @@ mod logging;
 mod mcp;
 mod media;
 mod narrator;
+mod open_files;
 mod options;
 mod printer;
 mod prompt;

@@ -14,6 +14,7 @@ use crate::args::{ServeArgs, UpstreamApi};
 use crate::config::{self, ModelMarkers, ModelSettings, ModelTables, ModelTools};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
+use crate::open_files;
 use crate::printer::Printer;
 
 /// Where it listens unless something else is given.
@@ -49,6 +50,7 @@ pub(crate) async fn run(
         "serving http://{address}/v1 with the models of {}\n",
         upstreams.join(", ")
     ));
+    open_files::raise_limit();
     let gateway = Gateway::new(settings);
     let mut reloads = Reloads::listen(args)?;
     let reloaded = gateway.clone();

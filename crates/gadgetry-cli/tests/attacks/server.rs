@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -17,6 +17,7 @@ pub(crate) type Gets = BTreeMap<String, Reply>;
 /// A server that answers until it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    is_over: Arc<AtomicBool>,
     bodies: Arc<Mutex<Vec<String>>>,
 }
 
@@ -28,9 +29,14 @@ impl Server {
         let (replies, seen): (Arc<[Reply]>, _) = (replies.into(), Arc::clone(&bodies));
         let gets = Arc::new(gets.clone());
         let count = Arc::new(AtomicUsize::new(0));
-        // The threads end with the test's process, as the sockets do.
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        // The threads of connections end with their clients.
         thread::spawn(move || {
             for stream in listener.incoming() {
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
                 let Ok(stream) = stream else { continue };
                 let (replies, seen) = (Arc::clone(&replies), Arc::clone(&seen));
                 let (count, gets) = (Arc::clone(&count), Arc::clone(&gets));
@@ -40,7 +46,11 @@ impl Server {
                 });
             }
         });
-        Self { address, bodies }
+        Self {
+            address,
+            is_over,
+            bodies,
+        }
     }
 
     /// The texts of the requests so far: the strings of each body, one a line.
@@ -62,6 +72,15 @@ impl Server {
             .filter(|body| !body.is_empty())
             .map(text)
             .collect()
+    }
+}
+
+/// A thousand rows have a server each, and an ordinary user has a thousand open files.
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        drop(TcpStream::connect(self.address));
     }
 }
 

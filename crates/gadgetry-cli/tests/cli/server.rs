@@ -1,7 +1,8 @@
 //! A server on loopback that speaks Chat Completions: each request gets the next of its replies.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -167,6 +168,7 @@ pub(crate) struct Asked {
 }
 
 pub(crate) struct Server {
+    address: SocketAddr,
     url: String,
     asked: Arc<Requests>,
 }
@@ -176,16 +178,28 @@ pub(crate) struct Server {
 struct Requests {
     all: Mutex<Vec<Asked>>,
     changed: Condvar,
+    /// The server was dropped.
+    is_over: AtomicBool,
+}
+
+/// An ordinary user may open a thousand files.
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.asked.is_over.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        drop(TcpStream::connect(self.address));
+    }
 }
 
 impl Server {
     /// With these replies, one a request; the last one again for all that follow.
     pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let address = listener.local_addr().expect("an address");
         let asked: Arc<Requests> = Arc::default();
         let server = Self {
-            url,
+            address,
+            url: format!("http://{address}/v1"),
             asked: Arc::clone(&asked),
         };
         let replies = replies.into_iter();
@@ -194,6 +208,9 @@ impl Server {
         let mut number = 0;
         thread::spawn(move || {
             for connection in listener.incoming() {
+                if asked.is_over.load(Ordering::Relaxed) {
+                    return;
+                }
                 let reply = replies.get(number.min(replies.len().saturating_sub(1)));
                 // A client that goes away is its own problem.
                 let served = serve(&connection.expect("a connection"), reply, &gets, &asked);
