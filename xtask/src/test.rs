@@ -34,7 +34,7 @@ const KILLS: &str = "200";
 const MODELS: &str = "models";
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 12] = [
     Step {
         name: CHAOS,
         run: chaos,
@@ -66,10 +66,6 @@ const STEPS: [Step; 13] = [
     Step {
         name: "docs",
         run: docs,
-    },
-    Step {
-        name: "benches",
-        run: benches,
     },
     Step {
         name: "fuzz",
@@ -178,6 +174,7 @@ fn deny() -> Result<Outcome, String> {
     Ok(Outcome::Done)
 }
 
+/// Of benches and examples as well, so they compile.
 fn clippy() -> Result<Outcome, String> {
     component("clippy", "clippy")?;
     sh(&mut cargo(&[
@@ -201,7 +198,7 @@ fn changed() -> Result<Outcome, String> {
     if crates.is_empty() {
         return Ok(Outcome::Skipped("no crate differs from main".into()));
     }
-    let mut test = cargo(&["test"]);
+    let mut test = cargo(&["test", "--all-features"]);
     for name in crates {
         test.args(["--package", name]);
     }
@@ -227,13 +224,6 @@ fn crates_of(files: &str) -> BTreeSet<&str> {
 fn docs() -> Result<Outcome, String> {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     sh(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Outcome::Done)
-}
-
-fn benches() -> Result<Outcome, String> {
-    // With the features of the steps before, whose dependencies are checked already.
-    let all = ["check", "--workspace", "--benches", "--all-features"];
-    sh(&mut cargo(&all))?;
     Ok(Outcome::Done)
 }
 
@@ -266,17 +256,10 @@ fn skipped(missing: &[String]) -> Outcome {
     Outcome::Skipped(why.into())
 }
 
-/// What the tests of the workspace leave out: it is behind features that are off by default.
+/// The tests have all features.
 fn features() -> Result<Outcome, String> {
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
-    let providers = ["test", "--package", "gadgetry-providers", "--test", "tests"];
-    let mut test = cargo(&providers);
-    test.args(["--features", "tokens", "--", "models::tokens"]);
-    sh(&mut test)?;
-    let mut verbs = cargo(&["test", "--package", "gadgetry-cli", "--test", "tests"]);
-    verbs.args(["--features", "restate", "--", "cli::restate::"]);
-    sh(&mut verbs)?;
     Ok(Outcome::Done)
 }
 
@@ -310,7 +293,7 @@ fn real_models() -> Result<Outcome, String> {
 }
 
 fn tests() -> Result<Outcome, String> {
-    sh(&mut cargo(&["test", "--workspace"]))?;
+    sh(&mut cargo(&["test", "--workspace", "--all-features"]))?;
     Ok(Outcome::Done)
 }
 
