@@ -27,6 +27,12 @@ pub enum WorkerError {
         "a worker that listens on all addresses does not know its own; say under which URL Restate reaches it (advertise)"
     )]
     NoAddress,
+    /// Gadgets whose calls need approval cannot be spread: the service that executes them takes calls from every client of the
+    /// ingress.
+    #[error(
+        "gadget {0} cannot be spread: its calls need approval, and a call by Restate has none; it runs where its run is driven"
+    )]
+    NeedsApproval(String),
     /// The key that Restate signs its requests with.
     #[error("the identity key of Restate is invalid: {0}")]
     IdentityKey(String),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::error::RestateError;
+use crate::error::{RestateError, WorkerError};
 use crate::ingress::Ingress;
 use crate::protocol::CANCELLED;
 
@@ -32,7 +32,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 ///
 /// A call of such a gadget is executed by any worker, not by the one that drives the run. It has a token that is cancelled
 /// with the call, and the idempotency key of the call, but it belongs to no run: it cannot report progress, ask the user or
-/// start subagents.
+/// start subagents. Rules of [`approval`](gadgetry::approval) decide only about calls of runs, and any client of Restate's ingress can
+/// call the service, so a gadget whose calls need approval cannot be spread ([`WorkerError::NeedsApproval`]).
 ///
 /// ```no_run
 /// use gadgetry::{Agent, gadget};
@@ -72,6 +73,20 @@ impl Spread {
             gadget,
             ingress: Arc::clone(&self.ingress),
         })
+    }
+
+    /// Refuses gadgets whose calls need approval: the service executes what any client of the ingress sends.
+    pub(crate) fn check(&self) -> Result<(), WorkerError> {
+        let asking = self
+            .gadgets
+            .values()
+            .filter(|gadget| gadget.permission() != Permission::Allow)
+            .map(|gadget| &gadget.spec().name);
+        // The same one each time, whatever the order of the map.
+        match asking.min() {
+            Some(name) => Err(WorkerError::NeedsApproval(name.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Sends calls to this server from now on.

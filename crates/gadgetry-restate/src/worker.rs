@@ -140,8 +140,10 @@ impl WorkerBuilder {
     ///
     /// # Errors
     ///
-    /// [`WorkerError::Url`] for an invalid URL.
+    /// [`WorkerError::Url`] for an invalid URL, [`WorkerError::NeedsApproval`] for a spread gadget whose
+    /// [permission](gadgetry::DynGadget::permission) is not [`Permission::Allow`](gadgetry::Permission::Allow).
     pub fn build(self) -> Result<Worker, WorkerError> {
+        self.spread.check()?;
         let ingress = client("the URL of Restate", &self.restate)?;
         let admin = match &self.admin {
             Some(admin) => client("the admin URL of Restate", admin)?,

@@ -1,7 +1,13 @@
 //! Gadgets that are executed by another worker than the one that drives the run.
 
-use gadgetry::FinishReason;
+use futures_core::future::BoxFuture;
+use gadgetry::proto::call::Outcome;
+use gadgetry::serde_json::Value;
+use gadgetry::{Agent, DynGadget, ExecutionContext, FinishReason, GadgetSpec, Permission};
+use gadgetry_restate::{Spread, Worker, WorkerError};
+use gadgetry_testing::MockModel;
 use serde_json::json;
+use std::sync::Arc;
 
 use crate::support::World;
 use crate::support::worker::WorkerProcess;
@@ -66,4 +72,55 @@ async fn a_cancel_reaches_calls_on_other_workers() {
         tokio::task::yield_now().await;
     }
     assert_eq!(world.effects("b"), ["f1 cancelled", "f2 cancelled"]);
+}
+
+/// A gadget with a permission.
+struct Permitted(GadgetSpec, Permission);
+
+impl DynGadget for Permitted {
+    fn spec(&self) -> &GadgetSpec {
+        &self.0
+    }
+
+    fn execute(&self, _: Value, _: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        unreachable!("no test calls it")
+    }
+
+    fn permission(&self) -> Permission {
+        self.1
+    }
+}
+
+/// A client of the ingress can call what is spread, and no one would be asked.
+#[test]
+fn gadgets_that_ask_are_not_spread() {
+    let check = |permissions: &[(&str, Permission)], expected: Option<&str>| {
+        let mut spread = Spread::default();
+        for (name, permission) in permissions {
+            let spec = GadgetSpec {
+                name: (*name).to_owned(),
+                ..GadgetSpec::default()
+            };
+            let gadget: Arc<dyn DynGadget> = Arc::new(Permitted(spec, *permission));
+            spread.gadget(gadget);
+        }
+        let agent = Agent::builder().model(MockModel::in_order(["Hi"])).build();
+        let worker = Worker::builder(agent.expect("a valid agent")).spread(spread);
+        let refused = match worker.build() {
+            Ok(_) => None,
+            Err(WorkerError::NeedsApproval(name)) => Some(name),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(refused.as_deref(), expected, "{permissions:?}");
+    };
+    check(&[], None);
+    check(&[("A", Permission::Allow)], None);
+    check(&[("A", Permission::Ask)], Some("A"));
+    check(&[("A", Permission::Deny)], Some("A"));
+    let some = [
+        ("C", Permission::Ask),
+        ("A", Permission::Allow),
+        ("B", Permission::Ask),
+    ];
+    check(&some, Some("B"));
 }

@@ -224,6 +224,18 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
     fails(&["submit", "Go!", "--restate", "nowhere"], "nowhere", 2);
     let spread = [&WORKER[..], &["--restate", url, "--spread", "Less"]].concat();
     fails(&spread, "--spread Less: there is no such gadget", 2);
+    let spread = [
+        "worker",
+        "--model",
+        "script:script.jsonl",
+        "--spread",
+        "RunCommand",
+    ];
+    fails(
+        &[&spread[..], &["--restate", url]].concat(),
+        "gadget RunCommand cannot be spread: its calls need approval",
+        2,
+    );
     fails(
         &["submit", "Go!", "--restate", "http://127.0.0.1:1"],
         "127.0.0.1:1",
