@@ -9,7 +9,7 @@ use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer, Skills};
+use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::args::{
@@ -53,7 +53,8 @@ pub(crate) struct Parts<'o> {
     approvals: Option<Approvals>,
     approver: Option<Arc<TerminalApprover>>,
     /// The skills of the options.
-    pub(crate) skills: Skills,
+    #[cfg(feature = "chat")]
+    pub(crate) skills: gadgetry::Skills,
     /// The files that the agent is made from, which nothing may overwrite.
     pub(crate) in_use: Vec<InUse>,
 }
@@ -92,6 +93,7 @@ impl<'o> Parts<'o> {
             builder: builder(options, model, situation)?,
             approvals,
             approver,
+            #[cfg(feature = "chat")]
             skills,
             in_use,
         })
