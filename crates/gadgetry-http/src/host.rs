@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 
-/// Whether the host of a request is a name of this machine: `localhost`, an address in 127.0.0.0/8 or `[::1]`, with or without a
+/// Returns `true` if the host of a request is a name of this machine: `localhost`, an address in 127.0.0.0/8 or `[::1]`, with or without a
 /// port. A server without keys answers only then: a web page that has taken over a name by DNS sends that name.
 ///
 /// A request without a host is not from a web page, and one with two hosts, or one that is not exactly of this form, names
@@ -28,7 +28,7 @@ pub fn names_this_machine(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether it is exactly `name`, or `name:port`.
+/// Returns `true` for exactly `name`, or `name:port`.
 fn is_this_machine(host: &str) -> bool {
     if let Some(inner) = host.strip_prefix('[') {
         return inner.split_once(']').is_some_and(|(address, rest)| {
@@ -40,7 +40,7 @@ fn is_this_machine(host: &str) -> bool {
     (is_loopback || name.eq_ignore_ascii_case("localhost")) && is_port(rest)
 }
 
-/// Whether it is empty, or a colon and a port.
+/// Returns `true` if the text is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     let Some(digits) = text.strip_prefix(':') else {
         return text.is_empty();

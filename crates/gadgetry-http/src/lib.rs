@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct ConnectionLimits {
     /// Connections at once. More wait in the queue of the system.
     pub connections: usize,
-    /// How long the head of a request may take. A connection without a request is closed after this time, too.
+    /// Maximum time for the head of a request. A connection without a request is closed after this time, too.
     pub header_timeout: Duration,
 }
 

@@ -71,7 +71,7 @@ impl ToTokens for Function {
     }
 }
 
-/// Whether `fn` comes next, perhaps after qualifiers.
+/// Returns `true` if `fn` comes next, perhaps after qualifiers.
 fn begins_function(input: ParseStream<'_>) -> bool {
     let qualifiers = ["const", "async", "safe", "unsafe", "extern"];
     let next = input.fork().parse::<TokenStream>().into_iter().flatten();

@@ -37,7 +37,7 @@ const EXAMPLE: [Key; 3] = [
 ];
 const PARAMETER: [Key; 1] = [Key::new("default", "default = 3")];
 
-/// What `#[gadget(…)]` on the function says.
+/// The arguments of `#[gadget(…)]` on the function.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
@@ -62,7 +62,7 @@ pub(crate) struct Example {
 }
 
 impl Options {
-    /// What could be read; the rest is among the mistakes.
+    /// Reads the arguments. Those that cannot be read are among the mistakes.
     pub(crate) fn parse(arguments: TokenStream, mistakes: &mut Mistakes) -> Self {
         let mut options = Self::default();
         let parser = |input: ParseStream<'_>| {
@@ -194,14 +194,14 @@ fn example(
     }))
 }
 
-/// What an argument is that a call leaves out.
+/// The default of an argument that a call leaves out.
 pub(crate) enum DefaultValue {
-    /// That of its type.
+    /// The default of the argument's type.
     OfType,
     Value(Expr),
 }
 
-/// What `#[gadget(…)]` on a parameter says.
+/// Returns the default in `#[gadget(…)]` on a parameter.
 pub(crate) fn default_value(
     attributes: &[Attribute],
     mistakes: &mut Mistakes,
@@ -256,7 +256,7 @@ pub(crate) fn as_float(value: &Expr, ty: &Type) -> Option<TokenStream> {
     number.suffix().is_empty().then(|| quote!(#sign #float))
 }
 
-/// Whether serde reads a field by names that are not in the schema of its struct.
+/// Returns `true` if serde reads a field by names that are not in the schema of its struct.
 pub(crate) fn reads_other_names(attributes: &[Attribute]) -> bool {
     let tokens = attributes
         .iter()

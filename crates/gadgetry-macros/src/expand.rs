@@ -31,7 +31,7 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     }
 }
 
-/// What a call of the gadget calls.
+/// The function or method that a call of the gadget runs.
 pub(crate) enum Callee<'a> {
     Function,
     /// A method of this type, of which the gadget holds an `Arc`.
@@ -119,7 +119,7 @@ pub(crate) fn type_definition(function: &Function, name: &Ident) -> TokenStream 
     }
 }
 
-/// What the function depends on, its gadget depends on, too.
+/// Returns the `cfg` attributes of the function, which its gadget has, too.
 pub(crate) fn conditions(function: &Function) -> impl Iterator<Item = &Attribute> {
     attributes(function, "cfg")
 }

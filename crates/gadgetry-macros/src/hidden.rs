@@ -9,7 +9,7 @@ const PRELUDE: [&str; 9] = [
     "Box", "Err", "None", "Ok", "Option", "Result", "Some", "String", "Vec",
 ];
 
-/// Whether a type of this name, next to the function, would change what something means: a name that most modules use,
+/// Returns `true` if a type of this name, next to the function, would change what something means: a name that most modules use,
 /// or one that the signature uses.
 pub(crate) fn hides(signature: &Signature, name: &str) -> bool {
     let mut mentions = Mentions { name, found: false };

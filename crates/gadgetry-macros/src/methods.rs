@@ -110,7 +110,7 @@ fn is_own(attribute: &Attribute) -> bool {
     last.is_some_and(|segment| segment.ident == "gadget")
 }
 
-/// What `#[gadget(…)]` on a method says; without it, nothing.
+/// Returns the arguments of `#[gadget(…)]` on a method; empty without it.
 fn options(own: &[Attribute], mistakes: &mut Mistakes) -> Options {
     if let Some(second) = own.get(1) {
         mistakes.add(second, "a method has one `#[gadget(…)]` at most");

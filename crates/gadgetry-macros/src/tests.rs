@@ -1,5 +1,5 @@
-//! What is said about a function that is no gadget, and what is written beside one that is. How it compiles and runs is
-//! tested where the runtime is: `gadgetry/tests/macro_gadgets.rs` and `gadgetry/tests/ui`.
+//! Tests of the messages about functions that cannot be gadgets, and of what is written next to those that can. How it compiles
+//! and runs is tested where the runtime is: `gadgetry/tests/macro_gadgets.rs` and `gadgetry/tests/ui`.
 
 mod arguments;
 mod functions;
@@ -21,7 +21,7 @@ fn tokens(text: &str) -> TokenStream {
     text.parse().expect("tokens")
 }
 
-/// What is read of a gadget, and what is said about it.
+/// Returns what is read of a gadget, and the messages about it.
 fn read(arguments: &str, function: &str) -> (Gadget, Vec<String>) {
     let function = Function::parse(tokens(function)).expect("a function");
     let mut mistakes = Mistakes::default();

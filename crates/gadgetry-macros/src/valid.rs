@@ -17,15 +17,15 @@ use crate::words;
 pub(crate) struct Gadget {
     /// The struct. `None` if the function's name makes none, or if no type may have it.
     pub(crate) type_name: Option<Ident>,
-    /// What the model calls it by.
+    /// The name that the model calls it by.
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) options: Options,
-    /// What the function is called with, in order.
+    /// The inputs of the function, in order.
     pub(crate) inputs: Vec<Input>,
 }
 
-/// What one parameter is given.
+/// The input for one parameter.
 pub(crate) enum Input {
     Argument(Box<Argument>),
     Context { by_reference: bool },
@@ -251,7 +251,7 @@ fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
     inputs
 }
 
-/// Whether a type is `ExecutionContext`, and if so, whether it is a reference to one.
+/// Returns whether `ExecutionContext` is taken by reference, if the type is one.
 fn context(ty: &Type) -> Option<bool> {
     match ty {
         Type::Path(path) => {

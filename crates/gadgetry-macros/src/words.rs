@@ -1,4 +1,4 @@
-//! What is made of the words in source text: names, durations, descriptions.
+//! Reads the words in source text: names, durations, descriptions.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How one server is reached: a program that is started, or a URL.
+//! The address of one server: a program that is started, or a URL.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +64,7 @@ pub struct ServerConfig {
     pub protocol: Protocol,
 }
 
-/// Whether a server is a program or a URL.
+/// The way to reach a server: a program or a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A program that is started, and reached through its stdin and stdout.

@@ -240,7 +240,7 @@ impl Delta {
 
     /// Returns `true` if something may act on it, so that the reply can no longer be withdrawn. Text, reasoning and a call through
     /// the provider's interface that has only begun are shown, and nothing more.
-    pub fn is_action(&self) -> bool {
+    pub(crate) fn is_action(&self) -> bool {
         match self.kind() {
             DeltaKind::CustomBlock | DeltaKind::GadgetCall => true,
             DeltaKind::ToolCall => {

@@ -269,7 +269,8 @@ pub enum Purpose {
 
 impl Purpose {
     /// Returns `true` for the next reply of the conversation.
-    pub fn is_reply(&self) -> bool {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    pub(crate) fn is_reply(&self) -> bool {
         *self == Self::Reply
     }
 }

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_sees_is_written_out() {
+    fn invisible_characters_are_written_out() {
         let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
         check("plain\tüß 日本\n", "plain\tüß 日本\n");
         // Composed and decomposed, blanks of other widths, and what Debug escapes for its own reasons.
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_taken_out() {
+    fn invisible_characters_are_removed() {
         let check =
             |text: &str, expected: &str| assert_eq!(without_invisible(text), expected, "{text:?}");
         let hidden = |text: &str| -> String {

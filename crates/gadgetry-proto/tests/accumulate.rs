@@ -33,7 +33,7 @@ fn check_content(deltas: Value, expected: &Value) {
 }
 
 #[test]
-fn everything_stands_in_one_list_where_it_began() {
+fn blocks_are_listed_in_the_order_in_which_they_began() {
     let call = json!({
         "type": "gadget_call", "gadgetName": "g", "invocationId": "i", "dependencies": [],
         "parametersRaw": "", "parameters": {"n": 18_446_744_073_709_551_615_u64},
@@ -132,7 +132,7 @@ fn an_empty_stream_is_an_empty_message() {
 }
 
 #[test]
-fn what_follows_the_end_of_the_message_belongs_to_it() {
+fn deltas_after_the_end_of_the_message_belong_to_it() {
     let (events, output) = accumulate(json!([
         {"type": "text", "delta": "a"},
         {"type": "message_end", "stopReason": "stop", "usage": {"inputTokens": 3}},
@@ -173,7 +173,7 @@ fn a_broken_off_stream_keeps_everything() {
 }
 
 #[test]
-fn tool_input_that_is_no_json_stays_text_and_is_the_models_fault() {
+fn tool_input_that_is_not_json_stays_text_and_is_reported() {
     let (events, output) = accumulate(json!([
         {"type": "tool_call_start", "id": "t", "name": "f"},
         {"type": "tool_call_delta", "id": "t", "delta": "{oops"},

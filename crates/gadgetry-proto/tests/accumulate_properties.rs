@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn a_saved_accumulator_goes_on_identically(deltas in stream(), at in any::<prop::sample::Index>()) {
+    fn a_restored_accumulator_continues_identically(deltas in stream(), at in any::<prop::sample::Index>()) {
         let (before, after) = deltas.split_at(at.index(deltas.len() + 1));
         let mut stream = Stream::new(Accumulator::new(Some("m".to_owned())));
         for delta in before {
@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn events_are_well_formed_and_tell_the_message(deltas in stream()) {
+    fn events_are_well_formed_and_match_the_message(deltas in stream()) {
         let (events, output) = accumulate(&deltas);
         let content = check_events(&events);
         prop_assert_eq!(json!(content), json!(output.message.content));

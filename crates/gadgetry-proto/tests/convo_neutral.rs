@@ -7,7 +7,7 @@ use gadgetry_proto::convo::escape_markers;
 use proptest::prelude::{Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 #[test]
-fn markers_are_broken_wherever_they_stand() {
+fn markers_are_escaped_at_any_position() {
     let markers = Markers::default();
     for (input, expected) in [
         ("a!!!GADGET_START:x", "a!\u{200B}!!GADGET_START:x"),
@@ -35,7 +35,7 @@ fn markers_are_broken_wherever_they_stand() {
 }
 
 #[test]
-fn odd_markers_are_broken_too() {
+fn unusual_markers_are_escaped_too() {
     let markers = Markers::new("aaa", "§", "x\u{200B}y").unwrap();
     assert_eq!(
         escape_markers("aaaaa § x\u{200B}y é", &markers),

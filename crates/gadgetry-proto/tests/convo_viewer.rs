@@ -23,7 +23,7 @@ fn check(content: &str, max_chars: usize, params: &Value, expected: &str) {
 }
 
 #[test]
-fn limits_that_are_none() {
+fn invalid_limits_are_errors() {
     for wrong in [
         "", "-", "abc", "0-", "-0", "5", "0-3", "4-2", "1e1-", "3--", "1-2-3", "+1-", "١-",
     ] {

@@ -133,7 +133,7 @@ fn order_is_kept_and_no_marker_is_shown() {
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_none_and_shows_no_marker() {
+fn a_call_that_was_cut_off_is_not_executed_and_shows_no_marker() {
     let dialects = dialects();
     for row in rows() {
         let call = row.call("abc", "123");

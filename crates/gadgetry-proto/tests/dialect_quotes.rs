@@ -200,7 +200,7 @@ fn in_pieces<'t>(text: &'t str, random: &mut Random) -> Vec<&'t str> {
 }
 
 #[test]
-fn no_quoted_call_is_one() {
+fn quoted_calls_are_not_calls() {
     let registry = registry();
     let mut random = Random(7);
     let all = Dialects::all();

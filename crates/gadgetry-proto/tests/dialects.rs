@@ -228,7 +228,7 @@ fn every_form_of_a_template() {
 }
 
 #[test]
-fn what_has_no_end() {
+fn calls_without_an_end_are_read_as_cut_off() {
     check(&[
         (
             "<|channel|>commentary to=functions.Calc<|message|>{\"a\": 1",
@@ -306,7 +306,7 @@ fn what_has_no_end_in_older_forms() {
 }
 
 #[test]
-fn what_is_only_text() {
+fn texts_that_look_like_calls_stay_text() {
     check(&[
         ("", &[]),
         (

@@ -79,7 +79,7 @@ fn runs_emit_every_type_and_each_event_fits() {
 }
 
 #[test]
-fn what_is_no_event_does_not_fit() {
+fn invalid_events_do_not_match_the_schema() {
     let validator = validator();
     let event = json!({
         "v": 1, "seq": 0, "timeMs": 0, "path": [{ "call": 0, "invocationId": "a", "agent": 0 }],

@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn nothing_waits_for_more_than_it_must((format, text) in generate::cases(), seed: u64) {
+    fn text_is_held_no_longer_than_needed((format, text) in generate::cases(), seed: u64) {
         check(&format, &cut::random(&text, seed))?;
         check(&format, &cut::characters(&text))?;
     }

@@ -184,7 +184,7 @@ fn tag_vectors() {
 
 /// P43: text after a block is not held until the next marker.
 #[test]
-fn text_behind_a_block_comes_at_once() {
+fn text_after_a_block_is_emitted_at_once() {
     let mut scanner = scanner(&block_format(&Value::Null)).unwrap();
     let mut told = Vec::new();
     for chunk in [

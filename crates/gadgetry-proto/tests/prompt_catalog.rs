@@ -105,7 +105,7 @@ fn a_registry_gives_the_same_text() {
 }
 
 #[test]
-fn no_gadgets_no_words() {
+fn without_gadgets_the_catalog_is_empty() {
     let template = PromptTemplate {
         intro: Some("Hello".to_owned()),
         ..PromptTemplate::default()

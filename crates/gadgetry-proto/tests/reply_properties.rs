@@ -327,7 +327,7 @@ fn opening_end(text: &str) -> usize {
 }
 
 #[test]
-fn a_scanner_without_anything_to_find_hands_everything_on() {
+fn a_scanner_without_a_format_passes_all_text() {
     let mut reader = Scanner::new(&Format::default()).expect("there are no tags");
     let mut seen = Vec::new();
     for piece in ["<think>", "!!!GADGET", "_START:A\n"] {

@@ -448,7 +448,7 @@ fn an_endless_reply_takes_no_more_memory_than_the_cap() {
 /// A server that reports one token for any reply does not make it cheap; a report that is plausible is believed.
 #[test]
 #[expect(clippy::wildcard_enum_match_arm, reason = "only some outputs matter")]
-fn a_report_of_too_few_tokens_is_not_believed() {
+fn a_usage_report_with_too_few_tokens_is_replaced_by_an_estimate() {
     let text = "x".repeat(40_000);
     for (reported, counted) in [(1, 10_000), (311, 10_000), (313, 313), (20_000, 20_000)] {
         let mut config = config(Limits::default(), Tools::Text);
@@ -497,7 +497,7 @@ fn a_report_of_too_few_tokens_is_not_believed() {
 /// A server that reports nothing about a reply with text is not believed either; about an empty reply it may be right.
 #[test]
 #[expect(clippy::wildcard_enum_match_arm, reason = "only some outputs matter")]
-fn a_missing_report_is_estimated() {
+fn a_missing_usage_report_is_estimated() {
     for (text, output) in [("x".repeat(40_000), 10_000), (String::new(), 0)] {
         let mut config = config(Limits::default(), Tools::Text);
         config.price = Some(Price::default());

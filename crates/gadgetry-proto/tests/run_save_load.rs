@@ -14,7 +14,7 @@ use crate::support::sim::{Log, drain, play, play_with_interruptions};
 
 proptest! {
     #[test]
-    fn a_run_goes_on_where_it_was_saved(seed in any::<u64>()) {
+    fn a_restored_run_continues_identically(seed in any::<u64>()) {
         let script = random::script(seed, true);
         let log = play(&script);
         let mut run = Run::new(&script.plan(), script.conversation.clone());

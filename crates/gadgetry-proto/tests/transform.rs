@@ -88,7 +88,7 @@ fn texts(deltas: Vec<Delta>) -> Vec<String> {
 }
 
 #[test]
-fn each_stage_reads_what_the_one_before_hands_on() {
+fn each_stage_reads_the_output_of_the_one_before() {
     let mut three = compose(vec![
         Box::new(Appender("1")),
         Box::new(Appender("2")),
@@ -129,7 +129,7 @@ fn compositions_nest() {
 }
 
 #[test]
-fn a_loaded_transform_goes_on_where_the_saved_one_stood() {
+fn a_loaded_transform_continues_where_the_saved_one_was() {
     let pairs = || compose(vec![Box::new(Appender("!")), Box::new(Pairs::default())]);
     let mut first = pairs();
     assert!(process(&mut first, "a").is_empty());

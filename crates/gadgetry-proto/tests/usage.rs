@@ -106,7 +106,7 @@ fn reasoning_on_top_of_the_output_is_paid() {
 }
 
 #[test]
-fn counts_tell_where_reasoning_is() {
+fn counts_say_whether_output_includes_reasoning() {
     let cases = [
         // input, output, reasoning, total: output with reasoning
         (20, 151, 382, 553, 533), // the total holds all three

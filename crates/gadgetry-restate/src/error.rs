@@ -1,4 +1,4 @@
-//! What can go wrong, and whose fault it is.
+//! Errors of workers and clients, and whose fault they are.
 
 /// Error of a worker that cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum WorkerError {
     Listen {
         /// The address.
         address: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// No one else could reach the worker at this address.
@@ -43,7 +43,7 @@ pub enum WorkerError {
         admin: String,
         /// The address of the worker.
         worker: String,
-        /// Why.
+        /// The cause.
         source: RestateError,
     },
 }
@@ -65,7 +65,7 @@ pub enum RestateError {
     Unreachable {
         /// URL of Restate, or of a worker.
         url: String,
-        /// Why.
+        /// The problem.
         problem: String,
     },
     /// The server refused the request.

@@ -1,4 +1,4 @@
-//! What crosses the wire between workers, inboxes and clients: names of services, headers, and values as JSON.
+//! The data on the wire between workers, inboxes and clients: names of services, headers, and values as JSON.
 //!
 //! Its formats are stored by Restate and read by other versions of gadgetry, so they only grow.
 

@@ -1,4 +1,4 @@
-//! Whether a request is a sound conversation.
+//! Checks that a request is a sound conversation.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Which requests a rule of a mock model answers.
+//! Matches requests to the rules of a mock model.
 
 use gadgetry::proto::convo::TextForm;
 use gadgetry::proto::message::{MediaKind, Message, Purpose, Request, Role};
@@ -51,7 +51,7 @@ type Test = dyn Fn(&Asked<'_>) -> Result<(), String> + Send + Sync;
 /// A request as conditions see it.
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a Request,
-    /// Those that only this request carries included.
+    /// All messages, those that only this request carries included.
     pub(crate) all_messages: &'a [Message],
     pub(crate) form: TextForm<'a>,
     pub(crate) model: &'a str,

@@ -1,4 +1,4 @@
-//! What a mock model answers.
+//! Replies of a mock model.
 
 use std::time::Duration;
 

@@ -63,7 +63,7 @@ impl Validator {
         self.0.iter_errors(value)
     }
 
-    /// Whether `value` has no errors; cheaper than the first of [`errors`](Self::errors).
+    /// Returns `true` if `value` has no errors; cheaper than the first of [`errors`](Self::errors).
     pub fn is_valid(&self, value: &Value) -> bool {
         self.0.is_valid(value)
     }

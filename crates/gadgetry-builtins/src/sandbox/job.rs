@@ -1,4 +1,4 @@
-//! What a process of the sandbox is to do, as its arguments.
+//! The task of a process in the sandbox, as its arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -26,7 +26,7 @@ pub(super) struct Repositories {
     protected: BTreeMap<PathBuf, Identity>,
     /// The repositories and where they were, because a command may move a folder with one in it.
     known: BTreeMap<Identity, PathBuf>,
-    /// What lies on the ways to what settings name, links and the end included; `None` does not exist. A command may move such a folder
+    /// Ways to what settings name, links and the end included; `None` does not exist. A command may move such a folder
     /// or link and put another one in its place.
     ways: BTreeMap<PathBuf, Option<Way>>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Repositories {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Way {
     identity: Identity,
-    /// Where a link leads. A file that takes the place of another one may get its number.
+    /// The target of a link. A file that takes the place of another one may get its number.
     link: Option<PathBuf>,
 }
 

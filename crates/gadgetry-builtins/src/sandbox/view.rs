@@ -1,4 +1,4 @@
-//! What a command sees of the file system: everything, of which it can change its workspace and folders of its own.
+//! The file system as a command sees it: everything, of which it can change its workspace and folders of its own.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

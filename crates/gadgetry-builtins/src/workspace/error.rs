@@ -1,4 +1,4 @@
-//! What can be wrong with a path or a file. The texts are for the model.
+//! Errors of paths and files. The texts are for the model.
 
 use std::io;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ pub enum FileError {
     Io {
         /// The path as given.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }

@@ -110,7 +110,7 @@ impl Workspace {
         place::read(self.open_file(path)?, path, limit)
     }
 
-    /// Whether it is a folder that can be opened.
+    /// Returns `true` for a folder that can be opened.
     pub(crate) fn is_folder(&self, path: &WorkspacePath) -> bool {
         self.open_folder(path).is_ok()
     }
@@ -287,7 +287,7 @@ pub(crate) struct Changed {
     pub(crate) after: Vec<u8>,
 }
 
-/// What is to be deleted.
+/// The file or folder that is to be deleted.
 #[derive(Debug)]
 pub(crate) struct Doomed {
     pub(crate) kind: Deleted,

@@ -8,10 +8,10 @@ use syn::{Expr, ExprLit, Ident, Lit, LitStr, Token, token};
 use super::json;
 use crate::mistakes::Mistakes;
 
-/// What an entry may be called.
+/// The name of an entry, and its form.
 pub(super) struct Key {
     pub(super) name: &'static str,
-    /// How it is written.
+    /// An example of the entry, for messages.
     sample: &'static str,
     repeated: bool,
 }
@@ -25,7 +25,7 @@ impl Key {
         }
     }
 
-    /// It may be given several times.
+    /// Allows the entry several times.
     pub(super) const fn repeated(mut self) -> Self {
         self.repeated = true;
         self

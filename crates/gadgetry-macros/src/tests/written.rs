@@ -1,4 +1,4 @@
-//! Which items are written.
+//! Tests of the items that replace a function.
 
 use quote::quote;
 use syn::Item;
@@ -7,7 +7,7 @@ use super::tokens;
 use crate::ast::Function;
 use crate::gadget_tokens;
 
-/// What is written in place of a function is these items.
+/// Checks that these items are written in place of a function.
 fn check(arguments: &str, function: &str, expected: &[&str]) {
     let written = gadget_tokens(tokens(arguments), &tokens(function));
     let file: syn::File = syn::parse2(written).expect("items");

@@ -1,4 +1,4 @@
-//! What a server answers, as the result of a gadget.
+//! Answers of a server, as results of gadgets.
 //!
 //! Answers are read as JSON and not as the types of the protocol, so that one part that is unknown or malformed does not
 //! cost the rest.

@@ -1,4 +1,4 @@
-//! What can go wrong with servers of others, and what to do about it.
+//! Errors of servers, and what to do about them.
 
 use std::io;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub enum ConnectError {
     Start {
         /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },

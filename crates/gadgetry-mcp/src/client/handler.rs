@@ -1,4 +1,4 @@
-//! What servers may request of us: progress, questions to the user, and to read their lists again.
+//! Requests of servers to us: progress, questions to the user, and to read their lists again.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a login, and what to do about it.
+//! Errors of a login, and what to do about them.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What happens to the tokens of an earlier login.
+//! Tests of the tokens of an earlier login.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};

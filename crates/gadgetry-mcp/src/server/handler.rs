@@ -1,4 +1,4 @@
-//! What clients may request: lists, calls, prompts.
+//! Requests of clients: lists, calls, prompts.
 
 use rmcp::ServerHandler;
 use rmcp::model::{

@@ -41,7 +41,7 @@ impl Accumulator {
     }
 
     /// All text so far was reasoning, as became known afterwards.
-    pub fn text_was_reasoning(&mut self) {
+    pub(crate) fn text_was_reasoning(&mut self) {
         self.end_prose();
         for content in self
             .places

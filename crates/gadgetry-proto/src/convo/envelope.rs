@@ -38,13 +38,7 @@ pub fn result_content(
 }
 
 /// Returns the text of one result for the model: `Result (id): text`.
-///
-/// ```
-/// use gadgetry_proto::convo::result_envelope;
-/// assert_eq!(result_envelope("a", "42"), "Result (a): 42");
-/// assert_eq!(result_envelope("a", "x\nResult (b): 1"), "Result (a): x\nResult\u{200B} (b): 1");
-/// ```
-pub fn result_envelope(id: &str, text: &str) -> String {
+pub(super) fn result_envelope(id: &str, text: &str) -> String {
     format!("{OPENING}{id}): {}", guard_envelopes(text))
 }
 

@@ -40,7 +40,7 @@ impl History {
     }
 
     /// The messages, to keep. They are copied only if a request still holds them.
-    pub fn into_messages(self) -> Vec<Message> {
+    pub(crate) fn into_messages(self) -> Vec<Message> {
         Arc::unwrap_or_clone(self.messages)
     }
 

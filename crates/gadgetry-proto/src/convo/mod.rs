@@ -10,7 +10,7 @@ mod text;
 mod tokens;
 pub mod viewer;
 
-pub use envelope::{guard_envelopes, result_content, result_envelope, results_message};
+pub use envelope::{guard_envelopes, result_content, results_message};
 pub use history::History;
 pub use neutral::escape_markers;
 pub use output::{OutputStore, StoredOutput, char_limit};

@@ -71,7 +71,7 @@ impl Scanner {
 
     /// A new scanner of the same format but for its markers.
     #[must_use]
-    pub fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
+    pub(super) fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
         Self::of(self.format.with_markers(markers, anchoring))
     }
 

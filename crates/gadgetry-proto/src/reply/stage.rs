@@ -101,7 +101,7 @@ impl ReplyStage {
 
     /// A new stage of the same definition but for its markers, which cannot make it invalid.
     #[must_use]
-    pub fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
+    pub(crate) fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
         Self {
             scanner: self.scanner.with_markers(markers, anchoring),
             rules: Arc::clone(&self.rules),

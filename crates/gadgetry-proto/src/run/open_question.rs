@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_names_no_question_is_refused() {
+    fn an_invalid_question_reference_is_rejected() {
         for text in [
             "",
             ".",

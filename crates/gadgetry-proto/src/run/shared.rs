@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_looks_like_a_reference_is_none() {
+    fn a_text_that_looks_like_a_reference_stays_text() {
         check(&json!(["\u{1}", "\u{1}0:0:1", "", 1, null]), 7);
         check(&json!({ "\u{1}0": true }), 2);
     }

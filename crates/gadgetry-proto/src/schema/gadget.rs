@@ -263,7 +263,7 @@ pub fn invalid_parameters(gadget: &str, problems: &[Problem]) -> String {
 }
 
 /// The answer to a call whose block could not be read.
-pub fn parse_failure(gadget: &str, error: impl Display) -> String {
+pub(crate) fn parse_failure(gadget: &str, error: impl Display) -> String {
     let error = error.to_string().replace('\n', "\n  ");
     format!("Error: Failed to parse parameters for '{gadget}':\n  {error}")
 }

@@ -32,7 +32,7 @@ pub use gadget::OnInterrupt;
 pub use gadget::RegisteredGadget;
 pub use gadget::Unterminated;
 pub use gadget::invalid_parameters;
-pub use gadget::parse_failure;
+pub(crate) use gadget::parse_failure;
 pub(crate) use json::Json;
 pub(crate) use json::has_too_many_values;
 pub(crate) use json::is_json;

@@ -299,7 +299,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_and_no_schema_is_too_bad(schema in sloppy_schema(), text in text(), pointer in "[x0-2~/ :-]{0,8}") {
+    fn any_text_and_schema_are_handled_without_a_panic(schema in sloppy_schema(), text in text(), pointer in "[x0-2~/ :-]{0,8}") {
         let _ = Schema::new(schema.clone());
         if let Ok(schema) = Schema::new(json!({ "properties": { "x": schema.clone() }, "x": schema })) {
             let _ = coerce(&text, Some(&schema.root().property("x")));

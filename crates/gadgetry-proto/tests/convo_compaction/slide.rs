@@ -102,7 +102,7 @@ fn turns_go_whole_and_oldest_first() {
 }
 
 #[test]
-fn what_matters_stays() {
+fn system_messages_sticky_results_and_the_task_stay() {
     for (before, after) in [
         (
             "sys:s sys:u user:t user:v call:a res:a call:b res:b say:c",
@@ -134,7 +134,7 @@ fn what_matters_stays() {
 
 /// Where turns are not enough, texts are cut, and then all goes that can.
 #[test]
-fn what_does_not_fit_is_cut() {
+fn texts_that_do_not_fit_are_cut() {
     for (window, before, after) in [
         // Results of the last turn first, and only as far as it has to be; then sticky ones.
         (
@@ -341,7 +341,7 @@ fn percents_and_windows_of_any_kind() {
 }
 
 #[test]
-fn the_event_says_what_has_gone() {
+fn the_event_counts_removed_turns_and_messages() {
     let mut messages =
         conversation("sys:s user:t call:a res:a omit:2 say:b say:c say:d say:e say:f");
     let mut tokens = TokenEstimate::of(&messages);

@@ -142,7 +142,7 @@ fn the_request_for_a_summary_fits() {
 }
 
 #[test]
-fn what_the_model_is_asked() {
+fn the_request_for_a_summary_has_instructions() {
     let picture = Media {
         kind: MediaKind::Image,
         mime_type: "image/png".to_owned(),
@@ -204,7 +204,7 @@ fn what_the_model_is_asked() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_oldest_first() {
+fn texts_that_are_too_long_are_cut_oldest_first() {
     // Half of a window of 1000 tokens: 2000 bytes, of which the task has at most 500.
     let long = |name: &str, count: usize| name.to_owned() + &"é".repeat(count);
     for (task, first, second, expected) in [

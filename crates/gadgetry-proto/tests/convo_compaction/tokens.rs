@@ -73,7 +73,7 @@ fn four_bytes_are_a_token() {
 }
 
 #[test]
-fn a_provider_knows_better() {
+fn counts_of_the_provider_replace_the_estimate() {
     // Of a conversation that seems to have 1000 tokens, what a provider says, and what another such half adds then.
     for (observed, same, more) in [
         (0, 1_000, 1_500),

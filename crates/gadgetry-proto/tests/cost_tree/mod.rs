@@ -289,7 +289,7 @@ fn subagents_hang_below_their_call_whatever_its_id() {
 }
 
 #[test]
-fn what_is_cut_off_is_closed_and_still_counted() {
+fn nodes_that_are_cut_off_are_closed_and_counted() {
     // Out of time: answered without costs, with more events later. Another call of its id has failed before.
     check(
         &[
@@ -352,7 +352,7 @@ fn a_node_is_complete_when_all_below_is() {
 }
 
 #[test]
-fn it_may_begin_in_the_middle() {
+fn a_tree_may_begin_in_the_middle_of_a_run() {
     check(
         &[
             "7.a.0/3.b.2 end 4 0.5 10/1",
@@ -377,7 +377,7 @@ fn it_may_begin_in_the_middle() {
 }
 
 #[test]
-fn what_is_not_known_is_in_no_total() {
+fn unknown_costs_are_not_in_the_total() {
     let unknown = &[
         "start 1",
         "call Ask a",
@@ -419,7 +419,7 @@ fn what_is_not_known_is_in_no_total() {
 }
 
 #[test]
-fn amounts_that_are_none_count_nothing() {
+fn invalid_amounts_count_as_zero() {
     for cost in ["-3", "NaN", "inf"] {
         let answer = format!("ok Search a {cost} 1");
         let end = format!("end 1 {cost} 1/1");

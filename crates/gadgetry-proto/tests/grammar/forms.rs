@@ -210,7 +210,7 @@ fn sentences_of_every_choice_are_read_as_their_calls() {
 }
 
 #[test]
-fn what_has_no_grammar_is_an_error() {
+fn tools_without_a_grammar_are_errors() {
     let none =
         json!({ "type": "object", "properties": { "a": { "enum": [] } }, "required": ["a"] });
     let names: Vec<String> = (0..9_000)

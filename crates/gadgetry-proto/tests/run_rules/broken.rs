@@ -25,7 +25,7 @@ fn answers(reply: &str, finish: Finish, expected: &[&str]) {
 }
 
 #[test]
-fn calls_that_cannot_run_are_answered_in_words() {
+fn calls_that_cannot_run_are_answered_with_an_error() {
     for (call, answer) in [
         (
             block("Writes:a", &[]),
@@ -50,7 +50,7 @@ fn calls_that_cannot_run_are_answered_in_words() {
 }
 
 #[test]
-fn what_depends_on_a_call_that_cannot_run_is_skipped() {
+fn dependents_of_a_call_that_cannot_run_are_skipped() {
     let script = Script::default()
         .gadget(write())
         .reply(block("Gong:a", &[]) + &block("Write:b:a", &[("path", "x")]));
@@ -299,7 +299,7 @@ fn a_cut_reply_without_calls_ends_the_run() {
 }
 
 #[test]
-fn a_near_miss_is_told_once_and_the_model_asked_again_but_not_for_ever() {
+fn a_near_miss_is_corrected_once_and_ends_the_run_if_repeated() {
     let miss = "!!GADGET_START:Write\n!!GADGET_END\n";
     let script = Script::default()
         .gadget(write())
@@ -337,7 +337,7 @@ fn a_near_miss_is_told_once_and_the_model_asked_again_but_not_for_ever() {
 }
 
 #[test]
-fn notes_come_behind_the_results() {
+fn notes_follow_the_results() {
     let script = Script::default()
         .gadget(write())
         .reply(block("Write:a", &[("path", "x")]) + "!!GADGET_END");
@@ -371,7 +371,7 @@ fn a_model_that_stops_with_an_error_has_failed() {
 }
 
 #[test]
-fn an_error_inside_the_stream_is_one_of_the_model() {
+fn an_error_in_the_stream_is_a_model_error() {
     let error = Delta::error("overloaded");
     let text = open_block("Write:a", &[("path", "x")]);
     let reply = Reply::stop(vec![Piece::Text(text), Piece::Delta(error)]);
@@ -422,7 +422,7 @@ fn at_most_eight_notes_a_message() {
 
 /// Only a call with the wrong form is answered with the right one.
 #[test]
-fn help_is_for_the_form_alone() {
+fn usage_help_is_added_for_malformed_calls_only() {
     let own = "Error: Failed to parse parameters for 'Write':\n  of a file";
     let whole = block("Write:a", &[("path", "x")]);
     let malformed = block("Write:a", &[("path", "x"), ("path", "y")]);

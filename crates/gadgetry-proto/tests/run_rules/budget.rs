@@ -21,7 +21,7 @@ fn bells(ids: &[&str]) -> String {
 }
 
 #[test]
-fn without_any_money_nothing_is_asked() {
+fn a_spent_budget_sends_no_request() {
     for dollars in [0.0, -1.0, f64::NEG_INFINITY] {
         check(&budget(dollars), &["0 end budgetExceeded after 0: "]);
     }
@@ -33,7 +33,7 @@ fn without_any_money_nothing_is_asked() {
 }
 
 #[test]
-fn what_is_under_way_is_finished_and_then_nothing_is_asked() {
+fn work_in_progress_completes_once_the_budget_is_spent() {
     check(
         &budget(1.5).reply(bells(&["a", "b", "c:a"])),
         &[
@@ -56,7 +56,7 @@ fn what_is_under_way_is_finished_and_then_nothing_is_asked() {
 }
 
 #[test]
-fn a_budget_is_used_up_to_the_last_cent() {
+fn a_request_is_sent_while_any_budget_is_left() {
     let asked_again = [
         "0 ask 1",
         "0 call a Bell",
@@ -78,7 +78,7 @@ fn a_budget_is_used_up_to_the_last_cent() {
 
 /// Only a request needs money; the end of a run does not.
 #[test]
-fn a_run_that_is_done_may_have_cost_what_it_may() {
+fn a_completed_run_may_exceed_its_budget() {
     let script = budget(1.0)
         .gadget(gadget("Done").finishes("done").costs(5.0))
         .reply(block("Done:z", &[]));
@@ -101,7 +101,7 @@ fn slow(script: Script) -> Script {
 }
 
 #[test]
-fn what_was_spent_elsewhere_counts_but_is_not_the_runs_own() {
+fn external_spend_counts_for_the_budget_but_not_for_the_total() {
     let lines = |dollars: &[f64], last: &[&str]| {
         let mut script = slow(budget(4.0));
         for (time, dollars) in (1..).zip(dollars) {
@@ -137,7 +137,7 @@ fn what_was_spent_elsewhere_counts_but_is_not_the_runs_own() {
 
 /// Somebody thinks about a request for so long that the money is gone.
 #[test]
-fn a_request_is_refused_when_the_money_went_while_it_was_decided_about() {
+fn a_request_is_not_sent_if_the_budget_was_spent_during_its_decision() {
     let script = |decision: Decision| {
         Script::default()
             .with(|spec| {
@@ -178,7 +178,7 @@ fn a_request_is_refused_when_the_money_went_while_it_was_decided_about() {
 }
 
 #[test]
-fn a_user_who_goes_on_does_not_pay() {
+fn a_message_of_the_user_does_not_renew_a_spent_budget() {
     let script = budget(1.0)
         .with(|spec| {
             spec.text_only = OnTextOnlyReply::WaitForInput;

@@ -133,7 +133,7 @@ fn the_events_of_subagents_are_events_of_the_run_and_their_costs_count_once() {
 }
 
 #[test]
-fn what_a_subagent_says_it_cost_is_an_amount_or_nothing() {
+fn invalid_costs_of_subagents_count_as_zero() {
     let mut script = parent();
     for (time, cost) in (1..).zip([-5.0, f64::NAN, f64::INFINITY, 0.5]) {
         script = script.input_at(time, child(0, 0, model_call(cost)));
@@ -220,7 +220,7 @@ fn answer(number: u32, answer: Option<&str>) -> Report {
 }
 
 #[test]
-fn a_running_gadget_tells_how_far_it_is_and_what_it_asks() {
+fn reports_of_a_running_gadget_become_events() {
     let report = |report| Input::Report(CallId(0), report);
     let script = parent()
         .input_at(1, report(Report::Progress("half".to_owned())))
@@ -246,7 +246,7 @@ fn a_running_gadget_tells_how_far_it_is_and_what_it_asks() {
 
 /// Of a call that is over, or never was, only costs are of interest.
 #[test]
-fn a_call_that_does_not_run_tells_nothing() {
+fn reports_of_calls_that_do_not_run_are_ignored() {
     let progress = |call| Input::Report(CallId(call), Report::Progress("?".to_owned()));
     let script = Script::default()
         .gadget(gadget("Slow").takes(20))

@@ -127,7 +127,7 @@ fn the_model_summarises_and_that_costs() {
 }
 
 #[test]
-fn a_summary_that_fails_is_none() {
+fn a_failed_summary_removes_the_turns_without_one() {
     for finish in [
         Finish::Error("no".to_owned()),
         Finish::Disconnect,
@@ -230,7 +230,7 @@ fn the_window_is_learned() {
 
 /// Any other error is left alone, whatever its words.
 #[test]
-fn only_an_overflow_is_one() {
+fn other_errors_are_not_overflows() {
     let error = Delta::Error {
         error: "400: maximum context length".to_owned(),
         code: None,
@@ -247,7 +247,7 @@ fn only_an_overflow_is_one() {
 }
 
 #[test]
-fn somebody_may_want_it() {
+fn compaction_on_request() {
     let pause = Reply::stop(vec![Piece::Pause(10), Piece::Text(block("Talk:x", &[]))]);
     let script = talkative(6, CompactionStrategy::SlidingWindow)
         .with(|spec| spec.context_window = None)
@@ -257,7 +257,7 @@ fn somebody_may_want_it() {
 }
 
 #[test]
-fn what_the_provider_counts_is_believed() {
+fn token_counts_of_the_provider_are_used() {
     let counted = |input_tokens| {
         let mut script = talkative(1, CompactionStrategy::SlidingWindow);
         for n in 0..6 {

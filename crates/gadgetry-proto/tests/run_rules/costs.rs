@@ -36,7 +36,7 @@ fn results_failures_and_completions_are_summed() {
 }
 
 #[test]
-fn amounts_that_are_none_are_refused() {
+fn invalid_amounts_are_rejected() {
     total(
         &calls([
             gadget("A").costs(1.0),
@@ -125,7 +125,7 @@ fn a_model_call_without_a_price_makes_the_total_unknown() {
 }
 
 #[test]
-fn a_price_that_is_none_is_refused() {
+fn an_invalid_price_is_rejected() {
     for input in [f64::NAN, f64::INFINITY, -1.0] {
         let price = Price {
             input,

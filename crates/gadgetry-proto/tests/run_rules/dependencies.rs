@@ -52,7 +52,7 @@ fn unmet(on_unmet: UnmetDependencyPolicy) -> Script {
 }
 
 #[test]
-fn what_depends_on_a_failure_is_skipped_and_told() {
+fn dependents_of_a_failed_call_are_skipped_with_a_note() {
     check(
         &unmet(UnmetDependencyPolicy::Skip),
         &[
@@ -75,7 +75,7 @@ fn what_depends_on_a_failure_is_skipped_and_told() {
 }
 
 #[test]
-fn what_depends_on_a_failure_may_run_all_the_same() {
+fn dependents_of_a_failed_call_may_run() {
     check(
         &unmet(UnmetDependencyPolicy::Execute),
         &[
@@ -100,7 +100,7 @@ fn what_depends_on_a_failure_may_run_all_the_same() {
 }
 
 #[test]
-fn what_depends_on_a_failure_may_have_a_result_of_its_own() {
+fn dependents_of_a_failed_call_may_have_a_fallback_result() {
     check(
         &unmet(UnmetDependencyPolicy::Fallback("none".to_owned())),
         &[

@@ -185,7 +185,7 @@ fn a_call_that_the_end_of_the_reply_cut_never_runs() {
 }
 
 #[test]
-fn where_a_call_may_stand() {
+fn calls_in_quotations_and_reasoning_are_not_executed() {
     let form = FORMS[0].1;
     let qwen = FORMS[1].1;
     for (anchoring, reply, runs) in [

@@ -67,7 +67,7 @@ fn a_gadget_ends_the_run_once_its_siblings_are_done() {
 }
 
 #[test]
-fn a_run_goes_on_from_what_it_has_when_the_model_fails_behind_a_call() {
+fn a_model_failure_after_a_call_keeps_the_results() {
     let script = Script::default()
         .gadget(gadget("Bell"))
         .reply_cut(

@@ -150,7 +150,7 @@ fn at(iteration: u32, max_iterations: u32) -> RunStatus {
 }
 
 #[test]
-fn a_model_is_told_how_many_replies_are_left() {
+fn hints_count_the_replies_that_are_left() {
     let told = |timing, max| -> Vec<u32> {
         let hint = iteration_hint(timing);
         let iterations = 1..=max;
@@ -181,7 +181,7 @@ fn a_model_is_told_how_many_replies_are_left() {
 }
 
 #[test]
-fn a_model_that_called_few_gadgets_is_told_that_it_may_call_more() {
+fn few_calls_add_a_hint_about_parallel_calls() {
     let hint = parallel_hint(3);
     for (calls_before, told) in [
         (None, false),

@@ -111,7 +111,7 @@ fn all_five_in_order() {
 }
 
 #[test]
-fn what_is_taken_away_is_gone() {
+fn an_interceptor_can_remove_content() {
     let pieces = |text: &str| Piece::Text(text.to_owned());
     let script = with(vec![Arc::new(Silence)]).replies(Reply::stop(vec![
         pieces("One."),
@@ -133,7 +133,7 @@ fn what_is_taken_away_is_gone() {
 
 /// What an interceptor makes of a reply is what a later request sends, also if it is nothing.
 #[test]
-fn a_reply_that_is_taken_away_is_not_sent() {
+fn a_removed_reply_is_not_sent() {
     use gadgetry_proto::convo::prompt_text;
     let script = with(vec![Arc::new(Silence)]).replies(Reply::stop(vec![
         Piece::Text("One. ".to_owned()),
@@ -251,7 +251,7 @@ fn blocks_that_an_interceptor_writes_are_calls() {
 
 /// A text that an interceptor takes away whole is no event, and its reply is not an empty one of the model.
 #[test]
-fn a_text_that_was_taken_away_is_neither_shown_nor_missing() {
+fn a_removed_text_is_not_shown_and_is_not_an_empty_reply() {
     struct Blank;
     impl Interceptor for Blank {
         fn text(&self, _: String) -> Option<String> {

@@ -110,7 +110,7 @@ fn a_reply_that_called_a_gadget_counts_as_cut_off() {
 }
 
 #[test]
-fn an_open_question_is_asked_again() {
+fn open_questions_are_repeated_after_an_interruption() {
     let script = Script::default()
         .with(|spec| spec.asks.before_gadget = true)
         .gadget(gadget("Bell"))

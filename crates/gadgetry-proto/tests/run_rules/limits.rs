@@ -50,7 +50,7 @@ fn a_timeout_cancels_first_and_then_answers() {
 
 /// Bell's time is up at 4, but it rings until 10: until then nothing starts beside it.
 #[test]
-fn a_gadget_whose_time_is_up_keeps_its_place_until_it_ends() {
+fn a_gadget_that_timed_out_keeps_its_slot_until_it_ends() {
     let bell = slow_bell().with(|spec| {
         spec.timeout_ms = Some(4);
         spec.exclusive = true;
@@ -103,7 +103,7 @@ fn the_run_has_a_timeout_for_gadgets_without_one() {
 }
 
 #[test]
-fn the_model_is_asked_so_many_times() {
+fn the_number_of_replies_is_limited() {
     let script = Script::default()
         .gadget(gadget("Bell"))
         .with(|spec| spec.max_iterations = 2)
@@ -129,7 +129,7 @@ fn the_model_is_asked_so_many_times() {
 }
 
 #[test]
-fn a_text_may_be_kept_and_the_model_asked_again() {
+fn a_text_only_reply_may_be_acknowledged() {
     let script = Script::default()
         .with(|spec| {
             spec.text_only = OnTextOnlyReply::Acknowledge;
@@ -344,7 +344,7 @@ fn every_reply_has_the_caps_of_its_own() {
 
 /// The object of parameters is a value, too.
 #[test]
-fn as_many_json_values_as_the_limit_are_fine() {
+fn the_limit_of_json_values_is_inclusive() {
     for (limit, ids) in [(1, ["a"].as_slice()), (0, &[])] {
         let script = Script::default()
             .gadget(gadget("Bell"))
@@ -392,7 +392,7 @@ fn a_failed_gadget_may_stop_the_run() {
 
 /// Its call is answered, so nothing that it says is shown.
 #[test]
-fn a_gadget_whose_time_is_up_reports_nothing() {
+fn reports_of_a_gadget_that_timed_out_are_ignored() {
     let reports = || {
         [
             Report::Progress("half".to_owned()),

@@ -35,7 +35,7 @@ fn done(call: u32) -> Input {
 }
 
 #[test]
-fn an_input_that_makes_no_sense_changes_nothing() {
+fn an_input_that_does_not_fit_the_phase_changes_nothing() {
     let mut run = working();
     for (input, misuse) in [
         (Input::Delta(Delta::text("more")), Misuse::NoReply),
@@ -63,7 +63,7 @@ fn a_result_comes_once() {
 }
 
 #[test]
-fn time_that_goes_back_stands_still() {
+fn time_never_goes_back() {
     let mut run = working();
     take(&mut run, 0, done(0));
     let outputs = drain(&mut run);

@@ -97,7 +97,7 @@ fn calls_run_as_they_come_and_are_answered_in_order() {
 }
 
 #[test]
-fn what_cannot_run_is_answered() {
+fn calls_that_cannot_run_are_answered() {
     let reply = deltas([
         whole("a", "Ecko", json!({})),
         whole("b", "Echo", json!({ "n": "many" })),
@@ -354,7 +354,7 @@ fn a_reply_without_text_has_none() {
 
 /// What only the provider understands is no message by itself; providers refuse one that says nothing.
 #[test]
-fn data_of_the_provider_alone_is_no_message() {
+fn provider_data_alone_is_not_a_message() {
     let data = json!({ "type": "provider_data", "api": "a", "model": "m", "data": { "n": 1 } });
     let data: Delta = serde_json::from_value(data).expect("a delta");
     for (text, messages) in [("So.", 1), ("", 0)] {

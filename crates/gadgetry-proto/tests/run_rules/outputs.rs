@@ -102,7 +102,7 @@ fn a_long_result_is_kept_and_the_viewer_reads_it() {
 }
 
 #[test]
-fn a_result_of_just_the_limit_is_told() {
+fn a_result_of_the_exact_limit_is_shown_whole() {
     let fits = "é".repeat(LIMIT);
     let script = limited([gadget("Big").says(&fits)]).reply(block("Big:a", &[]));
     assert_eq!(play(&script).told(), [("a", fits.as_str())]);
@@ -112,7 +112,7 @@ fn a_result_of_just_the_limit_is_told() {
 }
 
 #[test]
-fn what_the_viewer_is_asked_and_what_it_says() {
+fn requests_to_the_viewer_and_its_answers() {
     let (_, id) = notices(&["Big"]).remove(0);
     let bad = |arguments: &[(&'static str, &'static str)]| (id.clone(), arguments.to_vec(), true);
     let good = |arguments: &[(&'static str, &'static str)]| (id.clone(), arguments.to_vec(), false);
@@ -289,7 +289,7 @@ fn a_gadget_with_the_name_of_the_viewer() {
 
 /// The run answers it by itself: nobody is asked, no gadget is there to be asked about.
 #[test]
-fn nobody_decides_about_the_viewer() {
+fn the_viewer_asks_for_no_decision() {
     let (_, id) = notices(&["Big"]).remove(0);
     let script = limited([big()])
         .with(|spec| {

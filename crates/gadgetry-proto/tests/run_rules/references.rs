@@ -18,7 +18,7 @@ fn add() -> Behaviour {
 }
 
 #[test]
-fn a_result_takes_the_place_of_a_reference() {
+fn a_reference_is_replaced_by_the_result() {
     let reply = block("Add:three", &[("a", "1"), ("b", "2")])
         + &block("Data:d", &[])
         + &block(
@@ -67,7 +67,7 @@ fn answer_of(a: &str, b: &str) -> String {
 }
 
 #[test]
-fn references_that_have_a_value_and_those_that_have_none() {
+fn references_with_and_without_a_value() {
     for (a, b, line) in [
         ("${t}", "1", "0 ok x: 42"),
         ("${d/n}", "${d/s}", "0 ok x: 15"),
@@ -119,7 +119,7 @@ fn a_result_is_forgotten_when_its_id_fails_later() {
 }
 
 #[test]
-fn a_reference_to_a_call_that_is_no_dependency_is_told() {
+fn a_reference_without_a_dependency_is_noted() {
     let data = block("Data:d", &[]);
     let json = "!!!GADGET_START:Text:x:d\n{\"text\":\"\\u0024{d}\"}\n!!!GADGET_END\n";
     for (reply, told, result) in [
@@ -198,7 +198,7 @@ fn a_reference_to_an_earlier_reply_needs_the_dependency_too() {
 
 /// The depth is that of all parameters: `[[…]]` in `list` is three deep.
 #[test]
-fn as_deep_as_the_limit_is_fine() {
+fn the_limit_of_depth_is_inclusive() {
     for (limit, answer) in [
         (3, "ok Echo"),
         (

@@ -163,7 +163,7 @@ fn native_calls_are_read_like_json_bodies() {
 }
 
 #[test]
-fn a_timeout_of_zero_is_none() {
+fn a_timeout_of_zero_is_no_timeout() {
     let slow = || cook().takes(50).with(|spec| spec.timeout_ms = Some(0));
     for default in [None, Some(0), Some(10)] {
         let script = Script::default()

@@ -98,7 +98,7 @@ fn a_request_is_sent_again_with_the_same_number_and_then_no_more() {
 
 /// Each request has its own retries.
 #[test]
-fn a_later_request_begins_to_count_anew() {
+fn retries_are_counted_per_request() {
     let mut script = retrying().replies(broken_behind(Vec::new()));
     script = script.reply(block("Bell:a", &[]));
     script = script.replies(broken_behind(Vec::new()));
@@ -124,7 +124,7 @@ fn a_later_request_begins_to_count_anew() {
 }
 
 #[test]
-fn only_what_may_succeed_later_is_tried_again() {
+fn only_retryable_errors_are_retried() {
     use ModelErrorKind as Kind;
     for (kind, asked) in [
         (Kind::RateLimit, 2),
@@ -181,7 +181,7 @@ fn attempts_do_not_run_together() {
 }
 
 #[test]
-fn a_provider_may_say_when() {
+fn the_delay_of_the_provider_is_used() {
     for (asked_ms, line) in [
         // At least a quarter of our own delay.
         (0, "0 retry 1 in 2: sorry"),
@@ -200,7 +200,7 @@ fn a_provider_may_say_when() {
 
 /// Clients that were refused together do not come back together, and none before it may.
 #[test]
-fn what_a_provider_asks_for_varies_upwards() {
+fn the_delay_of_the_provider_is_extended_by_jitter() {
     for (asked, attempt, within) in [
         (0, 1, 250..=500),
         (0, 3, 1000..=2000),
@@ -264,7 +264,7 @@ fn delays_grow_vary_and_stay_within_their_bounds() {
 }
 
 #[test]
-fn strange_settings_make_no_strange_delays() {
+fn extreme_settings_keep_delays_within_bounds() {
     for factor in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
         for (min_ms, max_ms) in [(0, 0), (0, 50), (50, 10), (u64::MAX, u64::MAX)] {
             for attempt in [1, 2, u32::MAX] {
@@ -325,7 +325,7 @@ fn a_reply_with_nothing_in_it_is_a_failure() {
 }
 
 #[test]
-fn somebody_is_asked_when_no_retry_is_left() {
+fn the_controller_decides_when_no_retry_is_left() {
     let mut script = retrying()
         .reply_cut("", no_line())
         .reply_cut("", no_line())
@@ -355,7 +355,7 @@ fn somebody_is_asked_when_no_retry_is_left() {
 
 /// No model was asked, so there is none to ask again.
 #[test]
-fn an_empty_reply_that_somebody_gives_is_one() {
+fn an_empty_reply_of_the_controller_is_not_retried() {
     let script = retrying()
         .with(|spec| spec.asks.before_model_call = true)
         .decides(|_| Some(Decision::Reply(String::new())));

@@ -107,7 +107,7 @@ fn a_hundred_tools_cost_little() {
 }
 
 #[test]
-fn what_was_looked_up_is_a_result() {
+fn the_result_of_a_search_is_a_result_of_a_call() {
     let with_search = || script(40).with(|config| config.gadget_search = described(&["Echo"]));
     for (query, finds) in [
         ("forge_list_branch_1", "## forge_list_branch_1\n"),

@@ -116,7 +116,7 @@ fn a_message_of_the_user_comes_with_the_next_request() {
 }
 
 #[test]
-fn a_message_of_the_user_keeps_a_run_going() {
+fn a_message_of_the_user_continues_a_run() {
     let pieces = vec![Piece::Pause(10), Piece::Text("Done.".to_owned())];
     let script = Script::default()
         .replies(Reply::stop(pieces))

@@ -143,7 +143,7 @@ fn reply(turn: Option<&Turn>, at: usize, request: &Request, server: &Server) -> 
 proptest! {
     /// Any turns, any server, any window that holds the system prompt and the last message of the user.
     #[test]
-    fn a_run_goes_on(
+    fn a_run_completes_in_every_window_that_holds_its_fixed_part(
         turns in prop::collection::vec(turn(), 1..12),
         says in prop_oneof![Just(Says::Nothing), Just(Says::Usage), Just(Says::Window), Just(Says::Both)],
         knows in any::<bool>(),
@@ -180,7 +180,7 @@ proptest! {
 
 /// Without room for the system prompt the error says so, and what helps.
 #[test]
-fn what_cannot_fit_is_said() {
+fn the_error_says_what_does_not_fit() {
     for (system, user, off, expected) in [
         (
             4_000,

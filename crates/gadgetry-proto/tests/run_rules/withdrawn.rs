@@ -12,7 +12,7 @@ use crate::support::sim::transcript::{check, lines};
 /// A reply is withdrawn and requested again unless something may have acted on it: a block has begun or a call is complete.
 /// Text, reasoning and the start of a native call are only shown.
 #[test]
-fn what_something_acted_on_stays() {
+fn a_reply_that_was_acted_on_is_not_withdrawn() {
     let text = |text: &str| Piece::Text(text.to_owned());
     let hidden = CustomBlock::new("hidden").suppress();
     let reasoning = Piece::Delta(Delta::Reasoning {

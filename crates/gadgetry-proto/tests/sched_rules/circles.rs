@@ -18,7 +18,7 @@ fn itself_only() {
 }
 
 #[test]
-fn itself_beside_others_is_dropped() {
+fn a_dependency_on_itself_next_to_others_is_dropped() {
     check(
         &parallel(),
         r"
@@ -85,7 +85,7 @@ fn circle_and_missing() {
 }
 
 #[test]
-fn behind_a_circle_is_not_circular() {
+fn a_dependent_of_a_circle_is_not_circular() {
     check(
         &parallel(),
         r#"

@@ -75,7 +75,7 @@ fn the_error_of_a_dependency_is_forwarded() {
 }
 
 #[test]
-fn an_empty_error_gets_words() {
+fn an_empty_error_gets_a_text() {
     check(
         &parallel(),
         r"
@@ -152,7 +152,7 @@ fn run_anyway_waits_for_the_rest() {
 
 /// What the model reads repeats the error of the dependency, if it has one.
 #[test]
-fn the_words_for_the_model() {
+fn texts_for_the_model() {
     for (error, told) in [
         ("lost", "Skipped: dependency \"a\" failed: lost"),
         ("", "Skipped: dependency \"a\" failed"),

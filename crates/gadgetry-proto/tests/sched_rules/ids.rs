@@ -49,7 +49,7 @@ fn earlier_replies_count() {
 }
 
 #[test]
-fn a_retry_satisfies_whoever_names_it() {
+fn a_retry_satisfies_its_dependents() {
     check(
         &parallel(),
         r"
@@ -179,7 +179,7 @@ fn refusals_are_polled_after_a_cancel() {
 }
 
 #[test]
-fn what_was_ready_does_not_start_after_a_cancel() {
+fn ready_calls_do_not_start_after_a_cancel() {
     check(
         &at_most(1),
         r"

@@ -1,4 +1,4 @@
-//! What a mock model has to complain about.
+//! The complaints of a mock model.
 
 use std::fmt::Write as _;
 

@@ -188,15 +188,6 @@ impl Agent {
     pub fn ask_with(&self, content: Vec<Content>) -> AgentRun<'static> {
         AgentRun::new(&self.inner, of_user(content), None)
     }
-
-    /// [`Agent::ask_in`] with more than text, as [`Agent::ask_with`].
-    pub fn ask_with_in<'t>(
-        &self,
-        conversation: &'t mut Conversation,
-        content: Vec<Content>,
-    ) -> AgentRun<'t> {
-        AgentRun::new(&self.inner, of_user(content), Some(conversation))
-    }
 }
 
 fn of_user(content: Vec<Content>) -> Message {

@@ -8,12 +8,10 @@ use crate::gadget::Subject;
 /// Rules, of which the first that matches a call decides about it.
 ///
 /// ```
-/// use gadgetry::Permission;
-/// use gadgetry::approval::{Rule, Rules};
+/// use gadgetry::approval::Rules;
 /// use gadgetry::serde_json::json;
 ///
-/// let mut rules = Rules::parse(["deny Delete*", "ask *"])?;
-/// rules.insert_for("ReadFile", &json!({}), None, Rule::new(Permission::Allow, "*")?);
+/// let rules = Rules::parse(["deny Delete*", "allow *"])?;
 /// let decided = |name| rules.decide(name, &json!({}), None).map(ToString::to_string);
 /// assert_eq!(decided("DeleteFile").as_deref(), Some("deny Delete*"));
 /// assert_eq!(decided("ReadFile").as_deref(), Some("allow *"));
@@ -40,7 +38,7 @@ impl Rules {
 
     /// Adds the rule that the user has answered with: before the one that decides about this call now, or as the last.
     /// Rules that deny other calls before it still do.
-    pub fn insert_for<'g>(
+    pub(super) fn insert_for<'g>(
         &mut self,
         gadget: impl Into<Named<'g>>,
         parameters: &Value,

@@ -116,7 +116,7 @@ impl ModelCall {
 
     /// Reports the tokens of each attempt, at its end or when the stream is dropped.
     #[must_use]
-    pub fn on_usage(mut self, on_usage: impl Fn(Usage) + Send + Sync + 'static) -> Self {
+    pub(crate) fn on_usage(mut self, on_usage: impl Fn(Usage) + Send + Sync + 'static) -> Self {
         self.on_usage = Some(Arc::new(on_usage));
         self
     }

@@ -131,7 +131,7 @@ impl ModelClient {
     /// Streams the model's answer to `prompt`. An error is the last item; they are those of [`ModelClient::complete`].
     ///
     /// Cancel safety: dropping the stream cancels the reply; what it had cost by then is counted.
-    pub fn stream_text(
+    fn stream_text(
         &self,
         prompt: impl Into<String>,
         options: impl Into<ModelCallOptions>,

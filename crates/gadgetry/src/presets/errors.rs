@@ -1,4 +1,4 @@
-//! What has failed.
+//! Failures in the events of a run.
 
 use std::fmt;
 
@@ -46,65 +46,65 @@ impl<F> fmt::Debug for ErrorLogging<F> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {
-    /// When, in milliseconds of the run.
+    /// The time in the run, in milliseconds.
     pub time: Time,
-    /// In which subagent; empty for the run itself.
+    /// The path of the subagent; empty for the run itself.
     pub path: Vec<Ancestor>,
-    /// What.
+    /// The kind of the failure, with its data.
     pub kind: FailureKind,
 }
 
-/// What has failed.
+/// The kind of a [`Failure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// A model call. A retry or a recovery may follow.
+    /// A model call failed. A retry or a recovery may follow.
     ModelCall {
-        /// From 1.
+        /// The number of the reply in its run, from 1.
         iteration: u32,
-        /// The words of the error.
+        /// The message of the error.
         error: String,
     },
-    /// A model call, and it is tried again.
+    /// A model call failed and is retried.
     Retry {
-        /// From 1.
+        /// The number of the reply in its run, from 1.
         iteration: u32,
-        /// Which retry follows, from 1.
+        /// The number of the retry that follows, from 1.
         attempt: u32,
-        /// How many may follow that one.
+        /// The number of retries that may follow that one.
         left: u32,
-        /// The words of the error.
+        /// The message of the error.
         error: String,
     },
-    /// A gadget call, be it malformed, refused, failed, too late or cancelled.
+    /// A gadget call failed: it was malformed, refused, too late or cancelled, or its gadget failed.
     Gadget {
-        /// The call.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
-        /// As written.
+        /// The name as written.
         gadget_name: String,
         /// The error that the model reads.
         error: String,
     },
     /// A gadget call was not executed because of a dependency or a limit.
     Skipped {
-        /// The call.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
-        /// As written.
+        /// The name as written.
         gadget_name: String,
         /// The error that the model reads.
         error: String,
     },
     /// The run ended before it was done; cancelling or stopping it is not a failure.
     Run {
-        /// Why.
+        /// The reason the run ended.
         reason: FinishReason,
-        /// The words of the error, if there was one.
+        /// The message of the error, if there was one.
         error: Option<String>,
     },
 }
 
 impl Failure {
-    /// What has failed with this event, if anything.
+    /// Returns the failure that an event reports, if any.
     pub fn of(event: &Event) -> Option<Self> {
         #[expect(
             clippy::wildcard_enum_match_arm,

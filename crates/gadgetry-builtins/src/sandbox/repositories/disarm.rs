@@ -1,4 +1,4 @@
-//! What a command has made that Git would run code from gets another name.
+//! Renames files that a command has made and that Git would run code from.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};

@@ -89,7 +89,7 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// What settings name, and those that they include. `tops` are the folders of a work tree, which paths of hooks are relative to.
+/// Returns the paths that settings name, and those that they include. `tops` are the folders of a work tree, which paths of hooks are relative to.
 fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut named = Vec::new();
     let relative_to_tops = |path: &Path| -> Vec<PathBuf> {
@@ -148,13 +148,13 @@ fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf
     Ok(named)
 }
 
-/// Whether Git reads a value as a truth, not as a command.
+/// Returns `true` if Git reads a value as a truth, not as a command.
 fn is_truth(value: &str) -> bool {
     let words = ["true", "false", "yes", "no", "on", "off", "0", "1", ""];
     words.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// What is in the folder of a repository, or of hooks.
+/// The contents of a folder of a repository, or of hooks.
 #[derive(Default)]
 struct Entries {
     /// Links, and what each is written to lead to.

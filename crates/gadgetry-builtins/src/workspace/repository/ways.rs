@@ -1,4 +1,4 @@
-//! Where a path leads, link by link.
+//! The way of a path, link by link.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};

@@ -197,7 +197,7 @@ fn headers() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn calls_that_cannot_be_written_are_errors() {
     let check = |markers: &Markers, value: &Value, error: WriteError| {
         let none: [&str; 0] = [];
         let mut text = String::new();

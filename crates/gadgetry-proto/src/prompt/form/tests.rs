@@ -136,7 +136,7 @@ fn parameters_without_properties() {
 }
 
 #[test]
-fn what_a_question_says() {
+fn questions_describe_their_field() {
     let check = |schema: Value, expected: &str| {
         let schema = json!({ "properties": { "age": schema } });
         let form = Form::new(Schema::new(schema).unwrap());

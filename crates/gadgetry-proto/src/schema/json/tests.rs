@@ -58,7 +58,7 @@ fn slips_with_one_reading() {
 }
 
 #[test]
-fn what_has_two_readings_or_none_is_refused_with_its_place() {
+fn ambiguous_and_broken_json_is_rejected_with_its_position() {
     for (text, error) in [
         ("", "line 1, column 1: expected a value, but the text ends"),
         (
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_bad(text in any::<String>(), cut in 0..40_usize) {
+    fn any_text_is_read_without_a_panic(text in any::<String>(), cut in 0..40_usize) {
         let _ = value(&text);
         let text = format!("{{'a': [\"{text}\", 1]}}");
         let cut = text.floor_char_boundary(cut.min(text.len()));

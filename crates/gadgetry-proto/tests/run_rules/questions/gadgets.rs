@@ -94,7 +94,7 @@ fn decided_parameters_are_completed_and_validated() {
 }
 
 #[test]
-fn unrelated_calls_go_on_while_one_is_held() {
+fn unrelated_calls_continue_while_one_is_held() {
     let bell = gadget("Bell")
         .takes(10)
         .with(|spec| spec.timeout_ms = Some(15));
@@ -132,7 +132,7 @@ fn unrelated_calls_go_on_while_one_is_held() {
 
 /// What a held call needs stays taken.
 #[test]
-fn a_held_call_keeps_its_place() {
+fn a_held_call_keeps_its_slot() {
     let bell = gadget("Bell").with(|spec| spec.exclusive = true);
     check(
         &about(before_gadget(bell, &["a", "b"]), "a", 9, Decision::Proceed),
@@ -179,7 +179,7 @@ fn after_gadget(bell: Behaviour) -> Script {
 }
 
 #[test]
-fn what_a_gadget_has_come_to_can_be_changed() {
+fn a_controller_can_change_the_outcome_of_a_gadget() {
     let skipped = "denied";
     for (bell, decision, line) in [
         (
@@ -286,7 +286,7 @@ fn a_gadget_that_is_done_has_cost_something_though_the_run_is_cancelled() {
 }
 
 #[test]
-fn an_unmet_dependency_is_somebody_elses_decision() {
+fn a_controller_decides_about_an_unmet_dependency() {
     let no = "no";
     for (decision, then) in [
         (

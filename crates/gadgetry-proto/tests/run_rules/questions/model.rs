@@ -48,7 +48,7 @@ fn another_request_changes_no_history() {
 }
 
 #[test]
-fn calls_in_a_reply_that_somebody_gives_are_executed() {
+fn calls_in_a_reply_of_the_controller_are_executed() {
     let text = format!("Given.{}", bells(&["x"]));
     check(
         &about_request(before_model_call(), 1, Decision::Reply(text)),
@@ -126,7 +126,7 @@ fn rewritten(text: Option<&str>) -> Decision {
 }
 
 #[test]
-fn what_follows_a_reply_stands_behind_the_results() {
+fn appended_messages_follow_the_results() {
     for delay_ms in [0, 5, 10, 20] {
         let script = after_model_call(&rewritten(None), delay_ms).reply(bells(&["a"]));
         let end = delay_ms.max(10);
@@ -151,7 +151,7 @@ fn what_follows_a_reply_stands_behind_the_results() {
 }
 
 #[test]
-fn a_reply_that_is_kept_otherwise() {
+fn the_text_of_a_kept_reply_can_be_changed() {
     let script =
         after_model_call(&rewritten(Some("Kept.")), 3).reply(format!("One.{}Two.", bells(&["a"])));
     let log = play(&script);
@@ -173,7 +173,7 @@ fn a_reply_that_is_kept_otherwise() {
 
 /// Where the model has said nothing, no other message is taken for its reply.
 #[test]
-fn a_reply_in_place_of_none() {
+fn a_message_can_replace_an_empty_reply() {
     let script = after_model_call(&rewritten(Some("Kept.")), 0).reply("");
     let log = play(&script);
     assert_eq!(
@@ -214,7 +214,7 @@ fn model_error(decision: Decision) -> Script {
 }
 
 #[test]
-fn a_model_that_fails_can_be_stood_in_for() {
+fn the_controller_can_replace_a_failed_model_call() {
     check(
         &model_error(Decision::Proceed),
         &[
@@ -244,7 +244,7 @@ fn a_model_that_fails_can_be_stood_in_for() {
 
 /// What was handed on cannot be taken back, so there is nothing to decide.
 #[test]
-fn a_model_that_fails_in_the_middle_is_not_asked_about() {
+fn a_failure_after_shown_text_asks_no_question() {
     let mut script = model_error(Decision::Reply("Given.".to_owned()));
     script.replies[0].pieces = vec![Piece::Text("So".to_owned())];
     check(

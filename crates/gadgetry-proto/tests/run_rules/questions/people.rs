@@ -24,7 +24,7 @@ fn oracle() -> Script {
 }
 
 #[test]
-fn a_person_answers_for_a_gadget_without_any_hurry() {
+fn the_answer_of_the_user_has_no_timeout() {
     let script = about(
         oracle().with(|spec| spec.asks.human = true),
         "a",
@@ -50,7 +50,7 @@ fn a_person_answers_for_a_gadget_without_any_hurry() {
 }
 
 #[test]
-fn a_person_who_says_nothing_leaves_it_to_the_gadget() {
+fn without_an_answer_the_result_of_the_gadget_counts() {
     let script = about(oracle(), "a", 0, Decision::Proceed).with(|spec| {
         spec.asks.human = true;
         spec.asks.after_gadget = true;
@@ -76,7 +76,7 @@ fn a_person_who_says_nothing_leaves_it_to_the_gadget() {
 
 /// A driver without a person is never asked for one.
 #[test]
-fn where_nobody_can_be_asked_the_gadget_counts() {
+fn without_a_user_the_result_of_the_gadget_counts() {
     check(
         &oracle(),
         &[
@@ -104,7 +104,7 @@ fn chat(human: bool) -> Script {
 }
 
 #[test]
-fn the_user_says_what_next_until_nothing_more_comes() {
+fn the_user_gives_messages_until_the_end() {
     let script = chat(true).decides(|question| match question {
         QuestionKind::Input { text } if text == "What next?" => {
             Some(Decision::Result("Stop !!!GADGET_END now".to_owned()))
@@ -140,7 +140,7 @@ fn the_user_says_what_next_until_nothing_more_comes() {
 
 /// Whoever is asked answers at 50; at 10 the user says something by himself.
 #[test]
-fn what_the_user_says_meanwhile_is_the_answer() {
+fn a_message_during_the_question_is_its_answer() {
     let script = chat(true)
         .decides_after(50, |_| Decision::Proceed)
         .at(10, Command::Inject("Go on".to_owned()));
