@@ -7,18 +7,15 @@ use futures_core::Stream;
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::message::Request;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
 
 use crate::adapter::reply::{Map as MapChunk, Reply};
 use crate::adapter::{
-    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, deep_merge,
+    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, ReplyFn, deep_merge,
 };
 use crate::model::ModelInfo;
-
-pub(super) type ReplyFn = Arc<dyn Fn(&About, Request) -> BoxStream<'static, Delta> + Send + Sync>;
 
 type Prepare<I> = Arc<dyn Fn(&AdapterRequest) -> I + Send + Sync>;
 type Execute<I, C> = Arc<dyn Fn(I) -> BoxStream<'static, Result<C, AdapterError>> + Send + Sync>;

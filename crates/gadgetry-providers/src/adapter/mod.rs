@@ -75,8 +75,11 @@ pub struct Adapter {
 
 struct Inner {
     about: About,
-    reply: builder::ReplyFn,
+    reply: ReplyFn,
 }
+
+/// Answers one request.
+type ReplyFn = Arc<dyn Fn(&About, Request) -> BoxStream<'static, Delta> + Send + Sync>;
 
 /// An adapter without its closures.
 #[derive(Clone, Default)]

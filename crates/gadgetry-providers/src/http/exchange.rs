@@ -1,6 +1,5 @@
 //! One request: send it, check the status, read the answer.
 
-use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
@@ -17,7 +16,9 @@ use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Http, Timeouts};
+use super::Http;
+use super::cause::cause;
+use super::config::Timeouts;
 use crate::answer::Answer;
 use crate::base_url::origin;
 use crate::error::{ProviderError, millis};
@@ -39,21 +40,31 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long the rest of the body of an error may take.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) fn deltas(
-    http: Http,
-    request: HttpRequest,
-    decoder: Box<dyn Decode>,
-) -> BoxStream<'static, Delta> {
-    let own = http.config.secret_headers.iter().map(|(_, key)| key);
-    let keys = request.keys.iter().chain(own);
-    let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
-    let answer = Answer::new(decoder)
-        .frames(http.config.frames)
-        .secrets(secrets.clone());
-    let timeouts = http.config.timeouts(&request.url);
-    let redactor = Redactor::new(secrets.clone());
-    let sent = async move { send(&http, request, &secrets).await };
-    Exchange::new(Phase::Sent(sent.boxed()), answer, redactor, timeouts).boxed()
+impl Http {
+    /// Sends `request`, and streams the answer as `decoder` reads it.
+    ///
+    /// Nothing is sent before the stream is polled. It always ends with a [`Delta::MessageEnd`] or a [`Delta::Error`].
+    /// An answer that breaks off, stalls or lacks its end is [`ModelErrorKind::Truncated`]; before the answer begins, it is
+    /// [`ModelErrorKind::Transport`].
+    ///
+    /// Cancel safety: dropping the stream closes the connection.
+    pub fn stream(
+        &self,
+        request: HttpRequest,
+        decoder: Box<dyn Decode>,
+    ) -> BoxStream<'static, Delta> {
+        let http = self.clone();
+        let own = http.config.secret_headers.iter().map(|(_, key)| key);
+        let keys = request.keys.iter().chain(own);
+        let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
+        let answer = Answer::new(decoder)
+            .frames(http.config.frames)
+            .secrets(secrets.clone());
+        let timeouts = http.config.timeouts(&request.url);
+        let redactor = Redactor::new(secrets.clone());
+        let sent = async move { send(&http, request, &secrets).await };
+        Exchange::new(Phase::Sent(sent.boxed()), answer, redactor, timeouts).boxed()
+    }
 }
 
 /// The deltas of one request.
@@ -364,15 +375,6 @@ async fn error_body(response: &mut Response) -> Vec<u8> {
     };
     _ = tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await;
     body
-}
-
-/// The innermost cause of an error. The outer ones name the layers of a library, not what happened.
-pub(super) fn cause(error: &dyn Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

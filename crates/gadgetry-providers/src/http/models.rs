@@ -2,11 +2,40 @@
 
 use std::time::Duration;
 
+use gadgetry_proto::error::ModelErrorKind;
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
 
 use super::Http;
 use super::small::Small;
+use crate::base_url::BaseUrl;
+use crate::error::ProviderError;
+use crate::secret::ApiKey;
+
+impl Http {
+    /// The names of the models that a server lists below its base URL, within 10 seconds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, refuses the key, or lists none.
+    ///
+    /// Cancel safety: dropping the future closes the connection.
+    pub async fn models(
+        &self,
+        base_url: &BaseUrl,
+        key: Option<&ApiKey>,
+    ) -> Result<Vec<String>, ProviderError> {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        let key = key.map(ApiKey::expose);
+        let listed = of(self, base_url.expose(), key, TIMEOUT).await;
+        let missing = || ProviderError::new(ModelErrorKind::Other, "the server lists no models");
+        let refused = || {
+            let message = "the server refuses the key";
+            ProviderError::new(ModelErrorKind::Authentication, message)
+        };
+        listed.ok_or_else(missing)?.ok_or_else(refused)
+    }
+}
 
 /// The models of a server; `Some(None)` if it refuses the key, `None` if it is not a model server.
 pub(crate) async fn of(

@@ -3,7 +3,7 @@
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::{NoProxy, Url};
 
-use super::HttpConfig;
+use super::config::HttpConfig;
 use crate::error::ProviderError;
 
 /// A proxy, and which requests it is for.

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::address;
+use super::Resolver;
 use super::error::ResolveError;
-use super::table::{
-    Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, PROVIDERS, Provider, Quirks, UNNAMED,
-};
-use super::{Place, Resolver};
+use super::place::Place;
+use super::table::{Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, Provider, Quirks, UNNAMED};
 use crate::anthropic::Anthropic;
 use crate::base_url::BaseUrl;
 use crate::http::HttpConfig;
@@ -24,15 +22,6 @@ enum Key {
     Token(ApiKey),
 }
 
-impl Place {
-    /// Chooses the legacy Completions API, unless a prefix of the name has chosen another one.
-    pub(super) fn complete(&mut self) {
-        if !self.is_chosen {
-            self.api = Api::Completions;
-        }
-    }
-}
-
 impl Resolver {
     /// Chooses the API of a place by what is known about the model, unless a prefix of its name has chosen it.
     pub(super) fn choose(
@@ -43,7 +32,7 @@ impl Resolver {
     ) {
         let mode = info.map(|info| info.mode);
         // Another server may translate, so what the catalogue says about the provider does not count there.
-        let is_official = is_official(provider, place);
+        let is_official = place.is_official(provider);
         if mode == Some(Mode::Responses) && !place.is_chosen && is_official {
             place.api = Api::Responses;
         } else if mode == Some(Mode::Completion) && (is_official || self.info.is_some()) {
@@ -99,7 +88,7 @@ impl Resolver {
             }));
         }
         // A server other than the provider's may need none.
-        if provider.is_here() || !is_official(Some(provider), place) {
+        if provider.is_here() || !place.is_official(Some(provider)) {
             return Ok(None);
         }
         Err(ResolveError::NoKey {
@@ -209,22 +198,9 @@ fn known(mut options: ModelOptions) -> ModelOptions {
 fn quirks(provider: Option<&Provider>, place: &Place) -> Quirks {
     let quirks = provider.map_or(UNNAMED, |provider| provider.quirks);
     let has_own = provider.is_some_and(|it| !it.base_url.is_empty());
-    if has_own && quirks.openai_models && !is_official(provider, place) {
+    if has_own && quirks.openai_models && !place.is_official(provider) {
         // OpenAI's name with another address is a gateway, which may know the common fields only.
         return UNNAMED;
     }
     quirks
-}
-
-/// Whether a place is a server of the user's: on this machine, or at an address that they have given.
-pub(super) fn is_of_user(provider: Option<&Provider>, place: &Place) -> bool {
-    // Each user has an address of their own there.
-    let is_resource = provider.is_some_and(|it| it.base_url.is_empty());
-    let mut remote = PROVIDERS.iter().filter(|it| !it.is_here());
-    !is_resource && !remote.any(|it| is_official(Some(it), place))
-}
-
-/// Whether a place is the provider's own address, and not another server.
-fn is_official(provider: Option<&Provider>, place: &Place) -> bool {
-    provider.is_some_and(|it| address::is_same(place.base_url.expose(), it.base_url))
 }

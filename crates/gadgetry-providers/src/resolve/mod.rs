@@ -20,6 +20,7 @@ mod error;
 mod find;
 mod local;
 mod names;
+mod place;
 mod table;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ use crate::server::{self, ServerFacts};
 
 pub use error::ResolveError;
 pub use local::LocalServer;
+pub use place::Place;
 pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
@@ -83,32 +85,6 @@ pub struct Configured {
     pub key: Option<&'static str>,
     /// Whether it runs on this machine, so that no key is needed.
     pub is_local: bool,
-}
-
-/// What a name resolves to: a model at an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Place {
-    /// The provider; `None` for a base URL with a bare model name.
-    pub provider: Option<&'static str>,
-    /// The model, by the provider's name for it.
-    pub model: String,
-    /// The base URL of the provider.
-    pub base_url: BaseUrl,
-    /// The API that serves the model there.
-    pub api: Api,
-    /// Whether a prefix of the name chose the API.
-    is_chosen: bool,
-}
-
-impl Place {
-    /// The name as `provider:model`, or the model's alone.
-    pub fn full_name(&self) -> String {
-        match self.provider {
-            Some(provider) => format!("{provider}:{}", self.model),
-            None => self.model.clone(),
-        }
-    }
 }
 
 impl Resolver {
@@ -268,7 +244,7 @@ impl Resolver {
     /// Whether the server of a model is the user's: on this machine, or at an address that they have given.
     pub fn is_of_user(&self, name: &str) -> bool {
         let found = self.find(name);
-        found.is_ok_and(|(provider, place)| build::is_of_user(provider, &place))
+        found.is_ok_and(|(provider, place)| place.is_of_user(provider))
     }
 
     /// Recognises the server of a model; see [`server`].
@@ -281,7 +257,7 @@ impl Resolver {
         let Ok((provider, place)) = self.find(name) else {
             return ServerFacts::default();
         };
-        if !build::is_of_user(provider, &place) {
+        if !place.is_of_user(provider) {
             return ServerFacts::default();
         }
         let Ok(http) = Http::new(self.http_for(&place.base_url)) else {

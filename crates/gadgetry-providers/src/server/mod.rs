@@ -31,11 +31,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::base_url::BaseUrl;
-use super::http::Http;
-use super::secret::ApiKey;
-pub use crate::model::ConstraintField;
 use crate::model::{Mode, ModelInfo};
+
+pub use crate::model::ConstraintField;
+pub use probe::recognise;
 
 /// A program that serves models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -180,18 +179,4 @@ impl ServerFacts {
         }
         format!("{}{version}{constraint}", self.kind)
     }
-}
-
-/// Recognises the server at a base URL. With a model, Ollama, which has a request for each model, gets that of this one only.
-///
-/// The key goes to the base URL's origin only, and the user must have named that: call this for no other address.
-///
-/// Cancel safety: dropping the future closes the connections.
-pub async fn recognise(
-    http: &Http,
-    base_url: &BaseUrl,
-    key: Option<&ApiKey>,
-    model: Option<&str>,
-) -> ServerFacts {
-    probe::recognise(http, base_url, key.map(ApiKey::expose), model).await
 }

@@ -11,6 +11,7 @@ use super::{ServerFacts, ServerKind};
 use crate::base_url::BaseUrl;
 use crate::http::Http;
 use crate::http::small::Small;
+use crate::secret::ApiKey;
 
 /// How long each of two rounds of requests may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -26,10 +27,15 @@ struct Place<'p> {
     key: Option<&'p str>,
 }
 
-pub(super) async fn recognise(
+/// Recognises the server at a base URL. With a model, Ollama, which has a request for each model, gets that of this one only.
+///
+/// The key goes to the base URL's origin only, and the user must have named that: call this for no other address.
+///
+/// Cancel safety: dropping the future closes the connections.
+pub async fn recognise(
     http: &Http,
     base_url: &BaseUrl,
-    key: Option<&str>,
+    key: Option<&ApiKey>,
     model: Option<&str>,
 ) -> ServerFacts {
     let Ok(base) = Url::parse(base_url.expose().trim()) else {
@@ -41,7 +47,7 @@ pub(super) async fn recognise(
     let place = Place {
         http,
         base: &base,
-        key,
+        key: key.map(ApiKey::expose),
     };
     // In the order of the fields of `Answers`.
     let root = [

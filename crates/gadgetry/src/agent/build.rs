@@ -7,7 +7,8 @@ use gadgetry_proto::convo::char_limit;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
-use crate::agent::{Agent, AgentError, Inner};
+use crate::agent::inner::Inner;
+use crate::agent::{Agent, AgentError};
 use crate::control::Controllers;
 use crate::driver::SubagentParent;
 use crate::limiter::RateLimiter;

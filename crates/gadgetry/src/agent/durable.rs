@@ -2,30 +2,12 @@
 
 use std::sync::Arc;
 
-use futures_core::stream::BoxStream;
 use gadgetry_proto::message::{Content, Message, Role};
-use gadgetry_proto::run::{Asks, Command, Input, Output, Plan, Run, Summary};
-use gadgetry_proto::tree::CostTree;
 
-use crate::agent::run::{Origin, Prepared};
-use crate::agent::scope::AgentScope;
-use crate::agent::{Agent, AgentRun, Conversation, Finished, Inner, of_user};
+use crate::agent::inner::Inner;
+use crate::agent::{Agent, AgentRun, Conversation, of_user};
 use crate::ask::random;
-use crate::driver::RunResult;
-use crate::journal::{
-    self, Checkpoint, DurableRun, Journal, JournalError, Opened, Recorder, RunId, changes, play,
-};
-use crate::log::Header;
-
-/// What a journal knows of a run, played.
-pub(super) struct Taken {
-    pub(super) recorder: Box<dyn Recorder>,
-    pub(super) inbox: BoxStream<'static, journal::Message>,
-    /// What the run has cost so far.
-    pub(super) costs: CostTree,
-    /// How it ended, if it has.
-    pub(super) summary: Option<Summary>,
-}
+use crate::journal::{DurableRun, Journal, JournalError};
 
 /// Durable runs of an agent, from [`Agent::durable`].
 #[must_use = "a run does not begin before `ask`"]
@@ -99,7 +81,7 @@ impl Durable {
         self
     }
 
-    /// Resumes a run even if the agent that began it [differs](journal::changes). What is known of the run stays as it
+    /// Resumes a run even if the agent that began it [differs](crate::journal::changes). What is known of the run stays as it
     /// is; from there on it is a run of this agent.
     pub fn force(mut self) -> Self {
         self.is_forced = true;
@@ -189,152 +171,5 @@ impl std::fmt::Debug for Durable {
         f.debug_struct("Durable")
             .field("id", &self.id)
             .finish_non_exhaustive()
-    }
-}
-
-impl Origin {
-    /// Makes a run of what the journal knows of it.
-    pub(super) fn take_up(
-        &mut self,
-        id: &RunId,
-        opened: Opened,
-        is_forced: bool,
-    ) -> Result<(Run, Taken), JournalError> {
-        let Opened {
-            header,
-            checkpoint,
-            entries,
-            recorder,
-            inbox,
-        } = opened;
-        let changes = changes(&header, &self.header());
-        if !changes.is_empty() && !is_forced {
-            let run = id.clone();
-            return Err(JournalError::Changed { run, changes });
-        }
-        let seed = header.config.retry.as_ref().map(|retry| retry.seed);
-        self.options.markers = Some(header.config.markers.clone());
-        self.options.retry_seed = seed.or(self.options.retry_seed);
-        let plan = self.plan();
-        // What is known is played as it happened, also if this agent would have done it otherwise.
-        let began = self.plan_of(&header, &plan)?;
-        let is_new = checkpoint.is_none() && entries.is_empty();
-        let (mut run, mut costs) = if let Some(Checkpoint { run, costs }) = checkpoint {
-            (Run::load(&began, run)?, costs)
-        } else {
-            let run = Run::new(&began, header.conversation);
-            (run.with_outputs(header.outputs), CostTree::default())
-        };
-        // One that has only begun has nothing in flight: nothing was done because of it that anything is known of.
-        let summary = if is_new {
-            None
-        } else {
-            play(id, &mut run, entries, |event| costs.apply(event))?
-        };
-        if !Arc::ptr_eq(&began, &plan) {
-            run = Run::load(&plan, run.save())?;
-        }
-        let taken = Taken {
-            recorder,
-            inbox,
-            costs,
-            summary,
-        };
-        Ok((run, taken))
-    }
-
-    /// The plan of the run as it began; `plan` itself if it has not changed.
-    fn plan_of(&self, header: &Header, plan: &Arc<Plan>) -> Result<Arc<Plan>, JournalError> {
-        let now = Header::of(plan, Vec::new());
-        if now.config == header.config && now.gadgets == header.gadgets {
-            return Ok(Arc::clone(plan));
-        }
-        if header.code.is_empty() {
-            return Ok(header.plan()?);
-        }
-        // Its code is that of the agent, which has said that it is the same.
-        let registry = Arc::clone(self.inner.services.toolbox.registry());
-        let code = plan.code().clone();
-        let began = Plan::new(header.config.clone(), registry, code);
-        Ok(Arc::new(began.map_err(crate::log::LogError::from)?))
-    }
-}
-
-impl Inner {
-    /// The questions of a durable run: the user answers through the journal, if not otherwise.
-    pub(super) fn durable_asks(&self) -> Asks {
-        Asks {
-            human: true,
-            ..self.plan.config().asks
-        }
-    }
-}
-
-impl Prepared {
-    fn origin_mut(&mut self) -> &mut Origin {
-        Arc::make_mut(&mut self.origin)
-    }
-
-    fn take_up(
-        &mut self,
-        slot: DurableRun,
-        opened: Opened,
-        is_forced: bool,
-    ) -> Result<(), JournalError> {
-        let (run, taken) = self.origin_mut().take_up(&slot.id, opened, is_forced)?;
-        self.run = run;
-        self.taken = Some(taken);
-        let services = self.scope.services_mut();
-        if services.scope.depth == 0 {
-            services.scope.run_id = Some(slot.id.as_str().into());
-        }
-        services.durable = Some(slot);
-        Ok(())
-    }
-
-    /// Opens the run in the journal of its parent, if it is that of a subagent of a durable run.
-    pub(super) async fn open_subagent(&mut self) -> Result<(), JournalError> {
-        let services = self.scope.services();
-        let Some(slot) = services.durable.clone() else {
-            return Ok(());
-        };
-        if self.taken.is_some() {
-            return Ok(());
-        }
-        let header = self.origin.header();
-        let mut opened = slot.journal.open(&slot.id, Some(&header)).await?;
-        if !changes(&opened.header, &header).is_empty() {
-            // Its gadget asks for something else this time.
-            drop(opened);
-            slot.journal.forget(&slot.id).await?;
-            opened = slot.journal.open(&slot.id, Some(&header)).await?;
-        }
-        self.take_up(slot, opened, false)?;
-        if let AgentScope::Subagent(subagent) = &self.scope {
-            subagent.report_missing_cost(self.run.total_cost());
-        }
-        Ok(())
-    }
-
-    /// The end of a run that could not be opened in its journal.
-    pub(super) fn not_begun(self, error: &JournalError) -> Finished {
-        let mut run = self.run;
-        let markers = run.markers().clone();
-        // A run admits a command at any time.
-        let _ = run.handle(run.now(), Input::Command(Command::Cancel));
-        let summary = loop {
-            if let Output::Finished(summary) = run.poll() {
-                break summary;
-            }
-        };
-        let ended = RunResult::of(run, summary, Some(error.to_string()));
-        Finished {
-            history: ended.history,
-            outputs: ended.outputs,
-            markers,
-            summary: ended.summary,
-            costs: CostTree::default(),
-            fault: ended.fault,
-        }
     }
 }

@@ -227,3 +227,21 @@ impl Finished {
         }
     }
 }
+
+/// Why a run has no answer of the type.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypedError {
+    /// The run ended without any answer.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The gadget for the answer cannot be added: another one has its name, or the type has no usable schema.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// A gadget or a controller has ended the run before the model gave its answer.
+    #[error("the run was ended before the model called `FinalAnswer`; its answer is {:?}", .0.summary.answer)]
+    NoAnswer(Box<Finished>),
+    /// The stream of the run was read before, so the model does not know the gadget.
+    #[error("the run has begun; call `.typed()` before its events are read")]
+    Begun,
+}

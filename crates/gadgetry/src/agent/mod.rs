@@ -41,7 +41,7 @@
 //!
 //! # Subagents
 //!
-//! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`]. See there.
+//! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`](crate::ExecutionContext::spawn_agent). See there.
 
 mod build;
 mod builder;
@@ -52,7 +52,9 @@ mod error;
 mod finished;
 mod handle;
 mod hooks;
+mod inner;
 mod observers;
+mod prepared;
 mod run;
 mod scope;
 mod single;
@@ -61,27 +63,20 @@ mod typed;
 
 use std::sync::Arc;
 
-use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::Plan;
-
-use crate::context::{CancellationToken, ExecutionContext};
-use crate::driver::SubagentParent;
-use crate::services::Services;
-use gadgetry_providers::model::Model;
 
 pub use builder::AgentBuilder;
 pub use conversation::Conversation;
 pub use durable::Durable;
-pub use error::{AgentError, RunError};
+pub use error::{AgentError, RunError, TypedError};
 pub use finished::Finished;
 pub use handle::{AgentHandle, NotInjected};
 pub use hooks::OnGadgetError;
 pub use run::AgentRun;
 pub use single::{SingleCall, single_call};
-pub use typed::TypedError;
 
-use observers::SharedObserver;
+use inner::Inner;
 
 /// A model with gadgets that answers prompts. Cheap to clone.
 ///
@@ -104,27 +99,7 @@ pub struct Agent {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    plan: Arc<Plan>,
-    /// Except for the scope, which each run gets of its own.
-    services: Services,
-    /// The model before it was given tools.
-    model: Arc<dyn Model>,
-    /// The messages before the question, in a run without a conversation.
-    opening: Vec<Message>,
-    /// The long results that they name.
-    outputs: OutputStore,
-    observers: Vec<SharedObserver>,
-    cancellation: Option<CancellationToken>,
-    parent: Option<SubagentParent>,
-}
-
 impl Agent {
-    /// An agent without anything yet.
-    pub fn builder() -> AgentBuilder {
-        AgentBuilder::default()
-    }
-
     /// What its runs are made from.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.inner.plan
@@ -204,27 +179,5 @@ impl std::fmt::Debug for Agent {
             .field("plan", &self.inner.plan)
             .field("services", &self.inner.services)
             .finish_non_exhaustive()
-    }
-}
-
-impl ExecutionContext {
-    /// The agent that `builder` describes as a subagent of the run that has called this gadget:
-    /// [`AgentBuilder::parent`] and [`AgentBuilder::build`].
-    ///
-    /// Its runs share the budget and the cancellation of that run, and their events are events of that run, too, with
-    /// this call at the end of their [`path`](gadgetry_proto::event::Event::path). They end with the gadget's future.
-    ///
-    /// Fails in a context without a run, as tests make it, and below the depth that is allowed.
-    ///
-    /// ```
-    /// use gadgetry::{Agent, ExecutionContext, GadgetError};
-    ///
-    /// async fn research(topic: &str, context: &ExecutionContext) -> Result<String, GadgetError> {
-    ///     let agent = context.spawn_agent(Agent::builder().system("You look things up."))?;
-    ///     Ok(agent.ask(topic).text().await?)
-    /// }
-    /// ```
-    pub fn spawn_agent(&self, builder: AgentBuilder) -> Result<Agent, AgentError> {
-        builder.parent(self).build()
     }
 }

@@ -12,17 +12,14 @@ use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Command, Plan, Run, RunOptions};
-use tokio::sync::mpsc;
+use gadgetry_proto::run::RunOptions;
 
-use crate::agent::durable::Taken;
-use crate::agent::finished::{systems, without_instructions};
-use crate::agent::observers::Observers;
-use crate::agent::scope::{AgentScope, cancelled_by};
-use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError, TypedError};
-use crate::driver::RunResult;
+use crate::agent::finished::systems;
+use crate::agent::inner::Inner;
+use crate::agent::prepared::{Origin, Prepared};
+use crate::agent::scope::AgentScope;
+use crate::agent::{AgentHandle, Conversation, Finished, RunError, TypedError};
 use crate::gadget::DynGadget;
-use crate::journal::Recording;
 use crate::log::{Header, LogError};
 use crate::observer::Observer;
 
@@ -58,42 +55,6 @@ pub struct AgentRun<'t> {
     origin: Arc<Origin>,
     /// What the run adds to when it has ended.
     conversation: Option<&'t mut Conversation>,
-}
-
-/// What the run was made from.
-#[derive(Clone)]
-pub(super) struct Origin {
-    pub(super) inner: Arc<Inner>,
-    /// What was said before, and how.
-    before: Conversation,
-    question: Message,
-    pub(super) options: RunOptions,
-}
-
-impl Origin {
-    pub(super) fn plan(&self) -> Arc<Plan> {
-        Arc::new(self.inner.plan.with(self.options.clone()))
-    }
-
-    fn messages(&self) -> Vec<Message> {
-        let question = std::iter::once(&self.question);
-        self.before
-            .messages
-            .iter()
-            .chain(question)
-            .cloned()
-            .collect()
-    }
-
-    pub(super) fn header(&self) -> Header {
-        let mut header = Header::of(&self.plan(), self.messages());
-        header.outputs = self.before.outputs.clone();
-        header
-    }
-
-    pub(super) fn run(&self) -> Run {
-        Run::new(&self.plan(), self.messages()).with_outputs(self.before.outputs.clone())
-    }
 }
 
 type Queue = Arc<Mutex<VecDeque<Event>>>;
@@ -362,60 +323,4 @@ fn forward(events: &Mutex<VecDeque<Event>>, observer: &mut dyn Observer) {
 
 fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A run before its first step.
-pub(super) struct Prepared {
-    pub(super) run: Run,
-    pub(super) scope: AgentScope,
-    commands: mpsc::Receiver<Command>,
-    pub(super) origin: Arc<Origin>,
-    /// The system messages that are not the agent's own, as they were given.
-    given: Vec<Message>,
-    /// What a journal knows of the run, if it was opened.
-    pub(super) taken: Option<Taken>,
-}
-
-impl Prepared {
-    /// Drives the run to its end, with all observers: the one path of all ways to consume it.
-    async fn drive(mut self, consumer: &mut dyn Observer) -> Finished {
-        if let Err(error) = self.open_subagent().await {
-            return self.not_begun(&error);
-        }
-        let Self {
-            run,
-            scope,
-            commands,
-            origin,
-            given,
-            taken,
-        } = self;
-        let inner = &origin.inner;
-        let own = systems(run.history()).count() - given.len();
-        let markers = run.markers().clone();
-        let mut observers = Observers::new(&inner.observers, consumer);
-        let (recording, summary) = match taken {
-            Some(taken) => {
-                observers.costs = taken.costs.clone();
-                let recording = Recording::new(taken.recorder, taken.inbox, taken.costs);
-                (Some(recording), taken.summary)
-            }
-            None => (None, None),
-        };
-        let ended = if let Some(summary) = summary {
-            RunResult::of(run, summary, None)
-        } else {
-            let token = scope.services().scope.cancellation.clone();
-            let ended = scope.drive(run, recording, commands, &mut observers);
-            cancelled_by(inner.cancellation.as_ref(), &token, ended).await
-        };
-        Finished {
-            history: without_instructions(ended.history, own, given),
-            outputs: ended.outputs,
-            markers,
-            summary: ended.summary,
-            costs: observers.costs,
-            fault: ended.fault,
-        }
-    }
 }

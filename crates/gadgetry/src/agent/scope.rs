@@ -4,7 +4,7 @@ use futures_core::future::BoxFuture;
 use gadgetry_proto::run::{Command, Run};
 use tokio::sync::mpsc;
 
-use crate::agent::Inner;
+use crate::agent::inner::Inner;
 use crate::context::CancellationToken;
 use crate::driver::{RunResult, Subagent, drive_recorded};
 use crate::journal::Recording;

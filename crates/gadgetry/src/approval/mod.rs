@@ -33,12 +33,13 @@
 
 mod approver;
 mod binding;
+mod decided;
 mod pattern;
 mod rule;
 mod rules;
 
 use std::fmt;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
@@ -52,10 +53,10 @@ use tokio_util::sync::CancellationToken;
 use crate::control::{BeforeGadget, DynController};
 #[cfg(doc)]
 use crate::gadget::DynGadget;
-use crate::gadget::{CallPreview, Permission};
+use crate::gadget::{Approved, CallPreview, Permission, Subject};
 use crate::toolbox::Toolbox;
 
-use binding::Decided;
+use decided::Decided;
 
 pub use approver::{Answer, ApprovalRequest, Approver, ShownLine};
 pub(crate) use binding::Binding;
@@ -234,7 +235,7 @@ impl Approvals {
         is_shown: bool,
     ) -> BeforeGadget {
         let changes_files = preview.diff.is_some();
-        let approved = binding::approved(&self.0, start, permission, preview.clone(), is_shown);
+        let approved = approved(&self.0, start, permission, preview.clone(), is_shown);
         let end = self.0.decided().push(start, approved);
         if changes_files {
             let mut changes = self.0.changes();
@@ -242,15 +243,6 @@ impl Approvals {
             changes.push(end);
         }
         BeforeGadget::Proceed
-    }
-
-    /// Binds the execution of a call to what is decided about it.
-    pub(crate) fn bind(&self, toolbox: Arc<Toolbox>, start: Start) -> Binding {
-        Binding {
-            approvals: self.clone(),
-            toolbox,
-            start,
-        }
     }
 
     /// The decision, unless it is the user's.
@@ -282,6 +274,37 @@ impl Approvals {
             approvals: self,
             toolbox,
         })
+    }
+}
+
+/// Returns what is kept of a decision.
+fn approved(
+    approvals: &Arc<Inner>,
+    start: &Start,
+    permission: Permission,
+    preview: CallPreview,
+    is_shown: bool,
+) -> Approved {
+    // Weak, because the approvals own the decision.
+    let approvals: Weak<Inner> = Arc::downgrade(approvals);
+    let (gadget, parameters) = (start.gadget_name.clone(), Arc::clone(&start.parameters));
+    let origin = preview.origin.clone();
+    let rules = move |subject: &Subject| {
+        let Some(approvals) = approvals.upgrade() else {
+            return Permission::Deny;
+        };
+        let gadget = Named {
+            name: &gadget,
+            origin: origin.as_ref(),
+        };
+        let rules = approvals.rules();
+        let rule = rules.decide(gadget, &parameters, Some(subject));
+        rule.map_or(permission, Rule::permission)
+    };
+    Approved {
+        preview,
+        is_shown,
+        rules: Box::new(rules),
     }
 }
 

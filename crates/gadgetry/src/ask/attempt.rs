@@ -15,7 +15,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 
-use crate::ask::ModelCall;
+use crate::ask::{ModelCall, Received};
 use crate::panics::panic_text;
 
 /// What an [`Attempt`] yields.
@@ -46,8 +46,24 @@ enum State {
     Over,
 }
 
+impl ModelCall {
+    /// Sends `request` once, whatever [`ModelCall::retry`] says.
+    pub(crate) fn attempt(self, request: Request) -> Attempt {
+        Attempt::new(self, request)
+    }
+}
+
+impl From<Attempted> for Received {
+    fn from(attempted: Attempted) -> Self {
+        match attempted {
+            Attempted::Delta(delta) => Self::Delta(delta),
+            Attempted::RateLimited(waited) => Self::RateLimited(waited),
+        }
+    }
+}
+
 impl Attempt {
-    pub(super) fn new(call: ModelCall, request: Request) -> Self {
+    fn new(call: ModelCall, request: Request) -> Self {
         Self {
             call,
             state: State::New(request),

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::stream::BoxStream;
-use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
@@ -144,38 +143,6 @@ impl ModelCall {
     pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
         self.runtime = runtime;
         self
-    }
-
-    /// Sends `request` when the stream is first polled. A panic in the model's code is a [`Delta::Error`] of a kind that
-    /// is not retried.
-    ///
-    /// Cancel safety: dropping the stream cancels the reply; the tokens known by then are reported.
-    pub fn send(mut self, request: Request) -> BoxStream<'static, Received> {
-        match self.retry.take() {
-            None => self.attempt(request).map(Received::from).boxed(),
-            Some(mut retry) => {
-                if retry.seed == 0 {
-                    retry.seed = random();
-                }
-                retries::with_retries(self, request, retry)
-            }
-        }
-    }
-}
-
-impl ModelCall {
-    /// Sends `request` once, whatever [`ModelCall::retry`] says.
-    pub(crate) fn attempt(self, request: Request) -> Attempt {
-        Attempt::new(self, request)
-    }
-}
-
-impl From<Attempted> for Received {
-    fn from(attempted: Attempted) -> Self {
-        match attempted {
-            Attempted::Delta(delta) => Self::Delta(delta),
-            Attempted::RateLimited(waited) => Self::RateLimited(waited),
-        }
     }
 }
 

@@ -10,14 +10,28 @@ use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Retry;
 
-use crate::ask::{Attempt, Attempted, ModelCall, Received};
+use crate::ask::{Attempt, Attempted, ModelCall, Received, random};
+
+impl ModelCall {
+    /// Sends `request` when the stream is first polled. A panic in the model's code is a [`Delta::Error`] of a kind that
+    /// is not retried.
+    ///
+    /// Cancel safety: dropping the stream cancels the reply; the tokens known by then are reported.
+    pub fn send(mut self, request: Request) -> BoxStream<'static, Received> {
+        match self.retry.take() {
+            None => self.attempt(request).map(Received::from).boxed(),
+            Some(mut retry) => {
+                if retry.seed == 0 {
+                    retry.seed = random();
+                }
+                with_retries(self, request, retry)
+            }
+        }
+    }
+}
 
 /// Sends `request`, and again after each failure that `retry` covers.
-pub(super) fn with_retries(
-    call: ModelCall,
-    request: Request,
-    retry: Retry,
-) -> BoxStream<'static, Received> {
+fn with_retries(call: ModelCall, request: Request, retry: Retry) -> BoxStream<'static, Received> {
     let retrying = Retrying {
         call,
         request,

@@ -10,7 +10,6 @@ use serde_json::Value;
 use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::ResultForm;
 use super::capture::{Tail, read_within};
 use super::input;
 use super::lines::Lines;
@@ -20,6 +19,16 @@ use crate::context::ExecutionContext;
 const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
 const STDERR_CAP: usize = 1 << 20;
+
+/// What the stdout of a program says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResultForm {
+    /// The result itself.
+    #[default]
+    Text,
+    /// JSON Lines with the result, costs, and whether the run ends or a question goes to the user; see the [module](crate::command).
+    JsonLines,
+}
 
 /// Why a call of a program has no result. Its text is what the model reads.
 #[derive(Debug, thiserror::Error)]

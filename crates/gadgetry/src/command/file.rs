@@ -18,7 +18,11 @@ use gadgetry_files::toml_text::{self, position};
 /// Bytes of a gadget file.
 const LIMIT: u64 = 16 << 20;
 
-pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
+/// Reads the gadgets of a TOML file, in the order in which they stand there.
+///
+/// Fails if the file cannot be read, if something in it is not a gadget, and if a program does not exist; the error says
+/// where in the file.
+pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     let read = |source| GadgetFileError::Read {
         path: path.to_owned(),
         source,

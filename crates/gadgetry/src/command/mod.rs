@@ -92,28 +92,12 @@ use gadgetry_providers::variables;
 
 pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
+pub use exec::ResultForm;
+pub use file::load;
 pub use run::{Ran, RunLimits, remove_secrets, run};
 
 /// The environment variable in which a program finds [`ExecutionContext::idempotency_key`].
 const IDEMPOTENCY_KEY: &str = "GADGETRY_IDEMPOTENCY_KEY";
-
-/// Reads the gadgets of a TOML file, in the order in which they stand there.
-///
-/// Fails if the file cannot be read, if something in it is not a gadget, and if a program does not exist; the error says
-/// where in the file.
-pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
-    file::load(path)
-}
-
-/// What the stdout of a program says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ResultForm {
-    /// The result itself.
-    #[default]
-    Text,
-    /// JSON Lines with the result, costs, and whether the run ends or a question goes to the user; see the [module](self).
-    JsonLines,
-}
 
 /// A gadget that is a program.
 #[derive(Clone, Debug, PartialEq)]

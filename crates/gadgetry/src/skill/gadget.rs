@@ -6,15 +6,12 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, closest};
-use gadgetry_proto::visible::visible_line;
 use serde_json::{Value, json};
 
+use super::Skill;
 use super::error::did_you_mean;
-use super::limits::LISTED;
-use super::{Skill, resources};
+use super::instructions::LOAD_SKILL;
 use crate::gadget::{DynGadget, IntoGadget as _, from_fn};
-
-const NAME: &str = "LoadSkill";
 
 /// The list of skills has this many characters at most,
 const LIST_LENGTH: usize = 8_000;
@@ -63,7 +60,7 @@ fn spec(skills: &ByName) -> GadgetSpec {
         comment: Some("Read the instructions of a skill".to_owned()),
     });
     GadgetSpec {
-        name: NAME.to_owned(),
+        name: LOAD_SKILL.to_owned(),
         description: description(skills),
         parameters: json!({ "type": "object", "properties": properties, "required": ["skill"] }),
         examples: examples.into_iter().collect(),
@@ -145,47 +142,4 @@ fn answer(skills: &ByName, parameters: &Value) -> Result<String, String> {
             text.map_err(|error| error.to_string())
         }
     }
-}
-
-/// The text of the skill, and what belongs to it.
-pub(super) fn instructions(skill: &Skill, arguments: &str) -> String {
-    let files = if skill.front_matter.disable_model_invocation {
-        String::new()
-    } else {
-        files(skill)
-    };
-    let parts = [
-        format!("Skill {}", skill.name()),
-        skill.activate(arguments).trim().to_owned(),
-        files,
-    ];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("\n\n")
-}
-
-fn files(skill: &Skill) -> String {
-    let name = skill.name();
-    // The text is returned even if the folder cannot be listed.
-    let (files, more) = match resources::list(skill.dir(), LISTED) {
-        Ok(files) => files,
-        Err(error) => return format!("The files of this skill cannot be listed: {error}"),
-    };
-    if files.is_empty() {
-        return String::new();
-    }
-    let mut list =
-        format!("Files of this skill, which {NAME} reads with skill={name} and resource=<path>:");
-    for file in files {
-        // A name with a line break must not look like two.
-        let _ = write!(
-            list,
-            "\n- {} ({} bytes)",
-            visible_line(&file.path),
-            file.size
-        );
-    }
-    if more {
-        list.push_str("\nThere are more files than these.");
-    }
-    list
 }

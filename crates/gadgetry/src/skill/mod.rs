@@ -40,6 +40,7 @@
 mod error;
 mod front_matter;
 mod gadget;
+mod instructions;
 mod limits;
 mod resources;
 mod set;
@@ -138,23 +139,6 @@ impl Skill {
     /// One pass: what is filled in is not looked at again. Nothing is executed.
     pub fn activate(&self, arguments: &str) -> String {
         substitute::substitute(&self.body, arguments, &self.dir.to_string_lossy())
-    }
-
-    /// What `LoadSkill` answers: the skill's name, its [text](Skill::activate), and the list of its files, unless the model
-    /// cannot load the skill and so cannot read them.
-    ///
-    /// Reads the disk each time.
-    ///
-    /// # Errors
-    ///
-    /// [`ArgumentsTooLong`] if the arguments have more than [`ARGUMENTS_LIMIT`] bytes: a text can repeat them often.
-    pub fn instructions(&self, arguments: &str) -> Result<String, ArgumentsTooLong> {
-        if arguments.len() > ARGUMENTS_LIMIT {
-            return Err(ArgumentsTooLong {
-                bytes: arguments.len(),
-            });
-        }
-        Ok(gadget::instructions(self, arguments))
     }
 
     /// Its files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.

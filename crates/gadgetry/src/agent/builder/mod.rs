@@ -105,6 +105,35 @@ pub(super) enum Limits {
     Shared(RateLimiter),
 }
 
+impl Agent {
+    /// An agent without anything yet.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+}
+
+impl ExecutionContext {
+    /// The agent that `builder` describes as a subagent of the run that has called this gadget:
+    /// [`AgentBuilder::parent`] and [`AgentBuilder::build`].
+    ///
+    /// Its runs share the budget and the cancellation of that run, and their events are events of that run, too, with
+    /// this call at the end of their [`path`](gadgetry_proto::event::Event::path). They end with the gadget's future.
+    ///
+    /// Fails in a context without a run, as tests make it, and below the depth that is allowed.
+    ///
+    /// ```
+    /// use gadgetry::{Agent, ExecutionContext, GadgetError};
+    ///
+    /// async fn research(topic: &str, context: &ExecutionContext) -> Result<String, GadgetError> {
+    ///     let agent = context.spawn_agent(Agent::builder().system("You look things up."))?;
+    ///     Ok(agent.ask(topic).text().await?)
+    /// }
+    /// ```
+    pub fn spawn_agent(&self, builder: AgentBuilder) -> Result<Agent, AgentError> {
+        builder.parent(self).build()
+    }
+}
+
 impl Default for AgentBuilder {
     fn default() -> Self {
         Self {

@@ -1,0 +1,260 @@
+//! A run before its first step: from the agent, or from what a journal knows of it.
+
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::run::{Command, Input, Output, Plan, Run, RunOptions, Summary};
+use gadgetry_proto::tree::CostTree;
+use tokio::sync::mpsc;
+
+use crate::agent::finished::{systems, without_instructions};
+use crate::agent::inner::Inner;
+use crate::agent::observers::Observers;
+use crate::agent::scope::{AgentScope, cancelled_by};
+use crate::agent::{Conversation, Finished};
+use crate::driver::RunResult;
+use crate::journal::{
+    self, Checkpoint, DurableRun, JournalError, Opened, Recorder, Recording, RunId, changes, play,
+};
+use crate::log::Header;
+use crate::observer::Observer;
+
+/// What the run was made from.
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub(super) inner: Arc<Inner>,
+    /// What was said before, and how.
+    pub(super) before: Conversation,
+    pub(super) question: Message,
+    pub(super) options: RunOptions,
+}
+
+impl Origin {
+    pub(super) fn plan(&self) -> Arc<Plan> {
+        Arc::new(self.inner.plan.with(self.options.clone()))
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let question = std::iter::once(&self.question);
+        self.before
+            .messages
+            .iter()
+            .chain(question)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn header(&self) -> Header {
+        let mut header = Header::of(&self.plan(), self.messages());
+        header.outputs = self.before.outputs.clone();
+        header
+    }
+
+    pub(super) fn run(&self) -> Run {
+        Run::new(&self.plan(), self.messages()).with_outputs(self.before.outputs.clone())
+    }
+}
+
+/// A run before its first step.
+pub(super) struct Prepared {
+    pub(super) run: Run,
+    pub(super) scope: AgentScope,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) origin: Arc<Origin>,
+    /// The system messages that are not the agent's own, as they were given.
+    pub(super) given: Vec<Message>,
+    /// What a journal knows of the run, if it was opened.
+    pub(super) taken: Option<Taken>,
+}
+
+impl Prepared {
+    /// Drives the run to its end, with all observers: the one path of all ways to consume it.
+    pub(super) async fn drive(mut self, consumer: &mut dyn Observer) -> Finished {
+        if let Err(error) = self.open_subagent().await {
+            return self.not_begun(&error);
+        }
+        let Self {
+            run,
+            scope,
+            commands,
+            origin,
+            given,
+            taken,
+        } = self;
+        let inner = &origin.inner;
+        let own = systems(run.history()).count() - given.len();
+        let markers = run.markers().clone();
+        let mut observers = Observers::new(&inner.observers, consumer);
+        let (recording, summary) = match taken {
+            Some(taken) => {
+                observers.costs = taken.costs.clone();
+                let recording = Recording::new(taken.recorder, taken.inbox, taken.costs);
+                (Some(recording), taken.summary)
+            }
+            None => (None, None),
+        };
+        let ended = if let Some(summary) = summary {
+            RunResult::of(run, summary, None)
+        } else {
+            let token = scope.services().scope.cancellation.clone();
+            let ended = scope.drive(run, recording, commands, &mut observers);
+            cancelled_by(inner.cancellation.as_ref(), &token, ended).await
+        };
+        Finished {
+            history: without_instructions(ended.history, own, given),
+            outputs: ended.outputs,
+            markers,
+            summary: ended.summary,
+            costs: observers.costs,
+            fault: ended.fault,
+        }
+    }
+}
+
+/// What a journal knows of a run, played.
+pub(super) struct Taken {
+    recorder: Box<dyn Recorder>,
+    inbox: BoxStream<'static, journal::Message>,
+    /// What the run has cost so far.
+    costs: CostTree,
+    /// How it ended, if it has.
+    summary: Option<Summary>,
+}
+
+impl Origin {
+    /// Makes a run of what the journal knows of it.
+    fn take_up(
+        &mut self,
+        id: &RunId,
+        opened: Opened,
+        is_forced: bool,
+    ) -> Result<(Run, Taken), JournalError> {
+        let Opened {
+            header,
+            checkpoint,
+            entries,
+            recorder,
+            inbox,
+        } = opened;
+        let changes = changes(&header, &self.header());
+        if !changes.is_empty() && !is_forced {
+            let run = id.clone();
+            return Err(JournalError::Changed { run, changes });
+        }
+        let seed = header.config.retry.as_ref().map(|retry| retry.seed);
+        self.options.markers = Some(header.config.markers.clone());
+        self.options.retry_seed = seed.or(self.options.retry_seed);
+        let plan = self.plan();
+        // What is known is played as it happened, also if this agent would have done it otherwise.
+        let began = self.plan_of(&header, &plan)?;
+        let is_new = checkpoint.is_none() && entries.is_empty();
+        let (mut run, mut costs) = if let Some(Checkpoint { run, costs }) = checkpoint {
+            (Run::load(&began, run)?, costs)
+        } else {
+            let run = Run::new(&began, header.conversation);
+            (run.with_outputs(header.outputs), CostTree::default())
+        };
+        // One that has only begun has nothing in flight: nothing was done because of it that anything is known of.
+        let summary = if is_new {
+            None
+        } else {
+            play(id, &mut run, entries, |event| costs.apply(event))?
+        };
+        if !Arc::ptr_eq(&began, &plan) {
+            run = Run::load(&plan, run.save())?;
+        }
+        let taken = Taken {
+            recorder,
+            inbox,
+            costs,
+            summary,
+        };
+        Ok((run, taken))
+    }
+
+    /// The plan of the run as it began; `plan` itself if it has not changed.
+    fn plan_of(&self, header: &Header, plan: &Arc<Plan>) -> Result<Arc<Plan>, JournalError> {
+        let now = Header::of(plan, Vec::new());
+        if now.config == header.config && now.gadgets == header.gadgets {
+            return Ok(Arc::clone(plan));
+        }
+        if header.code.is_empty() {
+            return Ok(header.plan()?);
+        }
+        // Its code is that of the agent, which has said that it is the same.
+        let registry = Arc::clone(self.inner.services.toolbox.registry());
+        let code = plan.code().clone();
+        let began = Plan::new(header.config.clone(), registry, code);
+        Ok(Arc::new(began.map_err(crate::log::LogError::from)?))
+    }
+}
+
+impl Prepared {
+    pub(super) fn origin_mut(&mut self) -> &mut Origin {
+        Arc::make_mut(&mut self.origin)
+    }
+
+    pub(super) fn take_up(
+        &mut self,
+        slot: DurableRun,
+        opened: Opened,
+        is_forced: bool,
+    ) -> Result<(), JournalError> {
+        let (run, taken) = self.origin_mut().take_up(&slot.id, opened, is_forced)?;
+        self.run = run;
+        self.taken = Some(taken);
+        let services = self.scope.services_mut();
+        if services.scope.depth == 0 {
+            services.scope.run_id = Some(slot.id.as_str().into());
+        }
+        services.durable = Some(slot);
+        Ok(())
+    }
+
+    /// Opens the run in the journal of its parent, if it is that of a subagent of a durable run.
+    async fn open_subagent(&mut self) -> Result<(), JournalError> {
+        let services = self.scope.services();
+        let Some(slot) = services.durable.clone() else {
+            return Ok(());
+        };
+        if self.taken.is_some() {
+            return Ok(());
+        }
+        let header = self.origin.header();
+        let mut opened = slot.journal.open(&slot.id, Some(&header)).await?;
+        if !changes(&opened.header, &header).is_empty() {
+            // Its gadget asks for something else this time.
+            drop(opened);
+            slot.journal.forget(&slot.id).await?;
+            opened = slot.journal.open(&slot.id, Some(&header)).await?;
+        }
+        self.take_up(slot, opened, false)?;
+        if let AgentScope::Subagent(subagent) = &self.scope {
+            subagent.report_missing_cost(self.run.total_cost());
+        }
+        Ok(())
+    }
+
+    /// The end of a run that could not be opened in its journal.
+    fn not_begun(self, error: &JournalError) -> Finished {
+        let mut run = self.run;
+        let markers = run.markers().clone();
+        // A run admits a command at any time.
+        let _ = run.handle(run.now(), Input::Command(Command::Cancel));
+        let summary = loop {
+            if let Output::Finished(summary) = run.poll() {
+                break summary;
+            }
+        };
+        let ended = RunResult::of(run, summary, Some(error.to_string()));
+        Finished {
+            history: ended.history,
+            outputs: ended.outputs,
+            markers,
+            summary: ended.summary,
+            costs: CostTree::default(),
+            fault: ended.fault,
+        }
+    }
+}
