@@ -17,7 +17,7 @@ use gadgetry::provider::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::Api;
+use crate::api::Api;
 use crate::exchange::{ClientRequest, Constrain, ModelRules, ToolMode};
 use crate::faults::Addresses;
 

@@ -81,7 +81,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::patterns;
-    use crate::Api;
+    use crate::api::Api;
     use crate::exchange::Tool;
 
     /// 200 patterns of 20 bytes were a gigabyte.

@@ -14,7 +14,7 @@ use gadgetry::provider::sse::Event;
 use gadgetry::provider::{Encode, anthropic, openai};
 use serde_json::Value;
 
-use crate::exchange::{ClientRequest, ToolKind};
+use crate::exchange::{ClientRequest, Delivery, ToolKind};
 use gadgetry::provider::tools::ToolForms;
 
 pub use error::{Failure, Refusal};
@@ -56,7 +56,7 @@ impl Api {
         let inner = match self {
             Self::Chat => {
                 let mut encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
-                if request.is_streaming {
+                if request.is_streaming() {
                     encoder = encoder.only_frames();
                 }
                 Encoder::Chat(Box::new(encoder.tool_forms(forms)))
@@ -67,16 +67,18 @@ impl Api {
             }
             Self::Messages => {
                 let mut encoder = anthropic::Encoder::new(format!("msg_{id}"));
-                if request.is_streaming {
+                if request.is_streaming() {
                     encoder = encoder.only_frames();
                 }
                 Encoder::Messages(Box::new(encoder))
             }
         };
-        let hides_usage = request.is_streaming && !request.reports_usage;
         ReplyEncoder {
             inner,
-            hides_usage,
+            hides_usage: request.delivery
+                == Delivery::Stream {
+                    reports_usage: false,
+                },
             has_call: false,
         }
     }

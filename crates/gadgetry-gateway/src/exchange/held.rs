@@ -221,12 +221,12 @@ impl HeldCalls {
     }
 }
 
-/// Calls that waited for results which the last message of a conversation has, with the exchange that they are of and their
-/// parameters.
+/// Returns the calls that waited for results which the last message of a conversation has, with their parameters, and the exchange
+/// that they belong to.
 pub(super) fn ready(
     messages: &[Message],
     of: impl Fn(u128) -> Vec<HeldCall>,
-) -> Vec<(u128, HeldCall, Value)> {
+) -> Option<(u128, Vec<(HeldCall, Value)>)> {
     // What the user has said in addition is for the model.
     let is_results = |message: &Message| {
         let mut content = message.content.iter();
@@ -234,7 +234,7 @@ pub(super) fn ready(
             && content.all(|part| matches!(part, Content::GadgetResult { .. }))
     };
     if !messages.last().is_some_and(is_results) {
-        return Vec::new();
+        return None;
     }
     let replies = messages
         .iter()
@@ -248,9 +248,7 @@ pub(super) fn ready(
             .collect::<Vec<_>>()
     };
     let calls: Vec<(u128, String)> = replies.flat_map(called).collect();
-    let Some((exchange, _)) = calls.last() else {
-        return Vec::new();
-    };
+    let (exchange, _) = calls.last()?;
     let sent: HashSet<&str> = calls
         .iter()
         .filter(|(of, _)| of == exchange)
@@ -273,12 +271,11 @@ pub(super) fn ready(
     let mut allowance = Allowance::default();
     let waiting = of(*exchange).into_iter();
     let waiting = waiting.filter(|call| !sent.contains(call.id.as_str()));
-    waiting
-        .filter_map(|call| {
-            let input = call.filled(&results, &mut allowance).ok()?;
-            Some((*exchange, call, input))
-        })
-        .collect()
+    let filled = waiting.filter_map(|call| {
+        let input = call.filled(&results, &mut allowance).ok()?;
+        Some((call, input))
+    });
+    Some((*exchange, filled.collect()))
 }
 
 #[cfg(test)]

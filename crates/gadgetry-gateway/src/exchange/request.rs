@@ -11,11 +11,7 @@ pub use gadgetry::provider::tools::TEXT_PARAMETER;
 /// One request of a client: the common form of Chat Completions, Responses and Messages.
 ///
 /// Made by [`Api::decode`](crate::Api::decode).
-#[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent options of the client"
-)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientRequest {
     /// The model, as the client names it.
@@ -30,10 +26,8 @@ pub struct ClientRequest {
     pub is_parallel: bool,
     /// Whether something of the reply may be kept for the next request.
     pub is_stored: bool,
-    /// Whether the reply is streamed.
-    pub is_streaming: bool,
-    /// Whether the client reads token counts in the stream.
-    pub reports_usage: bool,
+    /// How the reply is sent.
+    pub delivery: Delivery,
     /// Limits and sampling. Its `fields` are those of the client's API that were not read.
     pub options: ModelOptions,
     /// The form of the answer, as `response_format` of Chat Completions.
@@ -42,7 +36,35 @@ pub struct ClientRequest {
     pub warnings: Vec<String>,
 }
 
+/// How a reply is sent to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// As one document.
+    #[default]
+    Document,
+    /// As a stream of events.
+    Stream {
+        /// Whether the client reads token counts in the stream.
+        reports_usage: bool,
+    },
+}
+
+impl Delivery {
+    pub(crate) fn new(is_streaming: bool, reports_usage: bool) -> Self {
+        if is_streaming {
+            Self::Stream { reports_usage }
+        } else {
+            Self::Document
+        }
+    }
+}
+
 impl ClientRequest {
+    /// Whether the reply is streamed.
+    pub fn is_streaming(&self) -> bool {
+        matches!(self.delivery, Delivery::Stream { .. })
+    }
+
     /// The messages before the first reply: they stay the same in all turns of a conversation.
     pub fn beginning(&self) -> &[Message] {
         let mut messages = self.messages.iter();

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 
 use gadgetry_http::names_this_machine;
 
-use crate::Failure;
+use crate::api::Failure;
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
 

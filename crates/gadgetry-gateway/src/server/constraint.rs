@@ -4,8 +4,8 @@ use gadgetry::proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, Grammar
 use gadgetry::proto::message::{Constraint, Notation, ToolChoice};
 use serde_json::Value;
 
-use super::reply::Job;
-use crate::Refusal;
+use super::job::Job;
+use crate::api::Refusal;
 use crate::exchange::{Constrain, ModelRules, Tool};
 
 /// What a reply is held to; `None` where the rules constrain nothing.
@@ -29,9 +29,10 @@ pub(super) fn of(job: &Job, rules: &ModelRules) -> Result<Option<Constraint>, Re
 }
 
 fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint, GrammarError> {
-    let choice = &job.request.choice;
+    let choice = &job.request.client.choice;
     let is_small = rules.worked_turns() > 0;
     let tools = job
+        .request
         .tools
         .iter()
         .filter(|(_, tool)| choice.allows(&tool.full_name()));
@@ -56,16 +57,16 @@ fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint,
         kind => kind,
     };
     let limits = if is_small {
-        small_limits(job.request.options.max_tokens)
+        small_limits(job.request.client.options.max_tokens)
     } else {
         GrammarLimits::default()
     };
     let spec = GrammarSpec {
         tools: &tools,
         form: rules.call_form(),
-        markers: &job.secrets.markers,
+        markers: &job.request.secrets.markers,
         choice: kind,
-        is_single: !job.request.is_parallel,
+        is_single: !job.request.client.is_parallel,
         limits: GrammarLimits {
             // Clients match results to calls by ids of their own.
             id: if rules.run_dependencies { limits.id } else { 0 },
@@ -88,6 +89,6 @@ fn small_limits(max_tokens: Option<u64>) -> GrammarLimits {
 
 /// The schema that calls of a tool are checked by.
 fn schema<'a>(job: &'a Job, name: &str, tool: &'a Tool) -> &'a Value {
-    let gadget = job.tools.registry().get(name);
+    let gadget = job.request.tools.registry().get(name);
     gadget.map_or(&tool.schema, |gadget| gadget.schema().value())
 }

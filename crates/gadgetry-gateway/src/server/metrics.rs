@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::Api;
+use crate::api::Api;
 use crate::exchange::Counts;
 
 /// The labels of a request that has ended.

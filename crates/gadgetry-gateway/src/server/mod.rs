@@ -1,18 +1,21 @@
 //! The service: routes, keys, limits, and the replies as they stream.
 
 mod admission;
-mod answers;
+mod answer;
 mod body;
 mod constraint;
 mod endpoints;
 mod ids;
 mod items;
+mod job;
 mod listen;
 mod metrics;
 mod probe;
 mod prompt_log;
 mod reply;
+mod response;
 mod stream;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -20,8 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Refusal;
-use crate::api::budget;
+use crate::api::{Refusal, budget};
 use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
