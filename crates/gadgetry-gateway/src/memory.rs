@@ -129,6 +129,11 @@ impl<K: Clone + Eq + Hash, V> Memory<K, V> {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     fn share(&self, owner: Owner) -> usize {
         self.shares.get(&owner).map_or(0, |share| share.bytes)
     }

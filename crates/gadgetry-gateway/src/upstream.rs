@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use gadgetry::model::Model;
 use gadgetry::model::{Mode, ModelInfo};
 use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::grammar::ModelSize;
 use gadgetry::provider::openai::MaxTokensField;
 use gadgetry::provider::server::recognise;
 use gadgetry::provider::{
@@ -115,7 +116,8 @@ impl UpstreamApi {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) rules: Arc<ModelRules>,
-    /// Whether it only completes text.
+    pub(crate) size: ModelSize,
+    /// Whether the model only completes text.
     completes: bool,
 }
 
@@ -304,6 +306,7 @@ impl Upstream {
         if is_native || !is_open && !may_complete {
             return Settled {
                 rules: Arc::clone(rules),
+                size: ModelInfo::default().size(rules.worked_turns()),
                 completes: false,
             };
         }
@@ -333,8 +336,10 @@ impl Upstream {
         } else {
             Mode::Chat
         };
+        let rules = rules.settled(&info);
         Settled {
-            rules: Arc::new(rules.settled(&info)),
+            size: info.size(rules.worked_turns()),
+            rules: Arc::new(rules),
             completes,
         }
     }

@@ -203,6 +203,8 @@ async fn begin(
             reply_bytes: settings.limits.reply_bytes,
         }),
         destination,
+        owner,
+        fingerprint,
         id: request_id(gateway),
         client: key.map_or_else(String::new, |key| key.name.clone()),
     };

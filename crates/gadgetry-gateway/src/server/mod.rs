@@ -28,6 +28,7 @@ use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Tool
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
 use admission::Admission;
+use constraint::Constraints;
 use ids::{Ids, keyed, random};
 use items::Items;
 use metrics::Metrics;
@@ -55,6 +56,7 @@ struct Inner {
     held: Arc<HeldCalls>,
     items: Items,
     toolsets: Mutex<Memory<[u8; 32], Arc<Toolset>>>,
+    constraints: Constraints,
     /// Whether a model calls tools natively, by upstream and model. Clients may name models, so this has a limit, too.
     native: Mutex<Memory<String, bool>>,
     /// What markers are made from.
@@ -87,6 +89,7 @@ impl Gateway {
             held: Arc::default(),
             items: Items::default(),
             toolsets: Mutex::new(Memory::new(TOOLSETS)),
+            constraints: Constraints::default(),
             native: Mutex::new(Memory::new(NATIVE)),
             secret,
             ids: Ids::new(),

@@ -67,7 +67,10 @@ impl Reply {
         };
         let reads_blocks = client.may_call() && !is_native;
         let constraint = if reads_blocks {
-            super::constraint::of(job, &settled.rules)?
+            gateway
+                .0
+                .constraints
+                .of(job, &settled.rules, settled.size)?
         } else {
             None
         };
