@@ -31,7 +31,7 @@ pub(super) struct CallGate {
     quoted: Quoted,
     /// The form that the prompt demands. Quotations of it are not looked for: data has none.
     demanded: Option<Dialect>,
-    /// Whether the last call is a quotation, so that what closes its form is text.
+    /// `true` if the last call is a quotation, so that what closes its form is text.
     is_quoting: bool,
 }
 
@@ -131,7 +131,7 @@ impl CallGate {
         all
     }
 
-    /// Whether the data of the conversation has the form of a call, word by word.
+    /// Returns `true` if the data of the conversation has the form of a call, word by word.
     fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
         self.demanded.as_ref() != Some(&call.dialect) && self.quoted.has(written)
     }

@@ -39,12 +39,12 @@ impl CallsOut {
         }
     }
 
-    /// Whether the client has none.
+    /// Returns `true` if the client has no calls.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
 
-    /// Whether the client has this call. A model that corrects one call often repeats the others.
+    /// Returns `true` if the client has this call. A model that corrects one call often repeats the others.
     pub(super) fn has(&self, name: &str, input: &Value) -> bool {
         let is_same = |call: &SentCall| call.name == name && call.input == *input;
         self.sent.iter().any(is_same)
@@ -62,7 +62,8 @@ impl CallsOut {
         delta
     }
 
-    /// Keeps a call until its dependencies have results. Fails, with a text for the model, if one of them is not a call of the client.
+    /// Keeps a call until its dependencies have results. Fails, with a text for the model, if one of them is not a call of the
+    /// client.
     pub(super) fn hold(&mut self, call: &Call, tool: &Tool, input: Value) -> Result<(), String> {
         let dependencies = call.dependencies.iter().map(|it| it.as_str().to_owned());
         let dependencies: Vec<String> = dependencies.collect();

@@ -28,7 +28,7 @@ pub struct HeldCall {
     pub name: String,
     /// The model's ids of the calls that must be done first.
     pub dependencies: Vec<String>,
-    /// Its parameters, with `${id}` in them.
+    /// Parameters, with `${id}` in them.
     pub input: Value,
 }
 
@@ -84,7 +84,7 @@ impl HeldCall {
         }
     }
 
-    /// What replaces a text that is `${id}` or `${id/pointer}`; `None` for other texts.
+    /// Returns the value that replaces a text which is `${id}` or `${id/pointer}`; `None` for other texts.
     fn lookup(
         &self,
         text: &str,
@@ -164,7 +164,7 @@ impl Results {
     }
 }
 
-/// What a request may still write of calls that waited.
+/// Bytes that a request may still write of calls that waited.
 #[derive(Debug)]
 pub(crate) struct Allowance(usize);
 
@@ -187,7 +187,7 @@ impl Allowance {
         })
     }
 
-    /// Whether it is used up.
+    /// Returns `true` if no bytes are left.
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == 0
     }

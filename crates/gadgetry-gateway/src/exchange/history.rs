@@ -32,7 +32,7 @@ use super::rules::Secrets;
 use super::setup::Setup;
 use super::toolset::Toolset;
 
-/// What a missing result reads.
+/// Text of a missing result.
 const NO_RESULT: &str = "[no result]";
 
 /// Writes the conversation of a request.
@@ -45,7 +45,7 @@ pub(super) struct HistoryWriter<'a> {
 }
 
 /// A call that has no result yet.
-struct Open {
+struct UnansweredCall {
     client_id: String,
     id: String,
     name: String,
@@ -57,13 +57,13 @@ struct Draft<'w, 'a> {
     out: Vec<Message>,
     ids: PromptIds,
     /// The calls of the last reply, in order.
-    open: Vec<Open>,
+    open: Vec<UnansweredCall>,
     /// The exchange that the last reply has calls of.
     exchange: Option<u128>,
     /// Calls that wait for others, by their exchange, until they are offered. A client may name an exchange in any number of
     /// replies.
     held: HashMap<u128, Vec<HeldCall>>,
-    /// What may still be written of them.
+    /// Bytes that may still be written of these calls.
     allowance: Allowance,
 }
 
@@ -196,7 +196,7 @@ impl Draft<'_, '_> {
                     let id = self.ids.add(tool_use_id);
                     self.writer.call(&mut text, &id, name, input);
                     exchange = exchange.or(super::call_ids::parts(tool_use_id).map(|(it, _)| it));
-                    self.open.push(Open {
+                    self.open.push(UnansweredCall {
                         client_id: tool_use_id.clone(),
                         id,
                         name: name.clone(),

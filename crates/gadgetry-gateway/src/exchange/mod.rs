@@ -109,7 +109,7 @@ pub use setup::{PreparedRequest, Setup};
 pub use tally::Counts;
 pub use toolset::{Toolset, UnusableTool};
 
-/// What to do after a delta.
+/// Next step after a delta.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// The upstream's reply continues.
@@ -487,7 +487,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the client has all the calls that it admits.
+    /// Returns `true` if the client has all the calls that it admits.
     fn is_enough(&self) -> bool {
         !self.setup.client().is_parallel && !self.calls.is_empty()
     }

@@ -19,7 +19,7 @@ use super::request::ClientRequest;
 /// Bytes of data that are searched for the forms of one exchange. Beyond it every form is taken for a quotation.
 const SEARCHED: usize = 256 << 20;
 
-/// What wraps a form, apart from tags.
+/// Wrappers of forms, apart from tags.
 const WRAPPERS: [&str; 6] = [
     "<tool_call>",
     "</tool_call>",
@@ -51,7 +51,7 @@ const LINE_NUMBER: usize = 7;
 #[derive(Debug, Default)]
 pub(super) struct Quoted {
     request: Option<Arc<ClientRequest>>,
-    /// What wraps a form of the configuration.
+    /// Wrappers of the forms of the configuration.
     wrappers: Vec<String>,
     /// The words of the data, made when the first form is found.
     words: Option<String>,
@@ -70,7 +70,7 @@ impl Quoted {
         }
     }
 
-    /// Whether the data has this form.
+    /// Returns `true` if the data has this form.
     pub(super) fn has(&mut self, form: &str) -> bool {
         let data = self.words.get_or_insert_with(|| {
             self.request

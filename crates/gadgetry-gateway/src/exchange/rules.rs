@@ -1,4 +1,4 @@
-//! How one model is treated.
+//! Treatment of one model.
 
 use gadgetry::model::Mode;
 use gadgetry::proto::block::Markers;
@@ -7,7 +7,7 @@ use gadgetry::proto::dialect::{Dialect, Dialects};
 use gadgetry::{ConstraintField, ModelInfo};
 use serde::Deserialize;
 
-/// How a model calls tools.
+/// Interface through which a model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolMode {
@@ -20,21 +20,21 @@ pub enum ToolMode {
     Auto,
 }
 
-/// Which markers blocks have.
+/// Style of the markers of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkerStyle {
     /// With a secret of the gateway in them, so that only this model's own text can have them.
     #[default]
     Nonce,
-    /// Those of the specification, for weak models.
+    /// Markers of the specification, for weak models.
     Plain,
 }
 
 /// Treatment of one model. The defaults suit most.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRules {
-    /// How the model calls tools.
+    /// Interface through which the model calls tools.
     pub mode: ToolMode,
     /// The form of calls that the prompt demands. `None` means JSON for a model whose server says that it is small, and blocks for
     /// others.
@@ -52,15 +52,15 @@ pub struct ModelRules {
     pub dialects: Dialects,
     /// Maximum number of times that the model may correct the calls of a reply.
     pub repairs: u32,
-    /// Whether a reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
+    /// `true` if a reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
     pub stop_early: bool,
     /// The chat template of the model.
     pub template: ChatTemplate,
-    /// Whether the model reads images.
+    /// `true` if the model reads images.
     pub images: bool,
-    /// Whether a call that waited for others is sent to the client by the gateway once their results are there.
+    /// `true` if a call that waited for others is sent to the client by the gateway once their results are there.
     pub run_dependencies: bool,
-    /// How replies are constrained to valid calls, if at all.
+    /// Constraint of replies to valid calls.
     pub constrain: Constrain,
 }
 
@@ -89,7 +89,7 @@ impl Default for ModelRules {
 pub struct ReasoningTags {
     /// Tags whose content is reasoning.
     pub tags: Vec<String>,
-    /// Whether the template of the model has opened the first of them.
+    /// `true` if the template of the model has opened the first of them.
     pub is_open: bool,
 }
 
@@ -105,11 +105,11 @@ impl Default for ReasoningTags {
 /// Properties of a model's chat template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChatTemplate {
-    /// Whether it has a system role. Otherwise the first message of the user begins with the system's text.
+    /// `true` if it has a system role. Otherwise the first message of the user begins with the system's text.
     pub system_role: bool,
-    /// Whether messages of the user and of the model must alternate.
+    /// `true` if messages of the user and of the model must alternate.
     pub alternate: bool,
-    /// Whether the server continues a message of the assistant at the end of a request, so that a call that must be made is begun
+    /// `true` if the server continues a message of the assistant at the end of a request, so that a call that must be made is begun
     /// there.
     pub prefill: bool,
 }
@@ -207,7 +207,7 @@ impl ModelRules {
         self.form.unwrap_or_default()
     }
 
-    /// How many worked turns its prompt shows.
+    /// Returns the number of worked turns that the prompt shows.
     pub(crate) fn worked_turns(&self) -> usize {
         self.examples.unwrap_or(0)
     }
@@ -232,7 +232,7 @@ impl ModelRules {
     }
 }
 
-/// How replies are constrained to valid calls.
+/// Constraint of replies to valid calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constrain {
@@ -270,7 +270,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Those that follow from a secret seed: the same for all requests with it, so that prompts stay equal.
+    /// Derives the secrets from a secret seed: the same for all requests with it, so that prompts stay equal.
     pub fn new(style: MarkerStyle, seed: u64) -> Self {
         let nonce = Markers::nonce(seed);
         let word = nonce.words().unwrap_or_default().to_owned();

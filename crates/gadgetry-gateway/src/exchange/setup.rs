@@ -65,7 +65,7 @@ pub struct Setup {
     pub id: u128,
     /// The treatment of the model.
     pub rules: Arc<ModelRules>,
-    /// Whether the upstream has tools of its own, so that calls are not blocks.
+    /// `true` if the upstream has tools of its own, so that calls are not blocks.
     pub is_native: bool,
     /// The constraint on each reply of the upstream.
     pub constraint: Option<Constraint>,
@@ -93,12 +93,12 @@ impl Setup {
         &self.request.secrets
     }
 
-    /// Whether calls are blocks, or other forms in the text of a reply.
+    /// Returns `true` if calls are blocks, or other forms in the text of a reply.
     pub(super) fn reads_blocks(&self) -> bool {
         self.client().may_call() && !self.is_native
     }
 
-    /// Whether the client demands a call.
+    /// Returns `true` if the client demands a call.
     pub(super) fn is_forced(&self) -> bool {
         self.client().choice.kind.is_forced()
     }

@@ -30,7 +30,7 @@ pub(super) struct Tally {
     usage: Usage,
     /// Tokens of the reply that is read, as far as the upstream has counted them.
     reply: Option<Usage>,
-    /// Whether the upstream has not counted one of the replies.
+    /// `true` if the upstream has not counted one of the replies.
     is_incomplete: bool,
 }
 

@@ -17,11 +17,11 @@ pub(super) struct TextOut {
     gate: CallGate,
     stops: Stops,
     opening: Opening,
-    /// Whether the reply must have a call, and has none yet.
+    /// `true` if the reply must have a call, and has none yet.
     awaits_call: bool,
     /// Text of a repair turn, which the client sees only if nothing else comes; `None` in the first reply.
     repair: Option<String>,
-    /// Whether the text before is the end marker of a block, whose line break is a part of the block.
+    /// `true` if the text before is the end marker of a block, whose line break is a part of the block.
     after_block: bool,
     /// Pieces that the gate has let through, until they are taken.
     pieces: Vec<Gated>,
@@ -148,7 +148,7 @@ impl TextOut {
         self.stops.found()
     }
 
-    /// Whether a reply had visible text.
+    /// Returns `true` if a reply had visible text.
     pub(super) fn has_text(&self) -> bool {
         let is_repaired = |text: &String| !text.trim().is_empty();
         self.repair.as_ref().is_some_and(is_repaired) || !matches!(self.opening, Opening::Blank(_))

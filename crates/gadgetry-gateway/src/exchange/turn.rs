@@ -68,7 +68,7 @@ pub(super) struct Turn {
     open: Vec<OpenCall>,
     /// Text that looked like a call and was not one.
     near_miss: Option<String>,
-    /// Whether the reply was ended in a block that repeats the same lines.
+    /// `true` if the reply was ended in a block that repeats the same lines.
     pub(super) repeats: bool,
 }
 
@@ -85,7 +85,8 @@ impl Turn {
         self.corrects.is_some()
     }
 
-    /// Whether the reply corrects something that looked like a call. That was shown as text, so an answer without a call adds nothing.
+    /// Returns `true` if the reply corrects something that looked like a call. That was shown as text, so an answer without a
+    /// call adds nothing.
     pub(super) fn corrects_near_miss(&self) -> bool {
         matches!(self.corrects, Some(Defect::NearMiss(_)))
     }
@@ -101,7 +102,7 @@ impl Turn {
         self.near_miss.get_or_insert_with(problem);
     }
 
-    /// Returns the defect of the reply, if it has one. A near miss is none if the client has calls.
+    /// Returns the defect of the reply, if it has one. A near miss does not count if the client has calls.
     pub(super) fn defect(&self, is_forced: bool, has_calls: bool) -> Option<Defect> {
         if !self.rejected.is_empty() {
             return Some(Defect::InvalidCalls);

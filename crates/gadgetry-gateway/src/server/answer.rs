@@ -8,7 +8,7 @@ use gadgetry::proto::error::ModelErrorKind;
 
 use super::job::Job;
 use super::prompt_log::PromptLog;
-use super::reply::{Reply, is_error};
+use super::reply::{UpstreamReply, is_error};
 use super::response::{failed, json_response, put_id};
 use super::stream::streamed;
 use super::watch::Watch;
@@ -30,7 +30,7 @@ pub(super) async fn answer(
     let mut failure = None;
     for upstream in upstreams {
         let log = PromptLog::new(&job.id, settings.log_prompts);
-        let mut reply = match Reply::begin(gateway, &job, upstream, log).await {
+        let mut reply = match UpstreamReply::begin(gateway, &job, upstream, log).await {
             Ok(reply) => reply,
             Err(error) => {
                 failure = Some(error);
@@ -80,7 +80,7 @@ enum Answered {
     Whole(Response),
 }
 
-/// Whether another upstream may have a reply where one has failed.
+/// Returns `true` if another upstream may have a reply where one has failed.
 fn is_elsewhere_better(failure: &Failure) -> bool {
     matches!(failure, Failure::Upstream { kind, .. } if !matches!(
         kind,
@@ -89,7 +89,7 @@ fn is_elsewhere_better(failure: &Failure) -> bool {
 }
 
 /// Waits for a reply as one document. It is written while it comes, so that it is in memory once. Any error is the answer.
-async fn whole(reply: &mut Reply, encoder: &mut ReplyEncoder) -> Result<Response, Failure> {
+async fn whole(reply: &mut UpstreamReply, encoder: &mut ReplyEncoder) -> Result<Response, Failure> {
     let mut is_estimated = false;
     let (mut deltas, mut frames) = (Vec::new(), Vec::new());
     while !reply.is_over() {

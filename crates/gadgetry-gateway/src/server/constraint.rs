@@ -187,7 +187,7 @@ mod tests {
         check(&job("a", "T", |_| ()), large, true);
     }
 
-    /// What cannot be made takes as long.
+    /// An attempt that fails takes as long as one that succeeds.
     #[test]
     fn errors_are_kept_as_well() {
         let constraints = Constraints::default();

@@ -20,7 +20,7 @@ use super::Gateway;
 use super::job::Job;
 use super::prompt_log::PromptLog;
 use super::response::put_id;
-use super::watch::Outcome;
+use super::watch::RequestOutcome;
 use crate::api::{Api, Failure, ReplyEncoder};
 use crate::exchange::{Exchange, Progress, Setup, TOO_LARGE, ToolMode};
 use crate::upstream::Upstream;
@@ -32,7 +32,7 @@ const FIRST_PART: Duration = Duration::from_secs(10);
 const BATCH: usize = 256;
 
 /// A reply while it is written. Dropping it cancels the upstream's.
-pub(super) struct Reply {
+pub(super) struct UpstreamReply {
     gateway: Gateway,
     job: Arc<Job>,
     upstream: Arc<Upstream>,
@@ -42,13 +42,13 @@ pub(super) struct Reply {
     /// A whole reply that needs no upstream.
     ready: Vec<Delta>,
     is_over: bool,
-    outcome: Outcome,
+    outcome: RequestOutcome,
     /// Text of the upstream's last error, for the log.
     fault: Option<String>,
     log: PromptLog,
 }
 
-impl Reply {
+impl UpstreamReply {
     /// Sends the request of a job to an upstream.
     pub(super) async fn begin(
         gateway: &Gateway,
@@ -115,7 +115,7 @@ impl Reply {
             deltas,
             ready,
             is_over: false,
-            outcome: Outcome::default(),
+            outcome: RequestOutcome::default(),
             fault: None,
             log,
         })
@@ -126,7 +126,7 @@ impl Reply {
     }
 
     /// Returns the outcome so far.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> RequestOutcome {
         self.outcome
     }
 

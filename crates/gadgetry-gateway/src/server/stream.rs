@@ -14,16 +14,16 @@ use gadgetry::provider::sse::Event;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Sleep, sleep, timeout};
 
-use super::reply::Reply;
+use super::reply::UpstreamReply;
 use super::watch::Watch;
 use crate::api::ReplyEncoder;
 
-/// How long a client may leave what is sent to it unread.
+/// Maximum time that a client may leave the sent bytes unread.
 const UNREAD: Duration = Duration::from_mins(2);
 
 /// A streamed reply while it is sent.
-struct Stream {
-    reply: Reply,
+struct StreamedReply {
+    reply: UpstreamReply,
     watch: Watch,
     encoder: ReplyEncoder,
     /// Deltas that were read and not sent.
@@ -37,7 +37,7 @@ struct Stream {
 
 /// The reply as an event stream.
 pub(super) fn streamed(
-    reply: Reply,
+    reply: UpstreamReply,
     watch: Watch,
     encoder: ReplyEncoder,
     first: Vec<Delta>,
@@ -45,7 +45,7 @@ pub(super) fn streamed(
 ) -> Response {
     let mut headers = axum::http::HeaderMap::new();
     reply.describe(&mut headers);
-    let stream = Stream {
+    let stream = StreamedReply {
         reply,
         watch,
         encoder,
@@ -103,7 +103,7 @@ fn pumped(
     })
 }
 
-impl Stream {
+impl StreamedReply {
     /// The next bytes; `None` after the last ones.
     async fn next(&mut self) -> Option<Bytes> {
         loop {

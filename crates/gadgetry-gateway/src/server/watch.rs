@@ -12,7 +12,7 @@ use crate::exchange::Counts;
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct RequestOutcome {
     /// The status; 599 for a stream with an error in it, `None` for a client that has disconnected.
     pub(super) status: Option<u16>,
     pub(super) counts: Counts,
@@ -25,7 +25,7 @@ pub(super) struct Watch {
     gateway: Gateway,
     job: Arc<Job>,
     began: Instant,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RequestOutcome,
     _permit: Permit,
 }
 
@@ -36,7 +36,7 @@ impl Watch {
             gateway,
             job,
             began,
-            outcome: Outcome::default(),
+            outcome: RequestOutcome::default(),
             _permit: permit,
         }
     }
@@ -51,7 +51,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let seconds = self.began.elapsed().as_secs_f64();
-        let Outcome {
+        let RequestOutcome {
             status,
             counts,
             usage,
