@@ -51,7 +51,7 @@ const LIMIT: u64 = 4 << 20;
 pub struct Config {
     /// The settings.
     pub settings: Settings,
-    /// Where to listen, if the file says so.
+    /// Address to listen on, if the file has one.
     pub listen: Option<SocketAddr>,
 }
 
@@ -59,12 +59,12 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
     /// Something in it is wrong.
@@ -76,7 +76,7 @@ pub enum ConfigError {
         line: usize,
         /// In characters, from 1.
         column: usize,
-        /// What.
+        /// Problem.
         problem: String,
     },
 }
@@ -107,14 +107,14 @@ type Mistake = toml_text::Mistake<String>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     listen: Option<Spanned<String>>,
     #[serde(default)]
     log_prompts: bool,
     #[serde(default)]
     rules: Option<Spanned<RulesPatch>>,
     #[serde(default)]
-    limits: Limits,
+    limits: LimitsTable,
     #[serde(default)]
     upstream: Vec<Spanned<UpstreamTable>>,
     #[serde(default)]
@@ -125,7 +125,7 @@ struct File {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-struct Limits {
+struct LimitsTable {
     body_bytes: Option<usize>,
     reply_bytes: Option<usize>,
     body_seconds: Option<u64>,
@@ -169,7 +169,7 @@ struct KeyTable {
 }
 
 fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, Mistake> {
-    let file: File = toml_text::parse(text)?;
+    let file: ConfigFile = toml_text::parse(text)?;
     let listen = file.listen.map(|it| {
         let parsed = it.get_ref().parse();
         parsed.map_err(|_| {
@@ -346,7 +346,7 @@ fn bytes(hash: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-fn limits(written: &Limits) -> ServerLimits {
+fn limits(written: &LimitsTable) -> ServerLimits {
     let default = ServerLimits::default();
     let seconds = |written: Option<u64>, default| written.map_or(default, Duration::from_secs);
     ServerLimits {

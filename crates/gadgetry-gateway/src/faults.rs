@@ -53,7 +53,8 @@ impl Addresses {
         out
     }
 
-    /// Whether an address may be in the text in whatever form: any is too much, and a text too few is in the upstream's log.
+    /// Returns `true` if an address may be in the text in whatever form: any is too much, and a text too few is in the upstream's
+    /// log.
     fn may_have_address(&self, text: &str) -> bool {
         let plain = plain(text);
         let bytes = plain.as_bytes();
@@ -200,7 +201,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_".contains(c)
 }
 
-/// Whether four numbers with dots between them are somewhere in the text.
+/// Returns `true` if four numbers with dots between them are somewhere in the text.
 fn has_ip4(text: &str) -> bool {
     let runs = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     runs.into_iter().any(|run| {
@@ -211,7 +212,7 @@ fn has_ip4(text: &str) -> bool {
     })
 }
 
-/// Whether an address with colons is somewhere in the text, but not as a part of a word such as `std::vec`.
+/// Returns `true` if an address with colons is somewhere in the text, but not as a part of a word such as `std::vec`.
 fn has_ip6(text: &str) -> bool {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || ":.".contains(c)));
     words.into_iter().any(|word| {
@@ -224,7 +225,7 @@ fn has_ip6(text: &str) -> bool {
     })
 }
 
-/// Where `needle`, in lower case, is in the text in whatever case.
+/// Returns the position of `needle`, which is in lower case, in the text in whatever case.
 fn find(text: &str, needle: &str) -> Option<usize> {
     let (text, needle) = (text.as_bytes(), needle.as_bytes());
     let mut windows = text.windows(needle.len());

@@ -6,10 +6,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `memory`, `faults` | what is kept between requests, by owner and in bytes; errors of upstreams without addresses |
+//! | `memory`, `faults` | values kept between requests, by owner and in bytes; errors of upstreams without addresses |
 //! | [`exchange`] | one request from its prompt to its reply: a state machine that waits for nothing |
 //! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
-//! | [`upstream`] | where requests go |
+//! | [`upstream`] | destinations of requests |
 //! | [`settings`] | routes, keys, limits |
 //! | [`config`] | settings from a file |
 //! | [`server`] | the service: it waits |

@@ -55,24 +55,24 @@ pub(crate) fn most_values(text: &str) -> usize {
 pub(crate) struct Memory<K, V> {
     limit: usize,
     bytes: usize,
-    entries: HashMap<(Owner, K), Entry<V>>,
+    entries: HashMap<(Owner, K), KeptValue<V>>,
     /// All entries by their last use.
     order: BTreeMap<u64, (Owner, K)>,
-    shares: HashMap<Owner, Share>,
+    shares: HashMap<Owner, OwnerShare>,
     /// Counts uses.
     uses: u64,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct KeptValue<V> {
     value: V,
     bytes: usize,
     used: u64,
 }
 
-/// What one owner has.
+/// Entries of one owner.
 #[derive(Debug, Default)]
-struct Share {
+struct OwnerShare {
     bytes: usize,
     order: BTreeSet<u64>,
 }
@@ -114,7 +114,7 @@ impl<K: Clone + Eq + Hash, V> Memory<K, V> {
         self.uses += 1;
         let used = self.uses;
         self.order.insert(used, key.clone());
-        self.entries.insert(key, Entry { value, bytes, used });
+        self.entries.insert(key, KeptValue { value, bytes, used });
         let share = self.shares.entry(owner).or_default();
         share.bytes += bytes;
         share.order.insert(used);
@@ -127,6 +127,11 @@ impl<K: Clone + Eq + Hash, V> Memory<K, V> {
             let oldest = self.order.first_key_value().map(|(used, _)| *used);
             self.forget(oldest);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     fn share(&self, owner: Owner) -> usize {

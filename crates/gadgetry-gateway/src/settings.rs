@@ -1,4 +1,4 @@
-//! What a gateway is made from: upstreams, models, keys, limits. Checked, and replaced as a whole.
+//! Settings of a gateway: upstreams, models, keys, limits. Checked, and replaced as a whole.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::upstream::Upstream;
 /// Everything that can be changed while a gateway runs.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Where requests go, in the order in which they are tried for models without a route.
+    /// Upstreams, in the order in which they are tried for models without a route.
     pub upstreams: Vec<Arc<Upstream>>,
     /// The models that clients may name. Without any, each model goes to the upstreams unchanged.
     pub routes: Vec<Route>,
@@ -23,15 +23,15 @@ pub struct Settings {
     pub rules: RulesPatch,
     /// The weakest rules: those of single models, by their name at the upstream, such as a measurement has found.
     pub models: BTreeMap<String, RulesPatch>,
-    /// Who may use the gateway. Without any, everyone who reaches it.
+    /// Keys of the clients. Without any, everyone who reaches the gateway may use it.
     pub keys: Vec<ClientKey>,
     /// Limits.
     pub limits: ServerLimits,
-    /// Whether prompts and replies are logged, at the level `info`. Otherwise no part of them is.
+    /// `true` if prompts and replies are logged, at the level `info`. Otherwise no part of them is.
     pub log_prompts: bool,
 }
 
-/// Where the requests for a model go.
+/// Upstreams and rules for the requests of a model.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The name that clients use; with `*` at its end, all names that begin with what is before it.
@@ -40,7 +40,7 @@ pub struct Route {
     pub upstreams: Vec<Arc<Upstream>>,
     /// The name at the upstream; by default the client's.
     pub model: Option<String>,
-    /// How the model is treated.
+    /// Treatment of the model.
     pub rules: RulesPatch,
 }
 
@@ -60,17 +60,17 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// Bytes that an upstream may write for one request, repair turns included.
     pub reply_bytes: usize,
-    /// How long a body may take.
+    /// Maximum time for the body of a request to arrive.
     pub body_timeout: Duration,
-    /// How long the head of a request may take.
+    /// Maximum time for the head of a request to arrive.
     pub header_timeout: Duration,
     /// Requests in flight.
     pub requests: usize,
     /// Connections.
     pub connections: usize,
-    /// How long requests in flight may continue after a signal to stop.
+    /// Maximum time that requests in flight continue after a signal to stop.
     pub drain: Duration,
-    /// How often a silent stream sends a comment.
+    /// Time after which a silent stream sends a comment.
     pub keep_alive: Duration,
 }
 
@@ -125,7 +125,7 @@ impl ClientKey {
     }
 }
 
-/// Where a request goes, and how its model is treated.
+/// Upstreams of a request, and the treatment of its model.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     pub(crate) upstreams: Vec<Arc<Upstream>>,
@@ -141,7 +141,7 @@ impl Settings {
         self.upstreams.iter().chain(routes)
     }
 
-    /// Where requests for a model go; `None` if no route is for it.
+    /// Returns the upstreams and rules for a model; `None` if no route is for it.
     pub(crate) fn destination(&self, model: &str) -> Option<Destination> {
         if let Some(route) = self.routes.iter().find(|route| route.is_for(model)) {
             let model = route.model.as_deref().unwrap_or(model);

@@ -1,4 +1,4 @@
-//! Where requests go: servers, and the models at them.
+//! Destinations of requests: servers, and the models at them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::grammar::ModelSize;
 use gadgetry_providers::model::Model;
 use gadgetry_providers::model::{Mode, ModelInfo};
 use gadgetry_providers::openai::MaxTokensField;
@@ -17,20 +18,20 @@ use gadgetry_providers::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::Api;
+use crate::api::Api;
 use crate::exchange::{ClientRequest, Constrain, ModelRules, ToolMode};
 use crate::faults::Addresses;
 
 /// Failures in a row after which an upstream is left out for [`COOLDOWN`].
 const FAILURES: u32 = 3;
 
-/// How long an upstream that fails is left out, if there is another.
+/// Time that an upstream which fails is left out, if there is another.
 const COOLDOWN: Duration = Duration::from_secs(10);
 
-/// How long what a server says about itself counts. Models come and go.
+/// Maximum age of facts that a server states about itself. Models come and go.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// How old it may be for a request, which has to wait for it.
+/// Maximum age of facts for a request, which has to wait for new ones.
 const SETTLED: Duration = Duration::from_mins(10);
 
 /// Fields of sampling that servers of all APIs may know.
@@ -57,11 +58,12 @@ pub struct Upstream {
     /// Until when it is left out, in milliseconds since `since`.
     out_until: AtomicU64,
     since: Instant,
-    /// What its server has said about itself, and when. The lock is held during the requests, so that they are sent once.
+    /// Facts that the server states about itself, with the time of the request. The lock is held during the requests, so that
+    /// they are sent once.
     facts: tokio::sync::Mutex<Option<(Instant, Arc<ServerFacts>)>>,
 }
 
-/// What an upstream is.
+/// Kind of an upstream.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A server, whatever models it has.
@@ -70,16 +72,16 @@ pub enum Target {
         url: BaseUrl,
         /// The API that it has.
         api: UpstreamApi,
-        /// Its key.
+        /// Key of the server.
         key: Option<ApiKey>,
     },
     /// One model, by its name as in `provider:model`.
     Model {
         /// The name.
         name: String,
-        /// Its key, in place of the one that `resolver` knows.
+        /// Key of the model, in place of the one that `resolver` knows.
         key: Option<ApiKey>,
-        /// Where other keys and addresses come from.
+        /// Source of other keys and addresses.
         resolver: Box<Resolver>,
     },
 }
@@ -100,7 +102,7 @@ pub enum UpstreamApi {
 }
 
 impl UpstreamApi {
-    /// Whether requests of clients are in the same form.
+    /// Returns `true` if requests of clients are in the same form.
     fn is(self, api: Api) -> bool {
         matches!(
             (self, api),
@@ -111,11 +113,12 @@ impl UpstreamApi {
     }
 }
 
-/// How a model of an upstream is treated, with what its server says about it.
+/// Treatment of a model of an upstream, with the facts that its server states about it.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct SettledRules {
     pub(crate) rules: Arc<ModelRules>,
-    /// Whether it only completes text.
+    pub(crate) size: ModelSize,
+    /// `true` if the model only completes text.
     completes: bool,
 }
 
@@ -156,12 +159,12 @@ impl Upstream {
         &self.name
     }
 
-    /// Its addresses, which are for its owner.
+    /// Returns the addresses, which are for the owner of the upstream only.
     pub(crate) fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
-    /// Where it is: the URL without secrets, or the name of the model.
+    /// Returns the URL without secrets, or the name of the model.
     pub fn place(&self) -> String {
         match &self.target {
             Target::Server { url, .. } => url.shown(),
@@ -296,14 +299,15 @@ impl Upstream {
     }
 
     /// The rules for one of its models, with what its server says about it, at most ten minutes ago.
-    pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> Settled {
+    pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> SettledRules {
         let api = self.api();
         let is_open = rules.constrain == Constrain::Auto || rules.examples.is_none();
         let may_complete = matches!(api, UpstreamApi::Chat | UpstreamApi::Completions);
         let is_native = rules.mode == ToolMode::Native && api != UpstreamApi::Completions;
         if is_native || !is_open && !may_complete {
-            return Settled {
+            return SettledRules {
                 rules: Arc::clone(rules),
+                size: ModelInfo::default().size(rules.worked_turns()),
                 completes: false,
             };
         }
@@ -333,8 +337,10 @@ impl Upstream {
         } else {
             Mode::Chat
         };
-        Settled {
-            rules: Arc::new(rules.settled(&info)),
+        let rules = rules.settled(&info);
+        SettledRules {
+            size: info.size(rules.worked_turns()),
+            rules: Arc::new(rules),
             completes,
         }
     }
@@ -352,7 +358,7 @@ impl Upstream {
         }
     }
 
-    /// Whether it has failed several times in a row a moment ago.
+    /// Returns `true` if it has failed several times in a row a moment ago.
     pub fn is_out(&self) -> bool {
         self.millis() < self.out_until.load(Ordering::Relaxed)
     }
@@ -378,7 +384,7 @@ impl Upstream {
         &self,
         from: Api,
         request: &ClientRequest,
-        settled: &Settled,
+        settled: &SettledRules,
         reads_blocks: bool,
     ) -> ModelOptions {
         let own = &request.options;
@@ -430,7 +436,7 @@ impl Upstream {
     }
 }
 
-/// Whether what is known about a model says that it only completes text.
+/// Returns `true` if the model is known to complete text only.
 fn completes(options: &ModelOptions) -> bool {
     let info = options.info.as_ref();
     info.is_some_and(|info| info.mode == Mode::Completion)

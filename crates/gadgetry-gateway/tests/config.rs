@@ -81,7 +81,7 @@ fn a_whole_file() {
         (rules.mode, rules.repairs, rules.dialects.known().len()),
         (ToolMode::Native, 3, 1)
     );
-    assert_eq!(rules.reasoning_tags, ["thought"]);
+    assert_eq!(rules.reasoning.tags, ["thought"]);
 }
 
 #[test]

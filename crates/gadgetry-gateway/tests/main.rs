@@ -10,6 +10,7 @@ mod bodies;
 mod clients;
 mod config;
 mod exchange;
+mod exchange_parts;
 mod module_order;
 mod real_models;
 mod requests;

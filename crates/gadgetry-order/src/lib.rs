@@ -18,8 +18,10 @@
 //! | `tokens` | splits Rust code |
 //! | `paths` | finds imports and paths in a file |
 //! | `graph` | resolves paths to files; finds circles |
+//! | `parts` | checks modules that are composed of parts |
 
 mod graph;
+mod parts;
 mod paths;
 mod tokens;
 
@@ -29,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 use graph::{Arrow, Graph, circles, is_root};
 
+pub use parts::Parts;
 pub use tokens::{Token, tokens};
 
 const HEADER: &str = "//! | module |";

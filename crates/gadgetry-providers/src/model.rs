@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::grammar::ModelSize;
 use gadgetry_proto::message::{Notation, Request};
 use gadgetry_proto::prompt::MAX_EXAMPLES;
 use gadgetry_proto::schema::GadgetSpec;
@@ -192,6 +193,21 @@ impl ModelInfo {
             MAX_EXAMPLES
         } else {
             0
+        }
+    }
+
+    /// Returns the size that grammars are made for. A model that only completes text counts as small. So does one of unknown size whose
+    /// prompt shows worked turns, because they are for small models.
+    pub fn size(&self, examples: usize) -> ModelSize {
+        let is_small = match self.parameters {
+            _ if self.mode == Mode::Completion => true,
+            Some(_) => self.is_small(),
+            None => examples > 0,
+        };
+        if is_small {
+            ModelSize::Small
+        } else {
+            ModelSize::Large
         }
     }
 }

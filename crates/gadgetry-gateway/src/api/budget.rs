@@ -1,4 +1,4 @@
-//! What a request may make the gateway do: counted before anything of it is compiled.
+//! Limits on the work of a request, counted before anything of it is compiled.
 
 use gadgetry_validator::{PATTERNS, patterns_bytes};
 use serde_json::Value;
@@ -81,7 +81,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::patterns;
-    use crate::Api;
+    use crate::api::Api;
     use crate::exchange::Tool;
 
     /// 200 patterns of 20 bytes were a gigabyte.

@@ -4,7 +4,7 @@ use gadgetry_proto::message::ToolChoice;
 use gadgetry_providers::openai::chat;
 use serde_json::{Value, json};
 
-use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool};
+use crate::exchange::{Choice, ClientRequest, Delivery, TEXT_PARAMETER, Tool};
 
 use super::Refusal;
 use super::fields::{Fields, allowed, schema, text, with_grammar};
@@ -65,8 +65,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         choice,
         is_parallel,
         is_stored,
-        is_streaming: incoming.options.streaming,
-        reports_usage: options["include_usage"] == true,
+        delivery: Delivery::new(incoming.options.streaming, options["include_usage"] == true),
         options: incoming.options,
         response_format: response_format.filter(|it| it["type"] != "text"),
         warnings,

@@ -1,4 +1,4 @@
-//! What goes wrong, in each API's own shape.
+//! Errors in each API's own shape.
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
@@ -14,7 +14,7 @@ const NOT_FOUND: [&str; 2] = ["previous_response_not_found", "item_not_found"];
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What is wrong.
+    /// Problem, for the client's developer.
     pub message: String,
     /// The field.
     pub field: Option<String>,
@@ -41,7 +41,7 @@ impl From<gadgetry_providers::RequestError> for Refusal {
     }
 }
 
-/// Why a request has no reply, whatever the API.
+/// Reason that a request has no reply, whatever the API.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
@@ -77,9 +77,9 @@ pub enum Failure {
     /// The client has too many requests in flight or per minute.
     #[error("too many requests: {what}")]
     Limited {
-        /// Which limit.
+        /// Name of the limit.
         what: &'static str,
-        /// When to try again.
+        /// Milliseconds until another try makes sense.
         retry_after_ms: u64,
     },
     /// The gateway has too many requests in flight, or shuts down.
@@ -94,13 +94,13 @@ pub enum Failure {
     /// The upstream has failed, or its reply is of no use.
     #[error("{message}")]
     Upstream {
-        /// What it said.
+        /// Text of the upstream's error.
         message: String,
-        /// Its code.
+        /// Code of the upstream's error.
         code: Option<String>,
-        /// What it means.
+        /// Meaning of the error.
         kind: ModelErrorKind,
-        /// When to try again.
+        /// Milliseconds until another try makes sense.
         retry_after_ms: Option<u64>,
     },
     /// There is no such endpoint.
@@ -169,7 +169,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns `true` if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Limited { .. } | Self::Busy { .. } | Self::Slow { .. } => true,
@@ -184,7 +184,7 @@ impl Failure {
         }
     }
 
-    /// When to try again, in milliseconds.
+    /// Returns the milliseconds until another try makes sense.
     pub fn retry_after_ms(&self) -> Option<u64> {
         match self {
             Self::Limited { retry_after_ms, .. } => Some(*retry_after_ms),

@@ -89,7 +89,7 @@ impl Fields {
     }
 }
 
-/// Whether a choice that names tools has `mode` required, as `allowed_tools` of both APIs of OpenAI.
+/// Returns `true` if a choice that names tools has `mode` required, as `allowed_tools` of both APIs of OpenAI.
 pub(super) fn allowed(choice: &Value, names: Vec<String>) -> Choice {
     let kind = if choice["mode"] == "required" {
         ToolChoice::Required

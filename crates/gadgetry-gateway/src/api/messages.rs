@@ -6,7 +6,7 @@ use gadgetry_proto::message::ToolChoice;
 use gadgetry_providers::anthropic;
 use serde_json::{Value, json};
 
-use crate::exchange::{Choice, ClientRequest, Tool};
+use crate::exchange::{Choice, ClientRequest, Delivery, Tool};
 
 use super::Refusal;
 use super::fields::{Fields, schema, tell_of_missing, text};
@@ -85,8 +85,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         choice,
         is_parallel,
         is_stored: true,
-        is_streaming: incoming.options.streaming,
-        reports_usage: true,
+        delivery: Delivery::new(incoming.options.streaming, true),
         options: incoming.options,
         response_format: response_format(&format),
         warnings,

@@ -14,7 +14,7 @@ use gadgetry_providers::sse::Event;
 use gadgetry_providers::{Encode, anthropic, openai};
 use serde_json::Value;
 
-use crate::exchange::{ClientRequest, ToolKind};
+use crate::exchange::{ClientRequest, Delivery, ToolKind};
 use gadgetry_providers::tools::ToolForms;
 
 pub use error::{Failure, Refusal};
@@ -42,7 +42,7 @@ impl Api {
         Ok(request)
     }
 
-    /// What the ids of calls begin with.
+    /// Returns the prefix of the ids of calls.
     pub fn call_prefix(self) -> &'static str {
         match self {
             Self::Chat | Self::Responses => "call_",
@@ -56,33 +56,35 @@ impl Api {
         let inner = match self {
             Self::Chat => {
                 let mut encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
-                if request.is_streaming {
+                if request.is_streaming() {
                     encoder = encoder.only_frames();
                 }
-                Encoder::Chat(Box::new(encoder.tool_forms(forms)))
+                ApiEncoder::Chat(Box::new(encoder.tool_forms(forms)))
             }
             Self::Responses => {
                 let encoder = openai::responses::Encoder::new(id, created);
-                Encoder::Responses(Box::new(encoder.tool_forms(forms)))
+                ApiEncoder::Responses(Box::new(encoder.tool_forms(forms)))
             }
             Self::Messages => {
                 let mut encoder = anthropic::Encoder::new(format!("msg_{id}"));
-                if request.is_streaming {
+                if request.is_streaming() {
                     encoder = encoder.only_frames();
                 }
-                Encoder::Messages(Box::new(encoder))
+                ApiEncoder::Messages(Box::new(encoder))
             }
         };
-        let hides_usage = request.is_streaming && !request.reports_usage;
         ReplyEncoder {
             inner,
-            hides_usage,
+            hides_usage: request.delivery
+                == Delivery::Stream {
+                    reports_usage: false,
+                },
             has_call: false,
         }
     }
 }
 
-/// How the tools of a request are written in calls.
+/// Returns the forms in which calls name the tools of a request.
 fn forms(request: &ClientRequest) -> ToolForms {
     let mut forms = ToolForms::default();
     for tool in &request.tools {
@@ -100,7 +102,7 @@ fn forms(request: &ClientRequest) -> ToolForms {
 }
 
 /// The encoder of an API.
-enum Encoder {
+enum ApiEncoder {
     Chat(Box<openai::chat::Encoder>),
     Responses(Box<openai::responses::Encoder>),
     Messages(Box<anthropic::Encoder>),
@@ -108,7 +110,7 @@ enum Encoder {
 
 /// Writes the reply to one request.
 pub struct ReplyEncoder {
-    inner: Encoder,
+    inner: ApiEncoder,
     hides_usage: bool,
     has_call: bool,
 }
@@ -122,29 +124,29 @@ impl ReplyEncoder {
                 *usage = None;
             }
             // Clients of Messages execute calls only after this reason, and each call that was sent is whole.
-            if self.has_call && matches!(self.inner, Encoder::Messages(_)) {
+            if self.has_call && matches!(self.inner, ApiEncoder::Messages(_)) {
                 *stop_reason = StopReason::ToolUse;
             }
         }
         match &mut self.inner {
-            Encoder::Responses(encoder) => encoder.delta(&delta, out),
+            ApiEncoder::Responses(encoder) => encoder.delta(&delta, out),
             // An error within a stream has the form that it has before one.
-            Encoder::Chat(_) if matches!(delta, Delta::Error { .. }) => {
+            ApiEncoder::Chat(_) if matches!(delta, Delta::Error { .. }) => {
                 let body = Failure::from(delta).body(Api::Chat);
                 out.push(Event::data(body.to_string()));
             }
-            Encoder::Messages(_) if matches!(delta, Delta::Error { .. }) => {
+            ApiEncoder::Messages(_) if matches!(delta, Delta::Error { .. }) => {
                 let body = Failure::from(delta).body(Api::Messages);
                 out.push(Event::named("error", body.to_string()));
             }
-            Encoder::Chat(encoder) => encoder.delta(&delta, out),
-            Encoder::Messages(encoder) => encoder.delta(&delta, out),
+            ApiEncoder::Chat(encoder) => encoder.delta(&delta, out),
+            ApiEncoder::Messages(encoder) => encoder.delta(&delta, out),
         }
     }
 
     /// Sets the stop sequence that ends the reply, for the API that names it.
     pub fn set_stop_sequence(&mut self, sequence: &str) {
-        if let Encoder::Messages(encoder) = &mut self.inner {
+        if let ApiEncoder::Messages(encoder) = &mut self.inner {
             encoder.set_stop_sequence(sequence);
         }
     }
@@ -152,9 +154,9 @@ impl ReplyEncoder {
     /// The reply as one document.
     pub fn document(&self) -> Value {
         match &self.inner {
-            Encoder::Chat(encoder) => encoder.document(),
-            Encoder::Responses(encoder) => encoder.document(),
-            Encoder::Messages(encoder) => encoder.document(),
+            ApiEncoder::Chat(encoder) => encoder.document(),
+            ApiEncoder::Responses(encoder) => encoder.document(),
+            ApiEncoder::Messages(encoder) => encoder.document(),
         }
     }
 }

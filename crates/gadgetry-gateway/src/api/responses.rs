@@ -4,7 +4,7 @@ use gadgetry_proto::message::{Message, Role, ToolChoice};
 use gadgetry_providers::openai::responses;
 use serde_json::{Value, json};
 
-use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool, full_name};
+use crate::exchange::{Choice, ClientRequest, Delivery, TEXT_PARAMETER, Tool, full_name};
 
 use super::Refusal;
 use super::fields::{Fields, allowed, schema, tell_of_missing, text, with_grammar};
@@ -100,8 +100,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         choice,
         is_parallel,
         is_stored,
-        is_streaming: incoming.options.streaming,
-        reports_usage: true,
+        delivery: Delivery::new(incoming.options.streaming, true),
         options: incoming.options,
         response_format,
         warnings,

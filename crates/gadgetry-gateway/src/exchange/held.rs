@@ -28,7 +28,7 @@ pub struct HeldCall {
     pub name: String,
     /// The model's ids of the calls that must be done first.
     pub dependencies: Vec<String>,
-    /// Its parameters, with `${id}` in them.
+    /// Parameters, with `${id}` in them.
     pub input: Value,
 }
 
@@ -84,7 +84,7 @@ impl HeldCall {
         }
     }
 
-    /// What replaces a text that is `${id}` or `${id/pointer}`; `None` for other texts.
+    /// Returns the value that replaces a text which is `${id}` or `${id/pointer}`; `None` for other texts.
     fn lookup(
         &self,
         text: &str,
@@ -164,7 +164,7 @@ impl Results {
     }
 }
 
-/// What a request may still write of calls that waited.
+/// Bytes that a request may still write of calls that waited.
 #[derive(Debug)]
 pub(crate) struct Allowance(usize);
 
@@ -187,7 +187,7 @@ impl Allowance {
         })
     }
 
-    /// Whether it is used up.
+    /// Returns `true` if no bytes are left.
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == 0
     }
@@ -221,12 +221,12 @@ impl HeldCalls {
     }
 }
 
-/// Calls that waited for results which the last message of a conversation has, with the exchange that they are of and their
-/// parameters.
+/// Returns the calls that waited for results which the last message of a conversation has, with their parameters, and the exchange
+/// that they belong to.
 pub(super) fn ready(
     messages: &[Message],
     of: impl Fn(u128) -> Vec<HeldCall>,
-) -> Vec<(u128, HeldCall, Value)> {
+) -> Option<(u128, Vec<(HeldCall, Value)>)> {
     // What the user has said in addition is for the model.
     let is_results = |message: &Message| {
         let mut content = message.content.iter();
@@ -234,7 +234,7 @@ pub(super) fn ready(
             && content.all(|part| matches!(part, Content::GadgetResult { .. }))
     };
     if !messages.last().is_some_and(is_results) {
-        return Vec::new();
+        return None;
     }
     let replies = messages
         .iter()
@@ -248,9 +248,7 @@ pub(super) fn ready(
             .collect::<Vec<_>>()
     };
     let calls: Vec<(u128, String)> = replies.flat_map(called).collect();
-    let Some((exchange, _)) = calls.last() else {
-        return Vec::new();
-    };
+    let (exchange, _) = calls.last()?;
     let sent: HashSet<&str> = calls
         .iter()
         .filter(|(of, _)| of == exchange)
@@ -273,12 +271,11 @@ pub(super) fn ready(
     let mut allowance = Allowance::default();
     let waiting = of(*exchange).into_iter();
     let waiting = waiting.filter(|call| !sent.contains(call.id.as_str()));
-    waiting
-        .filter_map(|call| {
-            let input = call.filled(&results, &mut allowance).ok()?;
-            Some((*exchange, call, input))
-        })
-        .collect()
+    let filled = waiting.filter_map(|call| {
+        let input = call.filled(&results, &mut allowance).ok()?;
+        Some((call, input))
+    });
+    Some((*exchange, filled.collect()))
 }
 
 #[cfg(test)]

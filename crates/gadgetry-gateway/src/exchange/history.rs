@@ -29,22 +29,23 @@ use super::call_ids::PromptIds;
 use super::held::{Allowance, HeldCall, Results};
 use super::instructions::ANCHORING;
 use super::rules::Secrets;
+use super::setup::Setup;
 use super::toolset::Toolset;
 
-/// What a missing result reads.
+/// Text of a missing result.
 const NO_RESULT: &str = "[no result]";
 
 /// Writes the conversation of a request.
-pub(crate) struct HistoryWriter<'a> {
-    pub(crate) tools: &'a Toolset,
-    pub(crate) secrets: &'a Secrets,
-    pub(crate) form: CallForm,
+pub(super) struct HistoryWriter<'a> {
+    tools: &'a Toolset,
+    secrets: &'a Secrets,
+    form: CallForm,
     /// Calls of an exchange that wait for others, by the id of the exchange.
-    pub(crate) held: &'a dyn Fn(u128) -> Vec<HeldCall>,
+    held: &'a dyn Fn(u128) -> Vec<HeldCall>,
 }
 
 /// A call that has no result yet.
-struct Open {
+struct UnansweredCall {
     client_id: String,
     id: String,
     name: String,
@@ -56,19 +57,29 @@ struct Draft<'w, 'a> {
     out: Vec<Message>,
     ids: PromptIds,
     /// The calls of the last reply, in order.
-    open: Vec<Open>,
+    open: Vec<UnansweredCall>,
     /// The exchange that the last reply has calls of.
     exchange: Option<u128>,
     /// Calls that wait for others, by their exchange, until they are offered. A client may name an exchange in any number of
     /// replies.
     held: HashMap<u128, Vec<HeldCall>>,
-    /// What may still be written of them.
+    /// Bytes that may still be written of these calls.
     allowance: Allowance,
 }
 
-impl HistoryWriter<'_> {
+impl<'a> HistoryWriter<'a> {
+    /// Begins with the tools, secrets and form of calls of an exchange.
+    pub(super) fn of(setup: &'a Setup, held: &'a dyn Fn(u128) -> Vec<HeldCall>) -> Self {
+        Self {
+            tools: setup.tools(),
+            secrets: setup.secrets(),
+            form: setup.rules.call_form(),
+            held,
+        }
+    }
+
     /// The messages as text and media.
-    pub(crate) fn write(&self, messages: &[Message]) -> Vec<Message> {
+    pub(super) fn write(&self, messages: &[Message]) -> Vec<Message> {
         let mut draft = Draft {
             writer: self,
             out: Vec::new(),
@@ -85,7 +96,7 @@ impl HistoryWriter<'_> {
     }
 
     /// Text of the user, of a result or of an earlier reply, in which nothing is a marker or an envelope of ours.
-    pub(crate) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = escape_markers(text, &self.secrets.markers);
         let mut text = text;
         for opener in ["<<<RESULT", "<<<END"] {
@@ -100,7 +111,7 @@ impl HistoryWriter<'_> {
     }
 
     /// The envelope of a result.
-    pub(crate) fn envelope(&self, id: &str, name: &str, status: &str, text: &str) -> String {
+    pub(super) fn envelope(&self, id: &str, name: &str, status: &str, text: &str) -> String {
         let word = &self.secrets.word;
         let (id, name) = (visible_line(id), visible_line(name));
         let head = format!("{id} {name} {status}");
@@ -110,7 +121,7 @@ impl HistoryWriter<'_> {
     }
 
     /// A call as the model would write it.
-    pub(crate) fn call(&self, out: &mut String, id: &str, name: &str, input: &Value) {
+    pub(super) fn call(&self, out: &mut String, id: &str, name: &str, input: &Value) {
         self.call_after(out, id, name, &[], input);
     }
 
@@ -185,7 +196,7 @@ impl Draft<'_, '_> {
                     let id = self.ids.add(tool_use_id);
                     self.writer.call(&mut text, &id, name, input);
                     exchange = exchange.or(super::call_ids::parts(tool_use_id).map(|(it, _)| it));
-                    self.open.push(Open {
+                    self.open.push(UnansweredCall {
                         client_id: tool_use_id.clone(),
                         id,
                         name: name.clone(),
@@ -391,7 +402,7 @@ fn begin_line(out: &mut String) {
 }
 
 /// The texts of a message, a blank line between them.
-pub(crate) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'m, str>) -> String {
+pub(super) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'m, str>) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Content::Text { text } => Some(read(text)),
         _ => None,
@@ -400,7 +411,7 @@ pub(crate) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'
 }
 
 /// The messages for a template without a system role, or in which roles must alternate.
-pub(crate) fn shaped(
+pub(super) fn shaped(
     mut messages: Vec<Message>,
     has_system_role: bool,
     alternates: bool,

@@ -1,4 +1,4 @@
-//! What a text model reads about tools.
+//! Instructions about tools for a text model.
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call_form::CallForm;
@@ -8,10 +8,10 @@ use super::request::{Choice, ToolKind};
 use super::rules::{ModelRules, Secrets};
 use super::toolset::Toolset;
 
-/// Where markers count. At the start of a line only, so that text about markers stays text.
+/// Position at which markers count: the start of a line, so that text about markers stays text.
 pub(crate) const ANCHORING: Anchoring = Anchoring::LineStart;
 
-/// How a model is to write calls.
+/// Returns the style of the calls that a model is to write.
 pub(crate) fn style<'a>(rules: &ModelRules, secrets: &'a Secrets) -> CallStyle<'a> {
     CallStyle {
         form: rules.call_form(),
@@ -102,7 +102,7 @@ fn rules_text(rules: &ModelRules, secrets: &Secrets) -> String {
     format!("{dependencies}{results} A reply without calls is your answer.")
 }
 
-/// What a model reads about results.
+/// Returns the rules about results.
 fn brief_rules(secrets: &Secrets) -> String {
     let word = &secrets.word;
     format!(
@@ -111,7 +111,7 @@ fn brief_rules(secrets: &Secrets) -> String {
     )
 }
 
-/// What is added to a request whose reply must call a tool.
+/// Returns the message that is added to a request whose reply must call a tool.
 pub(crate) fn must_call(
     choice: &Choice,
     tools: &Toolset,

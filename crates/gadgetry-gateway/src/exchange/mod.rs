@@ -1,18 +1,63 @@
 //! One request of a client, from its prompt to the last delta of its reply: a state machine that waits for nothing.
 //!
 //! ```text
-//! ClientRequest ─► prompt ─► upstream ─► Delta ─► Reader ─► gate ─► verdicts ─► Delta ─► client
-//!                    ▲                                                │
-//!                    └──────────── repair turn, invisible ◄───────────┘
+//! ClientRequest ─► prompt ─► upstream ─► Delta ─► the way of a reply ─► Delta ─► client
+//!                    ▲                                │
+//!                    └── repair turn, invisible ◄─────┘
 //! ```
 //!
-//! [`Exchange::request`] says what to send to the upstream, [`Exchange::push`] takes the deltas of its reply and gives those
+//! [`Exchange::request`] returns the request for the upstream, [`Exchange::push`] takes the deltas of its reply and appends those
 //! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid.
+//!
+//! # The way of a reply
+//!
+//! ```text
+//! delta ─► Prompt::continued   the beginning of a call that the request had is put before the reply
+//!              │
+//!           Reader             blocks, reasoning and tags out of the text
+//!              ├── GadgetCall ───────────────────────────┐
+//!           TextOut                                      │
+//!              CallGate        other forms of calls      │
+//!              ├── Call ─────────────────────────────────┤
+//!              Stops           the client's stop         ▼
+//!              │               sequences            Setup::callable, and the schema
+//!              Opening         blank, withheld,          ├── valid ────► CallsOut ─► Delta::ToolCall
+//!              │               or sent as it comes       └── invalid ──► Turn ─► repair turn
+//!              ▼
+//!         Delta::Text
+//! ```
+//!
+//! Text is kept at four places, for as short a time as its meaning is open: `Reader` keeps a possible marker, `CallGate` a possible
+//! call, `Stops` a possible stop sequence, and `Opening` the text before a call that the client demands. Anything other than text
+//! decides what is kept before it (`flush_text`), so the client receives everything in the order of the reply.
+//!
+//! A reply to a request that must have a call, with `{S}`, `{A}` and `{E}` for the markers:
+//!
+//! | the upstream writes | what happens | the client receives |
+//! |---|---|---|
+//! | `\n` | `Opening::Blank` keeps it | |
+//! | `First the sum.\n` | `Opening::Withheld` keeps both: without a call the reply will be an error | |
+//! | `{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}` | `Reader` finds a block. The call is valid, so the text is released | start, text, call |
+//! | `\n<tool_` | the line break is a part of the block (`after_block`). `CallGate` keeps the rest | |
+//! | `call>{"name": "sum", "arguments": {"a": "x"}}</tool_call>` | a call in another form, with wrong parameters: `Turn::rejected` | |
+//! | `Done.` | `Opening::Over` keeps nothing | text |
+//! | its end | a repair turn: the model corrects the second call | |
+//! | `<tool_call>{"name": "sum", "arguments": {"a": 3, "b": 4}}</tool_call>` and its end | valid | call, end |
 
+// The parts, in order. A part names only parts above it, and a type has one file with its methods, so that a part can be read
+// alone. `tests/exchange_parts.rs` reads this table.
+//
+// | request call_ids held rules toolset setup | what an exchange is made from |
+// | instructions history prefill prompt | what the upstream is sent |
+// | size tally | counts |
+// | reply_reader stops quoted call_gate text | text of a reply |
+// | calls turn written_call | calls of a reply |
+// | repair ending | pure functions of the parts above |
+
+mod call_gate;
 mod call_ids;
 mod calls;
 mod ending;
-mod gated;
 mod held;
 mod history;
 mod instructions;
@@ -20,80 +65,51 @@ mod prefill;
 mod prompt;
 mod quoted;
 mod repair;
+mod reply_reader;
 mod request;
 mod rules;
+mod setup;
 mod size;
 mod stops;
+mod tally;
+mod text;
 mod toolset;
 mod turn;
+mod written_call;
 
+use std::mem;
 use std::sync::Arc;
 
+use gadgetry_proto::call::{Call, Parameters};
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::dialect::{Dialects, Gate, Gated};
-use gadgetry_proto::error::{DiagnosticCode, ModelErrorKind};
-use gadgetry_proto::message::{Constraint, Message, Request};
-use gadgetry_proto::reply::{Format, Reader, StopEarly};
-use gadgetry_proto::schema::{Registry, Unterminated};
-use gadgetry_proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
-use gadgetry_proto::usage::Usage;
+use gadgetry_proto::dialect::Gated;
+use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::message::Request;
+use gadgetry_proto::reply::{Reader, Stopped, Verdict};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
+use gadgetry_proto::tags::TagNameError;
 use serde_json::Value;
 
-use call_ids::CallIds;
-use instructions::ANCHORING;
-use prefill::Prefill;
-use quoted::Quoted;
-use size::{size, written};
-use stops::Stops;
-use turn::Turn;
+use calls::CallsOut;
+use prompt::Prompt;
+use reply_reader::reader;
+use tally::Tally;
+use text::TextOut;
+use turn::{CUT, Defect, RejectedCall, Turn};
+use written_call::WrittenCall;
 
-use crate::memory::Owner;
-
+pub(crate) use ending::TOO_LARGE;
 pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
-pub use request::{Choice, ClientRequest, TEXT_PARAMETER, Tool, ToolKind};
-pub use rules::{Constrain, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
+pub use request::{Choice, ClientRequest, Delivery, TEXT_PARAMETER, Tool, ToolKind};
+pub use rules::{
+    ChatTemplate, Constrain, MarkerStyle, ModelRules, ReasoningTags, RulesPatch, Secrets, ToolMode,
+};
+pub use setup::{PreparedRequest, Setup};
+pub use tally::Counts;
 pub use toolset::{Toolset, UnusableTool};
 
-/// The code of the error that a reply without end becomes.
-pub(crate) const TOO_LARGE: &str = "reply_too_large";
-
-/// What an exchange is made from.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// What the client wants.
-    pub request: Arc<ClientRequest>,
-    /// Its tools.
-    pub tools: Arc<Toolset>,
-    /// How the model is treated.
-    pub rules: Arc<ModelRules>,
-    /// Whether the upstream has tools of its own, so that calls are not blocks.
-    pub is_native: bool,
-    /// The secrets of its prompt.
-    pub secrets: Secrets,
-    /// What the ids of calls begin with, such as `call_`.
-    pub id_prefix: &'static str,
-    /// The id of the exchange, which no one can guess: the ids of its calls contain it.
-    pub id: u128,
-    /// The owner of what is kept until the next request; `None` if nothing is to be kept.
-    pub owner: Option<Owner>,
-    /// Calls that wait for others, of all exchanges.
-    pub held: Arc<HeldCalls>,
-    /// The maximum number of bytes that the upstream may write, in all turns together.
-    pub reply_bytes: usize,
-    /// The constraint on each reply of the upstream.
-    pub constraint: Option<Constraint>,
-}
-
-impl Setup {
-    /// The calls of an earlier exchange of this owner that wait for others.
-    fn held_calls(&self, exchange: u128) -> Vec<HeldCall> {
-        let owner = self.owner.as_ref();
-        owner.map_or_else(Vec::new, |owner| self.held.of(*owner, exchange))
-    }
-}
-
-/// What to do after a delta.
+/// Next step after a delta.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// The upstream's reply continues.
@@ -104,26 +120,13 @@ pub enum Progress {
     Done,
 }
 
-/// What has happened in an exchange, for metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Calls that were sent to the client.
-    pub calls: u32,
-    /// Calls that could not be sent.
-    pub invalid: u32,
-    /// Repair turns.
-    pub repairs: u32,
-    /// Calls that wait for others.
-    pub held: u32,
-}
-
 /// One exchange. See the [module](self).
 ///
 /// ```
 /// use std::sync::Arc;
 /// use gadgetry_proto::delta::{Delta, StopReason};
 /// use gadgetry_gateway::Api;
-/// use gadgetry_gateway::exchange::{Exchange, Progress, Secrets, Setup, Toolset};
+/// use gadgetry_gateway::exchange::{Exchange, PreparedRequest, Progress, Secrets, Setup, Toolset};
 /// use serde_json::json;
 ///
 /// let body = json!({
@@ -141,17 +144,20 @@ pub struct Counts {
 ///     "{0}add:sum\n{1}a\n2\n{1}b\n3\n{2}\n",
 ///     secrets.markers.start(), secrets.markers.arg(), secrets.markers.end(),
 /// );
-/// let mut exchange = Exchange::new(Setup {
+/// let request = Arc::new(PreparedRequest {
 ///     tools: Arc::new(Toolset::new(request.tools.clone())?),
-///     request,
-///     rules: Arc::default(),
-///     is_native: false,
+///     client: request,
 ///     secrets,
-///     id_prefix: "call_",
-///     id: 7,
+///     id_prefix: Api::Chat.call_prefix(),
 ///     owner: None,
 ///     held: Arc::default(),
 ///     reply_bytes: 1 << 20,
+/// });
+/// let mut exchange = Exchange::new(Setup {
+///     request,
+///     id: 7,
+///     rules: Arc::default(),
+///     is_native: false,
 ///     constraint: None,
 /// })?;
 /// let mut out = Vec::new();
@@ -167,124 +173,56 @@ pub struct Counts {
 /// assert_eq!(out[1], call);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Its parts have their own state and do not know each other's. They meet here.
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent facts about a reply"
-)]
 pub struct Exchange {
     setup: Setup,
-    /// What the upstream is sent. Repair turns are appended.
-    messages: Vec<Message>,
-    /// What only the first request has.
-    trailing: Vec<Message>,
+    prompt: Prompt,
     reader: Reader,
-    gate: Gate,
-    /// What the model may only repeat.
-    quoted: Quoted,
-    /// The dialects that the gate takes out of the text.
-    dialects: Dialects,
-    /// The tools that can be called.
-    registry: Arc<Registry>,
-    stops: Stops,
-    ids: CallIds,
+    text: TextOut,
+    calls: CallsOut,
+    /// The reply of the upstream that is read.
     turn: Turn,
-    /// The calls that the client has: the name in blocks, the model's id, and the parameters.
-    sent: Vec<(String, String, Value)>,
-    held: Vec<HeldCall>,
-    prefill: Option<Prefill>,
-    /// Text before the first call of a reply that must have one.
-    withheld: String,
-    /// Text that is blank so far, at the beginning of the reply.
-    blank: String,
-    has_text: bool,
-    /// The text before is the end marker of a block, whose line break is a part of the block.
-    after_block: bool,
-    /// The last repair turn was about something that looked like a call. It was shown as text, so an answer without a call
-    /// adds nothing.
-    was_near_miss: bool,
-    is_started: bool,
-    is_over: bool,
-    usage: Usage,
-    /// Whether the upstream has counted each reply.
-    is_counted: bool,
-    turn_usage: Option<Usage>,
-    /// Bytes of the instructions about tools.
-    injected: u64,
-    /// Bytes of text and reasoning that the upstream has written.
-    written: u64,
-    /// Bytes of all that the upstream has sent.
-    received: usize,
-    counts: Counts,
+    tally: Tally,
+    phase: Phase,
+    /// Memory for the deltas of the reader.
     scratch: Vec<Delta>,
-    pieces: Vec<Gated>,
+}
+
+/// The client's reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The client has received nothing, so an error can still have its status.
+    Waiting,
+    Begun,
+    Over,
 }
 
 impl Exchange {
-    /// An exchange before its first request.
+    /// Begins an exchange. [`Exchange::request`] returns its first request.
     ///
     /// # Errors
     ///
     /// If a tag of the rules is not a name, or is there twice.
     pub fn new(setup: Setup) -> Result<Self, TagNameError> {
-        let Setup {
-            request,
-            tools,
-            rules,
-            secrets,
-            ..
-        } = &setup;
-        let reads_blocks = request.may_call() && !setup.is_native;
-        let registry = if request.may_call() {
-            Arc::clone(tools.registry())
+        let registry = if setup.client().may_call() {
+            Arc::clone(setup.tools().registry())
         } else {
             Arc::new(Registry::default())
         };
-        let dialects = if reads_blocks {
-            rules.dialects_read()
-        } else {
-            Dialects::default()
-        };
-        let stops = if reads_blocks {
-            request.options.stop.clone()
-        } else {
-            Vec::new()
-        };
-        let mut exchange = Self {
-            reader: reader(reads_blocks, rules, secrets, Arc::clone(&registry))?,
-            gate: Gate::default(),
-            quoted: Quoted::in_request(Arc::clone(request), &dialects),
-            dialects,
-            registry,
-            stops: Stops::new(stops),
-            ids: CallIds::new(setup.id_prefix, setup.id),
-            messages: Vec::new(),
-            trailing: Vec::new(),
+        let markers = setup.reads_blocks().then(|| setup.secrets());
+        Ok(Self {
+            prompt: Prompt::of(&setup),
+            reader: reader(&setup.rules, markers, Arc::clone(&registry))?,
+            text: TextOut::of(&setup, registry),
+            calls: CallsOut::new(setup.request.id_prefix, setup.id),
             turn: Turn::default(),
-            sent: Vec::new(),
-            held: Vec::new(),
-            prefill: None,
-            withheld: String::new(),
-            blank: String::new(),
-            has_text: false,
-            after_block: false,
-            was_near_miss: false,
-            is_started: false,
-            is_over: false,
-            usage: Usage::default(),
-            is_counted: true,
-            turn_usage: None,
-            injected: 0,
-            written: 0,
-            received: 0,
-            counts: Counts::default(),
+            tally: Tally::default(),
+            phase: Phase::Waiting,
             scratch: Vec::new(),
-            pieces: Vec::new(),
             setup,
-        };
-        exchange.messages = exchange.prompt();
-        exchange.begin_call();
-        Ok(exchange)
+        })
     }
 
     /// Checks rules, so that exchanges with them can be made.
@@ -293,37 +231,74 @@ impl Exchange {
     ///
     /// If a tag is not a name, or is there twice.
     pub fn check(rules: &ModelRules) -> Result<(), TagNameError> {
-        let secrets = Secrets::new(rules.markers, 0);
-        reader(false, rules, &secrets, Arc::default()).map(|_| ())
+        reader(rules, None, Arc::default()).map(|_| ())
     }
 
-    fn reads_blocks(&self) -> bool {
-        self.setup.request.may_call() && !self.setup.is_native
+    /// Returns the request that the upstream is sent now.
+    pub fn request(&self) -> Request {
+        self.prompt.request(&self.setup, self.tally.counts.repairs)
     }
 
-    /// What has happened so far.
+    /// Returns the tools that the upstream is offered as its own; none in text.
+    pub fn native_tools(&self) -> Option<Vec<GadgetSpec>> {
+        let is_offered = self.setup.is_native && self.setup.client().may_call();
+        is_offered.then(|| self.setup.tools().specs())
+    }
+
+    /// Estimates the tokens that the instructions about tools add to the prompt.
+    pub fn injected_tokens(&self) -> u64 {
+        self.prompt.injected_tokens()
+    }
+
+    /// Estimates the tokens of the prompt.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.prompt.tokens()
+    }
+
+    /// Returns the numbers of events so far.
     pub fn counts(&self) -> Counts {
-        self.counts
+        self.tally.counts
     }
 
-    /// Whether the client has received a part of its reply.
-    pub fn is_started(&self) -> bool {
-        self.is_started
+    /// Returns the stop sequence of the client that has ended the reply.
+    pub fn stop_sequence(&self) -> Option<&str> {
+        self.text.stop_sequence()
+    }
+
+    /// Sends calls that have waited for results of this request, and nothing else: then no request is sent to the model, and
+    /// the reply is complete. Returns `false` if no call is ready.
+    pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
+        if !self.setup.rules.run_dependencies || !self.setup.reads_blocks() {
+            return false;
+        }
+        let Some((exchange, calls)) = self.setup.ready_calls() else {
+            return false;
+        };
+        self.calls = CallsOut::new(self.setup.request.id_prefix, exchange);
+        let request = Arc::clone(&self.setup.request);
+        for ready in calls {
+            if let Some(tool) = request.tools.tool(&ready.name) {
+                self.send(ready.id, &ready.name, tool, ready.input, out);
+            }
+        }
+        self.finish(StopReason::ToolUse, out);
+        true
     }
 
     /// Takes a delta of the upstream's reply, and appends what the client receives.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Progress {
-        if self.is_over {
+        if self.phase == Phase::Over {
             return Progress::Done;
         }
-        self.received += size(&delta);
-        if self.received > self.setup.reply_bytes && !matches!(delta, Delta::Error { .. }) {
-            return self.overflow(out);
+        let limit = self.setup.request.reply_bytes;
+        if self.tally.receive(&delta) > limit && !matches!(delta, Delta::Error { .. }) {
+            out.push(ending::too_large(limit));
+            return self.over();
         }
         match delta {
             Delta::MessageStart { .. } => {
-                if !self.setup.request.choice.kind.is_forced() {
-                    self.start(out);
+                if !self.setup.is_forced() {
+                    self.begin(out);
                 }
                 Progress::More
             }
@@ -332,11 +307,11 @@ impl Exchange {
                 self.over()
             }
             Delta::Usage { usage } => {
-                self.turn_usage = Some(usage);
+                self.tally.counted(Some(usage));
                 Progress::More
             }
             Delta::MessageEnd { stop_reason, usage } => {
-                self.turn_usage = usage.or(self.turn_usage);
+                self.tally.counted(usage);
                 self.end(stop_reason, out)
             }
             Delta::ToolCallStart { .. }
@@ -345,110 +320,49 @@ impl Exchange {
             | Delta::ToolCall { .. } => {
                 if let Some(call) = self.turn.native(delta) {
                     self.flush_text(out);
-                    self.native_call(call, out);
+                    self.decide(WrittenCall::native(call, &self.setup), out);
                 }
                 self.progress(out)
             }
             Delta::Diagnostic(said) if said.code == DiagnosticCode::Refusal => {
-                self.start(out);
+                self.begin(out);
                 out.push(Delta::Diagnostic(said));
                 Progress::More
             }
             delta => {
-                self.written += written(&delta);
-                let Some(delta) = Prefill::continued(&mut self.prefill, delta) else {
+                let Some(delta) = self.prompt.continued(delta) else {
                     return Progress::More;
                 };
-                let mut read = std::mem::take(&mut self.scratch);
+                let mut read = mem::take(&mut self.scratch);
                 self.reader.push(delta, &mut read);
-                self.read(&mut read, out);
-                self.scratch = read;
-                if let Some(stopped) = self.reader.stopped().filter(|_| !self.is_over) {
-                    return self.end_stopped(stopped, out);
+                self.take_in(read, out);
+                match self.reader.stopped() {
+                    Some(stopped) => self.end_stopped(stopped, out),
+                    None => self.progress(out),
                 }
-                self.progress(out)
             }
         }
-    }
-
-    /// Whether the reply can end before the upstream's.
-    fn progress(&mut self, out: &mut Vec<Delta>) -> Progress {
-        if self.is_over {
-            return Progress::Done;
-        }
-        if self.is_enough() {
-            self.add_usage();
-            return self.finish(StopReason::ToolUse, out);
-        }
-        if self.stops.found().is_some() && self.turn.failures.is_empty() {
-            self.add_usage();
-            return self.finish(StopReason::StopSequence, out);
-        }
-        Progress::More
-    }
-
-    /// The stop sequence of the client that has ended the reply.
-    pub fn stop_sequence(&self) -> Option<&str> {
-        self.stops.found()
-    }
-
-    fn start(&mut self, out: &mut Vec<Delta>) {
-        if !self.is_started {
-            self.is_started = true;
-            out.push(Delta::MessageStart {
-                model: Some(self.setup.request.model.clone()),
-            });
-        }
-    }
-
-    /// The upstream has written more than it may.
-    fn overflow(&mut self, out: &mut Vec<Delta>) -> Progress {
-        out.push(Delta::Error {
-            error: format!(
-                "the upstream's reply is larger than the gateway's limit of {} bytes: ask for a shorter one, or raise \
-                 `reply-bytes`",
-                self.setup.reply_bytes
-            ),
-            code: Some(TOO_LARGE.to_owned()),
-            kind: ModelErrorKind::Other,
-            retry_after_ms: None,
-            overflow: None,
-        });
-        self.over()
-    }
-
-    fn over(&mut self) -> Progress {
-        self.is_over = true;
-        Progress::Done
-    }
-
-    fn is_repair(&self) -> bool {
-        self.counts.repairs > 0
     }
 
     /// Takes what the reader has made of the reply.
-    fn read(&mut self, read: &mut Vec<Delta>, out: &mut Vec<Delta>) {
+    fn take_in(&mut self, mut read: Vec<Delta>, out: &mut Vec<Delta>) {
         for delta in read.drain(..) {
-            if self.is_enough() || self.is_over {
-                continue;
+            if self.is_enough() {
+                break;
             }
+            let is_repair = self.turn.is_repair();
             match delta {
-                Delta::Text { mut delta, .. } => {
-                    if self.after_block && !delta.is_empty() {
-                        self.after_block = false;
-                        if delta.starts_with('\n') {
-                            delta.remove(0);
-                        }
-                    }
-                    self.gated(|gate, rules, pieces| gate.push(&delta, rules, pieces), out);
+                Delta::Text { delta, .. } => {
+                    self.text.push(&delta);
+                    self.take_pieces(out);
                 }
-                Delta::Reasoning { .. } if !self.is_repair() => {
-                    self.start(out);
+                Delta::Reasoning { .. } if !is_repair => {
+                    self.begin(out);
                     out.push(delta);
                 }
                 Delta::GadgetCallStart(_) => self.flush_text(out),
                 Delta::GadgetCall(call) => {
-                    self.after_block = true;
+                    self.text.end_block();
                     self.block(&call, out);
                 }
                 Delta::Diagnostic(said)
@@ -457,62 +371,223 @@ impl Exchange {
                         DiagnosticCode::NearMiss | DiagnosticCode::CutHeader
                     ) =>
                 {
-                    self.turn.near_miss.get_or_insert(said.message);
+                    self.turn.note_near_miss(|| said.message);
                 }
-                Delta::ContentMetadata { .. } | Delta::ReasoningMetadata { .. }
-                    if !self.is_repair() =>
-                {
+                Delta::ContentMetadata { .. } | Delta::ReasoningMetadata { .. } if !is_repair => {
                     out.push(delta);
                 }
                 _ => {}
             }
         }
+        self.scratch = read;
     }
 
-    fn is_enough(&self) -> bool {
-        !self.setup.request.is_parallel && !self.sent.is_empty()
+    /// Takes what the gate has let through.
+    fn take_pieces(&mut self, out: &mut Vec<Delta>) {
+        let mut pieces = self.text.take_pieces();
+        for piece in pieces.drain(..) {
+            match piece {
+                Gated::Text(text) => {
+                    let shown = self.text.shown(text);
+                    self.emit(shown, out);
+                }
+                Gated::Reasoning(delta) if !self.turn.is_repair() => {
+                    let metadata = None;
+                    self.emit(Some(Delta::Reasoning { delta, metadata }), out);
+                }
+                Gated::Call(call, _) => {
+                    let kept = self.text.flush_stops();
+                    self.emit(kept, out);
+                    self.decide(WrittenCall::in_other_form(call, &self.setup), out);
+                }
+                Gated::Cut(_) => self.turn.note_near_miss(|| CUT.to_owned()),
+                // The gate has made text of those that are to be seen.
+                Gated::Reasoning(_) | Gated::Opening(_) | Gated::Closing(_) => {}
+            }
+        }
+        self.text.recycle(pieces);
     }
 
-    /// Decides about text that was kept back, because something else than text follows.
+    /// Decides text that was kept back, because something other than text follows.
     fn flush_text(&mut self, out: &mut Vec<Delta>) {
-        self.gated(Gate::flush, out);
-        let kept = self.stops.finish();
-        self.show(kept, out);
+        self.text.flush_gate();
+        self.take_pieces(out);
+        let kept = self.text.flush_stops();
+        self.emit(kept, out);
     }
-}
 
-fn reader(
-    reads_blocks: bool,
-    rules: &ModelRules,
-    secrets: &Secrets,
-    registry: Arc<Registry>,
-) -> Result<Reader, TagNameError> {
-    let format = Format {
-        markers: reads_blocks.then(|| secrets.markers.clone()),
-        anchoring: ANCHORING,
-        reasoning: rules.reasoning_tags.clone(),
-        reasoning_open: rules.reasoning_open,
-        ..Format::default()
-    };
-    let blocks = rules
-        .strip_tags
-        .iter()
-        .filter_map(|tag| stripped(tag))
-        .collect();
-    let reader = Reader::new(format, blocks, registry)?;
-    let reader = if rules.stop_early {
-        reader.stop_early(StopEarly::default())
-    } else {
-        reader
-    };
-    Ok(reader.unterminated(Unterminated::Confirm).without_parts())
-}
+    /// Takes a block of the reply.
+    fn block(&mut self, call: &Call, out: &mut Vec<Delta>) {
+        let checked = match self.reader.check(call) {
+            Verdict::Valid(input) if call.dependencies.is_empty() => Ok(input),
+            Verdict::Invalid(problem) => Err(problem),
+            Verdict::Valid(_) | Verdict::NeedsResults => return self.hold(call, out),
+        };
+        self.decide(WrittenCall::block(call, checked), out);
+    }
 
-/// A tag that is removed from the text with its content.
-fn stripped(tag: &str) -> Option<CustomBlock> {
-    let config = BlockConfig {
-        mode: BlockMode::Suppress,
-        ..BlockConfig::new(tag)
-    };
-    CustomBlock::from_parts(config, BlockCode::default())
+    /// Keeps a call that depends on others until their results are there.
+    fn hold(&mut self, call: &Call, out: &mut Vec<Delta>) {
+        let tool = self.setup.request.tools.tool(&call.gadget_name);
+        let (Some(tool), Parameters::Parsed(input)) = (tool, &call.parameters) else {
+            return;
+        };
+        match self.calls.hold(call, tool, input.clone()) {
+            Ok(()) => {
+                self.tally.counts.held += 1;
+                let id = call.invocation_id.as_str();
+                self.turn.accept(id, &call.gadget_name);
+            }
+            Err(problem) => self.decide(WrittenCall::block(call, Err(problem)), out),
+        }
+    }
+
+    /// Sends a call to the client, or notes its problem.
+    fn decide(&mut self, call: WrittenCall, out: &mut Vec<Delta>) {
+        if self.is_enough() || !self.setup.client().may_call() {
+            return;
+        }
+        let WrittenCall { id, name, checked } = call;
+        let request = Arc::clone(&self.setup.request);
+        match checked.and_then(|input| Ok((request.callable(&name)?, input))) {
+            Ok((tool, input)) => self.send(id, &name, tool, input, out),
+            Err(problem) => {
+                self.tally.counts.invalid += 1;
+                self.turn.rejected.push(RejectedCall { id, name, problem });
+            }
+        }
+    }
+
+    fn send(&mut self, id: String, name: &str, tool: &Tool, input: Value, out: &mut Vec<Delta>) {
+        self.turn.accept(&id, name);
+        if self.turn.is_repair() && self.calls.has(name, &input) {
+            return;
+        }
+        let withheld = self.text.release();
+        self.emit(withheld, out);
+        let call = self.calls.send(id, name, tool, input);
+        self.emit(Some(call), out);
+        self.tally.counts.calls += 1;
+    }
+
+    /// Begins the client's reply, unless it has begun.
+    fn begin(&mut self, out: &mut Vec<Delta>) {
+        if self.phase == Phase::Waiting {
+            self.phase = Phase::Begun;
+            out.push(Delta::MessageStart {
+                model: Some(self.setup.client().model.clone()),
+            });
+        }
+    }
+
+    fn emit(&mut self, delta: Option<Delta>, out: &mut Vec<Delta>) {
+        if let Some(delta) = delta {
+            self.begin(out);
+            out.push(delta);
+        }
+    }
+
+    /// Returns `true` if the client has all the calls that it admits.
+    fn is_enough(&self) -> bool {
+        !self.setup.client().is_parallel && !self.calls.is_empty()
+    }
+
+    /// Ends the reply before the upstream's, if nothing more of that is needed.
+    fn progress(&mut self, out: &mut Vec<Delta>) -> Progress {
+        let reason = if self.is_enough() {
+            StopReason::ToolUse
+        } else if self.text.stop_sequence().is_some() && self.turn.rejected.is_empty() {
+            StopReason::StopSequence
+        } else {
+            return Progress::More;
+        };
+        self.tally.end_reply();
+        self.finish(reason, out)
+    }
+
+    /// Takes the end of a reply that the reader has stopped, because the rest of it would only cost. A call in it that is not whole
+    /// is one to correct; text that repeats itself is cut off as by a token limit.
+    fn end_stopped(&mut self, stopped: Stopped, out: &mut Vec<Delta>) -> Progress {
+        if !stopped.in_block {
+            return self.end(StopReason::MaxTokens, out);
+        }
+        self.turn.repeats |= stopped.why == DiagnosticCode::RepeatedLines;
+        self.end(StopReason::ToolUse, out)
+    }
+
+    /// Takes the end of the upstream's reply.
+    fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+        let mut read = mem::take(&mut self.scratch);
+        if let Some(text) = self.prompt.end_reply() {
+            self.reader.push(text, &mut read);
+        }
+        let end = Delta::MessageEnd {
+            stop_reason: stop_reason.clone(),
+            usage: None,
+        };
+        self.reader.push(end, &mut read);
+        let output = self.reader.finish(&mut read);
+        ending::remove_cut_block(&mut read, self.setup.secrets().markers.start());
+        // A call that only the end of the reply has completed is judged by how it ended.
+        self.take_in(read, out);
+        self.flush_text(out);
+        self.text.end_reply();
+        self.tally.end_reply();
+        if self.is_enough() {
+            return self.finish(StopReason::ToolUse, out);
+        }
+        let (is_forced, has_calls) = (self.setup.is_forced(), !self.calls.is_empty());
+        let defect = if stop_reason.is_clean() && self.setup.client().may_call() {
+            self.turn.defect(is_forced, has_calls)
+        } else {
+            None
+        };
+        let Some(defect) = defect else {
+            return self.finish(stop_reason, out);
+        };
+        if self.tally.counts.repairs < self.setup.rules.repairs {
+            return self.repair(output.message.raw.unwrap_or_default(), defect);
+        }
+        let has_rejected = !self.turn.rejected.is_empty();
+        if !has_calls && (is_forced || has_rejected || !self.text.has_text()) {
+            out.push(repair::error(&self.setup, &self.turn, &defect));
+            return self.over();
+        }
+        self.finish(stop_reason, out)
+    }
+
+    /// Begins a repair turn.
+    fn repair(&mut self, raw: String, defect: Defect) -> Progress {
+        self.tally.counts.repairs += 1;
+        let turn = mem::take(&mut self.turn);
+        let messages = repair::messages(&self.setup, raw, turn, &defect);
+        self.prompt.append(messages);
+        self.text.begin_repair();
+        self.turn = Turn::correcting(defect);
+        Progress::Again(self.request())
+    }
+
+    /// Ends the client's reply.
+    fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+        self.begin(out);
+        if self.calls.is_empty() && !self.turn.corrects_near_miss() {
+            out.extend(self.text.take_repair());
+        }
+        // It was cut off before it could call anything.
+        out.extend(self.text.release());
+        let (exchange, held) = self.calls.take_held();
+        if let Some(owner) = self.setup.request.owner {
+            self.setup.request.held.keep(owner, exchange, held);
+        }
+        out.push(Delta::MessageEnd {
+            stop_reason: ending::stop_reason(reason, !self.calls.is_empty()),
+            usage: Some(self.tally.usage(|| self.prompt.tokens())),
+        });
+        self.over()
+    }
+
+    fn over(&mut self) -> Progress {
+        self.phase = Phase::Over;
+        Progress::Done
+    }
 }

@@ -6,7 +6,12 @@
 //! or                          !!!GADGET_START:weather:w1\n!!!ARG:city\n… some repeat what they continue
 //! ```
 
+use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::ToolChoice;
+use serde_json::Value;
+
+use super::setup::Setup;
 
 /// A reply whose beginning the request has.
 #[derive(Debug)]
@@ -17,9 +22,32 @@ pub(super) struct Prefill {
 }
 
 impl Prefill {
-    pub(super) fn new(head: String) -> Self {
+    /// Begins the call that a reply must have, if the rules want that. A grammar begins with the whole block, so both do not go
+    /// together.
+    pub(super) fn of(setup: &Setup) -> Option<Self> {
+        let rules = &setup.rules;
+        let is_demanded = setup.reads_blocks() && setup.is_forced();
+        if !is_demanded || !rules.template.prefill || rules.constraint().is_known() {
+            return None;
+        }
+        let name = if let ToolChoice::Gadget(name) = &setup.client().choice.kind {
+            setup.tools().block_name(name).unwrap_or(name)
+        } else {
+            ""
+        };
+        let head = if rules.call_form() == CallForm::Json {
+            let name = Value::from(name).to_string();
+            format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
+        } else {
+            format!("{}{name}", setup.secrets().markers.start())
+        };
         let text = String::new();
-        Self { head, text }
+        Some(Self { head, text })
+    }
+
+    /// Returns the text that the request ends with.
+    pub(super) fn head(&self) -> &str {
+        &self.head
     }
 
     /// Takes a delta, and returns it with the beginning of the reply before it; `None` while the text may repeat that.

@@ -1,72 +1,59 @@
-//! The requests of an exchange to the upstream.
+//! The conversation with the upstream.
 
 use std::sync::Arc;
 
-use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::convo::TokenEstimate;
-use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Content, Message, Request, Role, ToolChoice};
 use gadgetry_proto::prompt::append_to_system;
-use gadgetry_proto::schema::{GadgetSpec, coerce_json};
-use serde_json::Value;
 
-use super::call_ids::CallIds;
-use super::history::HistoryWriter;
+use super::history::{HistoryWriter, shaped};
+use super::instructions;
 use super::prefill::Prefill;
-use super::{Exchange, Setup, Toolset, held, history, instructions};
+use super::setup::Setup;
+use super::toolset::Toolset;
 
-impl Exchange {
-    /// Ends the first request with the beginning of a call, if the rules want that. A grammar begins with the whole block then, so
-    /// both do not go together.
-    pub(super) fn begin_call(&mut self) {
-        let rules = &self.setup.rules;
-        let is_demanded = self.reads_blocks() && self.setup.request.choice.kind.is_forced();
-        if !is_demanded || !rules.prefill || rules.constraint().is_known() {
-            return;
+/// The messages that the upstream is sent.
+#[derive(Debug, Default)]
+pub(super) struct Prompt {
+    /// The conversation. Repair turns are appended.
+    messages: Vec<Message>,
+    /// Messages of the first request alone: the demand for a call, the beginning of a call.
+    trailing: Vec<Message>,
+    /// The beginning of the first reply, if the request has it.
+    prefill: Option<Prefill>,
+    /// Bytes of the instructions about tools.
+    injected: u64,
+}
+
+impl Prompt {
+    /// Writes the prompt of the first request.
+    pub(super) fn of(setup: &Setup) -> Self {
+        let mut prompt = Self::default();
+        prompt.messages = prompt.written(setup);
+        prompt.prefill = Prefill::of(setup);
+        if let Some(prefill) = &prompt.prefill {
+            let head = Message::text(Role::Assistant, prefill.head());
+            prompt.trailing.push(head);
         }
-        let name = if let ToolChoice::Gadget(name) = &self.setup.request.choice.kind {
-            self.setup.tools.block_name(name).unwrap_or(name)
-        } else {
-            ""
-        };
-        let head = if rules.call_form() == CallForm::Json {
-            let name = Value::from(name).to_string();
-            format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
-        } else {
-            format!("{}{name}", self.setup.secrets.markers.start())
-        };
-        self.trailing
-            .push(Message::text(Role::Assistant, head.clone()));
-        self.prefill = Some(Prefill::new(head));
+        prompt
     }
 
-    /// The conversation for the upstream.
-    pub(super) fn prompt(&mut self) -> Vec<Message> {
-        let Setup {
-            request,
-            tools,
-            rules,
-            secrets,
-            ..
-        } = &self.setup;
-        if self.setup.is_native {
+    fn written(&mut self, setup: &Setup) -> Vec<Message> {
+        let (request, tools, secrets) = (setup.client(), setup.tools(), setup.secrets());
+        let rules = &setup.rules;
+        if setup.is_native {
             return natively(&request.messages, tools);
         }
         let held = |exchange| {
             if rules.run_dependencies {
                 Vec::new()
             } else {
-                self.setup.held_calls(exchange)
+                setup.held_calls(exchange)
             }
         };
-        let writer = HistoryWriter {
-            tools,
-            secrets,
-            form: rules.call_form(),
-            held: &held,
-        };
-        let mut messages = writer.write(&request.messages);
-        if self.reads_blocks() {
+        let mut messages = HistoryWriter::of(setup, &held).write(&request.messages);
+        if setup.reads_blocks() {
             if let Some((text, turns)) = instructions::about_tools(tools, rules, secrets) {
                 self.injected = (text.len() + turns.len_bytes()) as u64;
                 append_to_system(&mut messages, &text);
@@ -75,7 +62,7 @@ impl Exchange {
                 }
             }
             // After worked turns, a request has to end as they do: with the question.
-            if request.choice.kind.is_forced() && rules.worked_turns() == 0 {
+            if setup.is_forced() && rules.worked_turns() == 0 {
                 let note = instructions::must_call(&request.choice, tools, rules, secrets);
                 self.trailing.push(Message::text(Role::User, note));
             }
@@ -83,87 +70,61 @@ impl Exchange {
         if !rules.images {
             messages.iter_mut().for_each(without_images);
         }
-        history::shaped(messages, rules.system_role, rules.alternate)
+        shaped(
+            messages,
+            rules.template.system_role,
+            rules.template.alternate,
+        )
     }
 
-    /// Sends calls that have waited for results of this request, and nothing else: then no request is sent to the model, and
-    /// the reply is complete. `false` if no call is ready.
-    pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
-        if !self.setup.rules.run_dependencies || !self.reads_blocks() {
-            return false;
-        }
-        let messages = &self.setup.request.messages;
-        let ready = held::ready(messages, |exchange| self.setup.held_calls(exchange));
-        let tools = Arc::clone(&self.setup.tools);
-        for (exchange, call, input) in ready {
-            let Some(gadget) = tools.registered(&call.name) else {
-                continue;
-            };
-            let input = coerce_json(input, Some(gadget.schema()));
-            let Ok(input) = gadget.check(input) else {
-                continue;
-            };
-            self.start(out);
-            self.ids = CallIds::new(self.setup.id_prefix, exchange);
-            let name = gadget.name().to_owned();
-            if let Some(tool) = tools.tool(&name) {
-                self.send(call.id, &name, tool, input, out);
-            }
-        }
-        if self.sent.is_empty() {
-            return false;
-        }
-        self.finish(StopReason::ToolUse, out);
-        true
-    }
-
-    /// What the upstream is sent now.
-    pub fn request(&self) -> Request {
+    /// Returns the request that follows `repairs` repair turns.
+    pub(super) fn request(&self, setup: &Setup, repairs: u32) -> Request {
         let mut messages = self.messages.clone();
         messages.extend(self.trailing.iter().cloned());
-        if self.setup.rules.alternate && !self.trailing.is_empty() {
-            messages = history::shaped(messages, true, true);
+        if setup.rules.template.alternate && !self.trailing.is_empty() {
+            messages = shaped(messages, true, true);
         }
         Request {
             messages: Arc::new(messages),
-            iteration: 1 + self.counts.repairs,
-            tool_choice: if self.setup.is_native {
-                self.native_choice()
+            iteration: 1 + repairs,
+            tool_choice: if setup.is_native {
+                setup.native_choice()
             } else {
                 ToolChoice::Auto
             },
-            constraint: self.setup.constraint.clone(),
+            constraint: setup.constraint.clone(),
             ..Request::default()
         }
     }
 
-    pub(super) fn native_choice(&self) -> ToolChoice {
-        match &self.setup.request.choice.kind {
-            ToolChoice::Gadget(name) => {
-                let name = self.setup.tools.block_name(name).unwrap_or(name);
-                ToolChoice::Gadget(name.to_owned())
-            }
-            other => other.clone(),
-        }
+    /// Appends a reply of the upstream, and the correction of it.
+    pub(super) fn append(&mut self, turn: impl IntoIterator<Item = Message>) {
+        self.trailing.clear();
+        self.messages.extend(turn);
     }
 
-    /// The tools that the upstream is offered as its own; none in text.
-    pub fn native_tools(&self) -> Option<Vec<GadgetSpec>> {
-        (self.setup.is_native && self.setup.request.may_call()).then(|| self.setup.tools.specs())
+    /// Takes a delta of the reply, and returns it with the beginning that the request has; `None` while the text may repeat that.
+    pub(super) fn continued(&mut self, delta: Delta) -> Option<Delta> {
+        Prefill::continued(&mut self.prefill, delta)
     }
 
-    /// An estimate of the tokens that the instructions about tools add to the prompt.
-    pub fn injected_tokens(&self) -> u64 {
+    /// Returns the text that is kept when the reply ends.
+    pub(super) fn end_reply(&mut self) -> Option<Delta> {
+        Prefill::end(&mut self.prefill)
+    }
+
+    /// Estimates the tokens of the instructions about tools.
+    pub(super) fn injected_tokens(&self) -> u64 {
         self.injected.div_ceil(4)
     }
 
-    /// An estimate of the tokens of the prompt.
-    pub fn prompt_tokens(&self) -> u64 {
+    /// Estimates the tokens of the messages.
+    pub(super) fn tokens(&self) -> u64 {
         TokenEstimate::of(&self.messages).tokens()
     }
 }
 
-/// The messages for an upstream with tools of its own: the names of tools as it knows them.
+/// Returns the messages for an upstream with tools of its own, with its names of tools.
 fn natively(messages: &[Message], tools: &Toolset) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -178,7 +139,7 @@ fn natively(messages: &[Message], tools: &Toolset) -> Vec<Message> {
     messages
 }
 
-/// Images become their captions.
+/// Replaces images by their captions.
 fn without_images(message: &mut Message) {
     for part in &mut message.content {
         if let Content::Media(medium) = part {

@@ -14,12 +14,12 @@ use gadgetry_proto::dialect::Dialects;
 use gadgetry_proto::message::{Content, Role};
 use gadgetry_proto::visible::is_invisible;
 
-use super::ClientRequest;
+use super::request::ClientRequest;
 
 /// Bytes of data that are searched for the forms of one exchange. Beyond it every form is taken for a quotation.
 const SEARCHED: usize = 256 << 20;
 
-/// What wraps a form, apart from tags.
+/// Wrappers of forms, apart from tags.
 const WRAPPERS: [&str; 6] = [
     "<tool_call>",
     "</tool_call>",
@@ -51,7 +51,7 @@ const LINE_NUMBER: usize = 7;
 #[derive(Debug, Default)]
 pub(super) struct Quoted {
     request: Option<Arc<ClientRequest>>,
-    /// What wraps a form of the configuration.
+    /// Wrappers of the forms of the configuration.
     wrappers: Vec<String>,
     /// The words of the data, made when the first form is found.
     words: Option<String>,
@@ -70,7 +70,7 @@ impl Quoted {
         }
     }
 
-    /// Whether the data has this form.
+    /// Returns `true` if the data has this form.
     pub(super) fn has(&mut self, form: &str) -> bool {
         let data = self.words.get_or_insert_with(|| {
             self.request
@@ -257,17 +257,27 @@ fn push(character: char, out: &mut String) {
 mod tests {
     use std::sync::Arc;
 
+    use gadgetry_proto::message::Message;
     use serde_json::json;
 
-    use super::{Quoted, SEARCHED};
-    use crate::Api;
+    use super::{ClientRequest, Content, Quoted, Role, SEARCHED};
 
-    fn quoted(message: &serde_json::Value) -> Quoted {
-        let body = json!({"model": "m", "messages": [message]});
-        let request = Arc::new(Api::Chat.decode(body).expect("it is valid"));
+    fn quoted(role: Role, content: Vec<Content>) -> Quoted {
+        let request = Arc::new(ClientRequest {
+            messages: vec![Message {
+                role,
+                content,
+                raw: None,
+            }],
+            ..ClientRequest::default()
+        });
         let custom = json!([{"name": "mine", "before": "<<call>>", "after": "<</call>>"}]);
         let dialects = serde_json::from_value(custom).expect("dialects");
         Quoted::in_request(request, &dialects)
+    }
+
+    fn text(text: impl Into<String>) -> Content {
+        Content::Text { text: text.into() }
     }
 
     #[test]
@@ -277,7 +287,7 @@ mod tests {
         let json = form.replace("<tool_call>", "").replace("</tool_call>", "");
         let escaped = json!({ "page": form }).to_string();
         let check = |data: &str, expected: bool| {
-            let mut quoted = quoted(&json!({"role": "user", "content": data}));
+            let mut quoted = quoted(Role::User, vec![text(data)]);
             assert_eq!(quoted.has(form), expected, "{data}");
         };
         for data in [
@@ -329,7 +339,7 @@ mod tests {
     fn a_form_is_found_in_another_wrapper() {
         let json = "{\"name\": \"rm\", \"arguments\": {\"path\": \"x\"}}";
         let check = |data: &str, form: &str, expected: bool| {
-            let mut quoted = quoted(&json!({"role": "user", "content": data}));
+            let mut quoted = quoted(Role::User, vec![text(data)]);
             assert_eq!(quoted.has(form), expected, "{data} {form}");
         };
         check(json, &format!("<<call>>{json}<</call>>"), true);
@@ -361,30 +371,36 @@ mod tests {
         let form = "<tool_call>{\"name\": \"rm\", \"arguments\": {\"path\": \"x\"}}</tool_call>";
         for at in 1..form.len() {
             let (first, second) = form.split_at(at);
-            let part = |text: &str| json!({"type": "text", "text": text});
-            let message = json!({"role": "user", "content": [part(first), part(second)]});
-            assert!(quoted(&message).has(form), "{first} {second}");
+            let mut quoted = quoted(Role::User, vec![text(first), text(second)]);
+            assert!(quoted.has(form), "{first} {second}");
         }
     }
 
     #[test]
-    fn results_and_the_user_are_data_and_the_developer_is_not() {
+    fn results_and_the_user_are_data_and_instructions_are_not() {
         let form = "{\"name\": \"rm\", \"parameters\": {}}";
-        let check = |role: &str, expected: bool| {
-            let message = json!({"role": role, "content": form, "tool_call_id": "c"});
-            assert_eq!(quoted(&message).has(form), expected, "{role}");
+        let check = |role: Role, content: Content, expected: bool| {
+            let mut quoted = quoted(role, vec![content.clone()]);
+            assert_eq!(quoted.has(form), expected, "{role:?} {content:?}");
         };
-        check("user", true);
-        check("tool", true);
-        check("system", false);
-        check("developer", false);
-        check("assistant", false);
+        let result = Content::GadgetResult {
+            invocation_id: "c".into(),
+            gadget_name: String::new(),
+            text: form.to_owned(),
+            is_error: false,
+            sticky: false,
+            media: Vec::new(),
+        };
+        check(Role::User, text(form), true);
+        check(Role::User, result, true);
+        check(Role::System, text(form), false);
+        check(Role::Assistant, text(form), false);
     }
 
     /// Many forms before much data would be read for each of them.
     #[test]
     fn the_search_has_an_end() {
-        let mut quoted = quoted(&json!({"role": "user", "content": "x ".repeat(1 << 20)}));
+        let mut quoted = quoted(Role::User, vec![text("x ".repeat(1 << 20))]);
         let form = "{\"name\": \"rm\", \"parameters\": {}}";
         let most = SEARCHED / (2 << 20);
         let found = (0..2 * most).position(|_| quoted.has(form));

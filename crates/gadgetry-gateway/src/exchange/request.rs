@@ -1,4 +1,4 @@
-//! What a client wants, whatever the API it speaks.
+//! The request of a client, whatever the API.
 
 use std::fmt;
 
@@ -11,11 +11,7 @@ pub use gadgetry_providers::tools::TEXT_PARAMETER;
 /// One request of a client: the common form of Chat Completions, Responses and Messages.
 ///
 /// Made by [`Api::decode`](crate::Api::decode).
-#[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent options of the client"
-)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientRequest {
     /// The model, as the client names it.
@@ -24,25 +20,51 @@ pub struct ClientRequest {
     pub messages: Vec<Message>,
     /// The tools that the client executes.
     pub tools: Vec<Tool>,
-    /// Whether the reply must call a tool, and which ones it may call.
+    /// Demand for a call, and the tools that the reply may call.
     pub choice: Choice,
-    /// Whether a reply may have several calls.
+    /// `true` if a reply may have several calls.
     pub is_parallel: bool,
-    /// Whether something of the reply may be kept for the next request.
+    /// `true` if data of the reply may be kept for the next request.
     pub is_stored: bool,
-    /// Whether the reply is streamed.
-    pub is_streaming: bool,
-    /// Whether the client reads token counts in the stream.
-    pub reports_usage: bool,
+    /// Form of the answer: a document or a stream.
+    pub delivery: Delivery,
     /// Limits and sampling. Its `fields` are those of the client's API that were not read.
     pub options: ModelOptions,
     /// The form of the answer, as `response_format` of Chat Completions.
     pub response_format: Option<Value>,
-    /// What of the request is not honoured, for the header `x-gadgetry-warning`.
+    /// Parts of the request that are not honoured, for the header `x-gadgetry-warning`.
     pub warnings: Vec<String>,
 }
 
+/// Form in which a reply is sent to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// As one document.
+    #[default]
+    Document,
+    /// As a stream of events.
+    Stream {
+        /// `true` if the client reads token counts in the stream.
+        reports_usage: bool,
+    },
+}
+
+impl Delivery {
+    pub(crate) fn new(is_streaming: bool, reports_usage: bool) -> Self {
+        if is_streaming {
+            Self::Stream { reports_usage }
+        } else {
+            Self::Document
+        }
+    }
+}
+
 impl ClientRequest {
+    /// Returns `true` if the reply is streamed.
+    pub fn is_streaming(&self) -> bool {
+        matches!(self.delivery, Delivery::Stream { .. })
+    }
+
     /// The messages before the first reply: they stay the same in all turns of a conversation.
     pub fn beginning(&self) -> &[Message] {
         let mut messages = self.messages.iter();
@@ -50,23 +72,23 @@ impl ClientRequest {
         &self.messages[..end.unwrap_or(self.messages.len())]
     }
 
-    /// Whether blocks of the reply can be calls.
+    /// Returns `true` if blocks of the reply can be calls.
     pub fn may_call(&self) -> bool {
         !self.tools.is_empty() && self.choice.kind != ToolChoice::None
     }
 }
 
-/// Whether a reply must call a tool, and which ones it may call.
+/// Demand for a call, and the tools that a reply may call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
-    /// Whether it must call one.
+    /// Demand for a call.
     pub kind: ToolChoice,
     /// The names that it may call; `None` for all.
     pub allowed: Option<Vec<String>>,
 }
 
 impl Choice {
-    /// Whether a reply may call the tool of this name.
+    /// Returns `true` if a reply may call the tool of this name.
     pub fn allows(&self, name: &str) -> bool {
         let is_listed = |names: &Vec<String>| names.iter().any(|it| it == name);
         let is_named = match &self.kind {
@@ -87,7 +109,7 @@ impl From<ToolChoice> for Choice {
     }
 }
 
-/// What a client's tool choice demands, for messages: `a tool`, `the tool Read`.
+/// Formats the demand of a client's tool choice for messages: `a tool`, `the tool Read`.
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.kind, &self.allowed) {
@@ -105,15 +127,15 @@ pub struct Tool {
     pub name: String,
     /// The group that the client has put it in, a part of its address there.
     pub namespace: Option<String>,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
     /// The JSON Schema of its parameters.
     pub schema: Value,
-    /// What its parameters are.
+    /// Kind of its parameters.
     pub kind: ToolKind,
 }
 
-/// What the parameters of a tool are.
+/// Kind of a tool's parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolKind {
     /// A JSON object.

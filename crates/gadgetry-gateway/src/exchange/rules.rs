@@ -1,4 +1,4 @@
-//! How one model is treated.
+//! Treatment of one model.
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::call_form::CallForm;
@@ -7,7 +7,7 @@ use gadgetry_providers::model::Mode;
 use gadgetry_providers::model::{ConstraintField, ModelInfo};
 use serde::Deserialize;
 
-/// How a model calls tools.
+/// Interface through which a model calls tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolMode {
@@ -20,99 +20,164 @@ pub enum ToolMode {
     Auto,
 }
 
-/// Which markers blocks have.
+/// Style of the markers of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkerStyle {
     /// With a secret of the gateway in them, so that only this model's own text can have them.
     #[default]
     Nonce,
-    /// Those of the specification, for weak models.
+    /// Markers of the specification, for weak models.
     Plain,
 }
 
-/// Defines the rules, and the same with every one optional, as files and options give them.
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr;)+) => {
-        /// How one model is treated. The defaults suit most.
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct ModelRules {
-            $($(#[doc = $doc])+ pub $name: $type,)+
-        }
+/// Treatment of one model. The defaults suit most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRules {
+    /// Interface through which the model calls tools.
+    pub mode: ToolMode,
+    /// The form of calls that the prompt demands. `None` means JSON for a model whose server says that it is small, and blocks for
+    /// others.
+    pub form: Option<CallForm>,
+    /// Number of worked turns that the prompt shows before the conversation, at most two: small models follow examples better than
+    /// instructions. `None` means two for a model whose server says that it is small, and none for others.
+    pub examples: Option<usize>,
+    /// The markers of blocks.
+    pub markers: MarkerStyle,
+    /// The reasoning in the text.
+    pub reasoning: ReasoningTags,
+    /// Tags that are removed from the text, content included.
+    pub strip_tags: Vec<String>,
+    /// Other forms of calls that are understood in the text. By default all that a wrapper, or JSON with the name of a tool, marks.
+    pub dialects: Dialects,
+    /// Maximum number of times that the model may correct the calls of a reply.
+    pub repairs: u32,
+    /// `true` if a reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
+    pub stop_early: bool,
+    /// The chat template of the model.
+    pub template: ChatTemplate,
+    /// `true` if the model reads images.
+    pub images: bool,
+    /// `true` if a call that waited for others is sent to the client by the gateway once their results are there.
+    pub run_dependencies: bool,
+    /// Constraint of replies to valid calls.
+    pub constrain: Constrain,
+}
 
-        impl Default for ModelRules {
-            fn default() -> Self {
-                Self { $($name: $default,)+ }
-            }
+impl Default for ModelRules {
+    fn default() -> Self {
+        Self {
+            mode: ToolMode::Text,
+            form: None,
+            examples: None,
+            markers: MarkerStyle::Nonce,
+            reasoning: ReasoningTags::default(),
+            strip_tags: Vec::new(),
+            dialects: Dialects::marked(),
+            repairs: 1,
+            stop_early: true,
+            template: ChatTemplate::default(),
+            images: true,
+            run_dependencies: false,
+            constrain: Constrain::Auto,
         }
+    }
+}
 
-        /// Rules of which some are set.
+/// Tags of reasoning in the text of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasoningTags {
+    /// Tags whose content is reasoning.
+    pub tags: Vec<String>,
+    /// `true` if the template of the model has opened the first of them.
+    pub is_open: bool,
+}
+
+impl Default for ReasoningTags {
+    fn default() -> Self {
+        Self {
+            tags: vec!["think".to_owned(), "thinking".to_owned()],
+            is_open: false,
+        }
+    }
+}
+
+/// Properties of a model's chat template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChatTemplate {
+    /// `true` if it has a system role. Otherwise the first message of the user begins with the system's text.
+    pub system_role: bool,
+    /// `true` if messages of the user and of the model must alternate.
+    pub alternate: bool,
+    /// `true` if the server continues a message of the assistant at the end of a request, so that a call that must be made is begun
+    /// there.
+    pub prefill: bool,
+}
+
+impl Default for ChatTemplate {
+    fn default() -> Self {
+        Self {
+            system_role: true,
+            alternate: true,
+            prefill: false,
+        }
+    }
+}
+
+/// Defines the patch of the rules: a key for each, with its field in [`ModelRules`].
+macro_rules! patch {
+    ($($key:ident: $type:ty => $($field:ident).+;)+) => {
+        /// Rules of which some are set, as files and options give them.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct RulesPatch {
-            $($(#[doc = $doc])+ pub $name: Option<$type>,)+
+            $(#[doc = concat!("Sets `", stringify!($($field).+), "` of [`ModelRules`].")] pub $key: Option<$type>,)+
         }
 
         /// Sets every rule.
         impl From<ModelRules> for RulesPatch {
             fn from(rules: ModelRules) -> Self {
-                Self { $($name: Some(rules.$name),)+ }
+                Self { $($key: Some(rules.$($field).+),)+ }
             }
         }
 
         impl RulesPatch {
-            /// The rules with those that are set here.
+            /// Returns the rules with those that are set here.
             #[must_use]
             pub fn applied_to(&self, rules: &ModelRules) -> ModelRules {
-                ModelRules { $($name: self.$name.clone().unwrap_or_else(|| rules.$name.clone()),)+ }
+                let mut rules = rules.clone();
+                $(if let Some(value) = &self.$key {
+                    rules.$($field).+.clone_from(value);
+                })+
+                rules
             }
 
-            /// The rules that are set here, and those of a weaker patch where none is.
+            /// Returns the rules that are set here, and those of a weaker patch where none is.
             #[must_use]
             pub fn over(&self, weaker: &Self) -> Self {
-                Self { $($name: self.$name.clone().or_else(|| weaker.$name.clone()),)+ }
+                Self { $($key: self.$key.clone().or_else(|| weaker.$key.clone()),)+ }
             }
         }
     };
 }
 
-rules! {
-    /// How it calls tools.
-    mode: ToolMode = ToolMode::Text;
-    /// The form of calls that its prompt demands. `None` means JSON for a model whose server says that it is small, and blocks for
-    /// others.
-    form: Option<CallForm> = None;
-    /// How many worked turns its prompt shows before the conversation, at most two: small models follow examples better than
-    /// instructions. `None` means two for a model whose server says that it is small, and none for others.
-    examples: Option<usize> = None;
-    /// Which markers its blocks have.
-    markers: MarkerStyle = MarkerStyle::Nonce;
-    /// Tags whose content is reasoning.
-    reasoning_tags: Vec<String> = vec!["think".to_owned(), "thinking".to_owned()];
-    /// Whether its template has opened the first of them.
-    reasoning_open: bool = false;
-    /// Tags that are removed from its text, content included.
-    strip_tags: Vec<String> = Vec::new();
-    /// Other forms of calls that are understood in its text. By default all that a wrapper, or JSON with the name of a tool,
-    /// marks.
-    dialects: Dialects = Dialects::marked();
-    /// How often it may correct the calls of a reply.
-    repairs: u32 = 1;
-    /// Whether its reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
-    stop_early: bool = true;
-    /// Whether its template has a system role. Otherwise the first message of the user begins with the system's text.
-    system_role: bool = true;
-    /// Whether messages of the user and of the model must alternate.
-    alternate: bool = true;
-    /// Whether it reads images.
-    images: bool = true;
-    /// Whether a call that waited for others is sent to the client by the gateway once their results are there.
-    run_dependencies: bool = false;
-    /// Whether its server continues a message of the assistant at the end of a request, so that a call that must be made is
-    /// begun there.
-    prefill: bool = false;
-    /// How replies are constrained to valid calls, if at all.
-    constrain: Constrain = Constrain::Auto;
+patch! {
+    mode: ToolMode => mode;
+    form: Option<CallForm> => form;
+    examples: Option<usize> => examples;
+    markers: MarkerStyle => markers;
+    reasoning_tags: Vec<String> => reasoning.tags;
+    reasoning_open: bool => reasoning.is_open;
+    strip_tags: Vec<String> => strip_tags;
+    dialects: Dialects => dialects;
+    repairs: u32 => repairs;
+    stop_early: bool => stop_early;
+    system_role: bool => template.system_role;
+    alternate: bool => template.alternate;
+    images: bool => images;
+    run_dependencies: bool => run_dependencies;
+    prefill: bool => template.prefill;
+    constrain: Constrain => constrain;
 }
 
 impl ModelRules {
@@ -129,7 +194,10 @@ impl ModelRules {
                 own => own,
             },
             mode: if completes { ToolMode::Text } else { self.mode },
-            prefill: self.prefill || completes,
+            template: ChatTemplate {
+                prefill: self.template.prefill || completes,
+                ..self.template
+            },
             ..self.clone()
         }
     }
@@ -139,7 +207,7 @@ impl ModelRules {
         self.form.unwrap_or_default()
     }
 
-    /// How many worked turns its prompt shows.
+    /// Returns the number of worked turns that the prompt shows.
     pub(crate) fn worked_turns(&self) -> usize {
         self.examples.unwrap_or(0)
     }
@@ -164,7 +232,7 @@ impl ModelRules {
     }
 }
 
-/// How replies are constrained to valid calls.
+/// Constraint of replies to valid calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constrain {
@@ -202,7 +270,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Those that follow from a secret seed: the same for all requests with it, so that prompts stay equal.
+    /// Derives the secrets from a secret seed: the same for all requests with it, so that prompts stay equal.
     pub fn new(style: MarkerStyle, seed: u64) -> Self {
         let nonce = Markers::nonce(seed);
         let word = nonce.words().unwrap_or_default().to_owned();

@@ -54,7 +54,7 @@ impl Stops {
         std::mem::take(&mut self.kept)
     }
 
-    /// Where a stop sequence may begin that the text does not have whole.
+    /// Returns the position of a stop sequence that the text may have the beginning of.
     fn begins_at(&self, text: &str) -> usize {
         let longest = self.sequences.iter().map(String::len).max().unwrap_or(0);
         let from = text.floor_char_boundary((text.len() + 1).saturating_sub(longest));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::request::Tool;
 use crate::memory::weight;
 
-/// How many times as many bytes a schema takes when it is compiled, by measurement.
+/// Bytes of a compiled schema for each byte of its JSON, by measurement.
 const COMPILED: usize = 8;
 
 /// The tools of a request.
@@ -109,7 +109,7 @@ impl Toolset {
         self.block_names.iter().map(String::as_str).zip(&self.tools)
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
@@ -196,11 +196,11 @@ fn compiled(name: &str, tool: &Tool) -> Result<(RegisteredGadget, bool), Registr
             ..GadgetSpec::default()
         })
     };
-    if let Ok(gadget) = compile(without_defaults(&tool.schema, Keep::Required)) {
+    if let Ok(gadget) = compile(without_defaults(&tool.schema, KeptDefaults::Required)) {
         return Ok((gadget, true));
     }
     // A default of the wrong type.
-    let schema = without_defaults(&tool.schema, Keep::None);
+    let schema = without_defaults(&tool.schema, KeptDefaults::None);
     if let Ok(gadget) = compile(schema.clone()) {
         return Ok((gadget, true));
     }
@@ -257,16 +257,16 @@ const BY_NAME: [&str; 5] = [
 /// Keywords whose value is a list of schemas.
 const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
-/// Which defaults stay in a schema.
+/// Defaults that stay in a schema.
 #[derive(Clone, Copy, PartialEq)]
-enum Keep {
-    /// Those of required properties.
+enum KeptDefaults {
+    /// Defaults of required properties.
     Required,
     None,
 }
 
 /// The schema without the keyword `default`, but for those to keep. Where the word is the name of a property, it stays.
-fn without_defaults(schema: &Value, keep: Keep) -> Value {
+fn without_defaults(schema: &Value, keep: KeptDefaults) -> Value {
     let Value::Object(fields) = schema else {
         return schema.clone();
     };
@@ -276,7 +276,7 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let is_required = |name: &str| keep == Keep::Required && required.contains(name);
+    let is_required = |name: &str| keep == KeptDefaults::Required && required.contains(name);
     let each = |fields: &Map<String, Value>| -> Map<String, Value> {
         let each = fields.iter().map(|(name, schema)| {
             let mut stripped = without_defaults(schema, keep);
@@ -311,7 +311,7 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Keep, Tool, Toolset, without_defaults};
+    use super::{KeptDefaults, Tool, Toolset, without_defaults};
 
     #[test]
     fn names_that_a_block_cannot_carry_are_mapped() {
@@ -434,10 +434,10 @@ mod tests {
             "items": [{}],
             "anyOf": [{"const": {"default": 2}}],
         });
-        assert_eq!(without_defaults(&schema, Keep::Required), expected);
+        assert_eq!(without_defaults(&schema, KeptDefaults::Required), expected);
         let schema =
             json!({"properties": {"a": {"default": 1}, "b": {"default": 2}}, "required": ["b"]});
         let expected = json!({"properties": {"a": {}, "b": {"default": 2}}, "required": ["b"]});
-        assert_eq!(without_defaults(&schema, Keep::Required), expected);
+        assert_eq!(without_defaults(&schema, KeptDefaults::Required), expected);
     }
 }

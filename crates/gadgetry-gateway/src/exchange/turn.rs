@@ -1,18 +1,31 @@
-//! One reply of the upstream, and what of it cannot be sent to the client.
+//! One reply of the upstream, with the calls of it that cannot be sent to the client.
 
-use crate::memory::most_values;
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
-/// A call that was written and cannot be sent to the client.
+use crate::memory::most_values;
+
+/// The problem of a call that the end of the reply has cut off.
+pub(super) const CUT: &str = "the reply ended inside the call; write it again, whole";
+
+/// A call that cannot be sent to the client.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Failure {
+pub(super) struct RejectedCall {
     /// The model's id of the call.
     pub(super) id: String,
     /// The tool as written.
     pub(super) name: String,
-    /// What is wrong, for the model.
+    /// The problem, for the model.
     pub(super) problem: String,
+}
+
+/// A call that was sent or waits for others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AcceptedCall {
+    /// The model's id of the call.
+    pub(super) id: String,
+    /// The tool as written.
+    pub(super) name: String,
 }
 
 /// A call of the upstream's own interface.
@@ -24,45 +37,103 @@ pub(super) struct NativeCall {
     pub(super) input: Result<Value, String>,
 }
 
-/// What one reply of the upstream has brought so far.
+/// A native call whose arguments are still arriving.
+#[derive(Debug)]
+struct OpenCall {
+    id: String,
+    name: String,
+    json: String,
+}
+
+/// A defect of a reply that the model may correct.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Defect {
+    /// Calls are invalid.
+    InvalidCalls,
+    /// The client demands a call, and the reply has no call.
+    NoCall,
+    /// Something looked like a call, and was not one.
+    NearMiss(String),
+}
+
+/// The state of one reply of the upstream.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
-    /// Calls that cannot be sent.
-    pub(super) failures: Vec<Failure>,
-    /// The model's ids and the tools of calls that were sent or wait for others.
-    pub(super) accepted: Vec<(String, String)>,
-    /// Text of a repair turn, which the client sees only if nothing else comes.
-    pub(super) text: String,
+    /// The defect that the reply corrects; `None` for the first reply.
+    corrects: Option<Defect>,
+    pub(super) rejected: Vec<RejectedCall>,
+    pub(super) accepted: Vec<AcceptedCall>,
     /// The calls of the upstream's own interface, for the conversation of a repair turn.
     pub(super) native: Vec<NativeCall>,
-    /// Native calls whose arguments are still arriving.
-    open: Vec<(String, String, String)>,
-    /// What looked like a call and was not one.
-    pub(super) near_miss: Option<String>,
-    /// Whether the last call in another form than blocks is a quotation, so that what closes its form is text.
-    pub(super) is_quoting: bool,
-    /// Whether it was ended in a block that repeats the same lines.
+    open: Vec<OpenCall>,
+    /// Text that looked like a call and was not one.
+    near_miss: Option<String>,
+    /// `true` if the reply was ended in a block that repeats the same lines.
     pub(super) repeats: bool,
 }
 
 impl Turn {
-    /// Takes a delta of a native call, and gives the call if it is complete.
+    /// A reply that corrects the one before.
+    pub(super) fn correcting(defect: Defect) -> Self {
+        Self {
+            corrects: Some(defect),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_repair(&self) -> bool {
+        self.corrects.is_some()
+    }
+
+    /// Returns `true` if the reply corrects something that looked like a call. That was shown as text, so an answer without a
+    /// call adds nothing.
+    pub(super) fn corrects_near_miss(&self) -> bool {
+        matches!(self.corrects, Some(Defect::NearMiss(_)))
+    }
+
+    /// Notes a call that is sent or waits for others.
+    pub(super) fn accept(&mut self, id: &str, name: &str) {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        self.accepted.push(AcceptedCall { id, name });
+    }
+
+    /// Notes text that looked like a call. The first one counts.
+    pub(super) fn note_near_miss(&mut self, problem: impl FnOnce() -> String) {
+        self.near_miss.get_or_insert_with(problem);
+    }
+
+    /// Returns the defect of the reply, if it has one. A near miss does not count if the client has calls.
+    pub(super) fn defect(&self, is_forced: bool, has_calls: bool) -> Option<Defect> {
+        if !self.rejected.is_empty() {
+            return Some(Defect::InvalidCalls);
+        }
+        if has_calls {
+            return None;
+        }
+        if is_forced {
+            return Some(Defect::NoCall);
+        }
+        self.near_miss.clone().map(Defect::NearMiss)
+    }
+
+    /// Takes a delta of a native call, and returns the call if it is complete.
     pub(super) fn native(&mut self, delta: Delta) -> Option<NativeCall> {
         let call = match delta {
             Delta::ToolCallStart { id, name } => {
-                self.open.push((id, name, String::new()));
+                let json = String::new();
+                self.open.push(OpenCall { id, name, json });
                 return None;
             }
             Delta::ToolCallDelta { id, delta } => {
-                let open = self.open.iter_mut().find(|(open, ..)| *open == id);
-                if let Some((_, _, json)) = open {
-                    json.push_str(&delta);
+                let open = self.open.iter_mut().find(|open| open.id == id);
+                if let Some(open) = open {
+                    open.json.push_str(&delta);
                 }
                 return None;
             }
             Delta::ToolCallEnd { id, input } => {
-                let at = self.open.iter().position(|(open, ..)| *open == id)?;
-                let (id, name, json) = self.open.remove(at);
+                let at = self.open.iter().position(|open| open.id == id)?;
+                let OpenCall { id, name, json } = self.open.remove(at);
                 let input = input.map_or_else(|| read(&json), Ok);
                 NativeCall { id, name, input }
             }
@@ -78,10 +149,10 @@ impl Turn {
     }
 }
 
-/// JSON values in the arguments of a call.
+/// Maximum number of JSON values in the arguments of a call.
 const VALUES: usize = 1_000_000;
 
-/// Arguments as JSON. An empty text is a call without arguments.
+/// Reads arguments as JSON. An empty text is a call without arguments.
 fn read(json: &str) -> Result<Value, String> {
     if json.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));

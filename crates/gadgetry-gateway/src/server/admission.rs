@@ -1,4 +1,4 @@
-//! Who may send a request, and how many at once.
+//! Admission of requests: keys, and limits on those in flight.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 
 use gadgetry_http::names_this_machine;
 
-use crate::Failure;
+use crate::api::Failure;
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
 
@@ -19,31 +19,31 @@ const BODIES: usize = 16;
 
 /// Counts requests in flight.
 #[derive(Debug)]
-pub(super) struct Admission(Arc<Mutex<State>>);
+pub(super) struct Admission(Arc<Mutex<AdmissionState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct AdmissionState {
     limit: usize,
     in_flight: usize,
     /// Bytes of bodies that are arriving.
     arriving: usize,
     /// By the keys' hashes: names may be there twice.
-    clients: HashMap<Owner, Client>,
+    clients: HashMap<Owner, ClientCounts>,
 }
 
-/// What is counted for one key.
+/// Counts for one key.
 #[derive(Debug)]
-struct Client {
+struct ClientCounts {
     in_flight: usize,
     /// Bytes of bodies that are arriving.
     arriving: usize,
-    /// When the current minute began.
+    /// Begin of the current minute.
     since: Instant,
     /// Requests within it.
     begun: u32,
 }
 
-impl Client {
+impl ClientCounts {
     fn new() -> Self {
         Self {
             in_flight: 0,
@@ -57,26 +57,29 @@ impl Client {
 /// A place that a request has until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<AdmissionState>>,
     client: Owner,
 }
 
 /// The bytes of a body that is arriving, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Arriving {
-    state: Arc<Mutex<State>>,
+pub(super) struct ArrivingBody {
+    state: Arc<Mutex<AdmissionState>>,
     client: Owner,
     bytes: usize,
-    /// Of all bodies.
+    /// Limit on the bytes of all bodies.
     limit: usize,
 }
 
-impl Arriving {
+impl ArrivingBody {
     /// More of the body has come. A client may fill half of what all may, so that others can still send.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Failure> {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
-        let client = state.clients.entry(self.client).or_insert_with(Client::new);
+        let client = state
+            .clients
+            .entry(self.client)
+            .or_insert_with(ClientCounts::new);
         if state.arriving + bytes > self.limit || client.arriving + bytes > self.limit / 2 {
             return Err(Failure::Busy {
                 what: "at its limit of bytes that are arriving",
@@ -89,7 +92,7 @@ impl Arriving {
     }
 }
 
-impl Drop for Arriving {
+impl Drop for ArrivingBody {
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.arriving -= self.bytes;
@@ -101,9 +104,9 @@ impl Drop for Arriving {
 
 impl Admission {
     pub(super) fn new(settings: &Settings) -> Self {
-        let state = State {
+        let state = AdmissionState {
             limit: settings.limits.requests,
-            ..State::default()
+            ..AdmissionState::default()
         };
         Self(Arc::new(Mutex::new(state)))
     }
@@ -112,14 +115,14 @@ impl Admission {
         lock(&self.0).limit = settings.limits.requests;
     }
 
-    /// How many requests are in flight.
+    /// Returns the number of requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         lock(&self.0).in_flight
     }
 
     /// Counts the body of a request before it is admitted: one that comes slowly takes no place.
-    pub(super) fn arriving(&self, settings: &Settings, key: Option<usize>) -> Arriving {
-        Arriving {
+    pub(super) fn arriving(&self, settings: &Settings, key: Option<usize>) -> ArrivingBody {
+        ArrivingBody {
             state: Arc::clone(&self.0),
             client: client_of(settings, key),
             bytes: 0,
@@ -127,7 +130,7 @@ impl Admission {
         }
     }
 
-    /// Whether a request of the client with the key at `key` would be admitted now.
+    /// Checks whether a request of the client with the key at `key` would be admitted now.
     pub(super) fn check(&self, settings: &Settings, key: Option<usize>) -> Result<(), Failure> {
         lock(&self.0).check(settings, key)
     }
@@ -137,7 +140,7 @@ impl Admission {
         let mut state = lock(&self.0);
         state.check(settings, key)?;
         let name = client_of(settings, key);
-        let client = state.clients.entry(name).or_insert_with(Client::new);
+        let client = state.clients.entry(name).or_insert_with(ClientCounts::new);
         client.begun += 1;
         client.in_flight += 1;
         state.in_flight += 1;
@@ -148,7 +151,7 @@ impl Admission {
     }
 }
 
-impl State {
+impl AdmissionState {
     fn check(&mut self, settings: &Settings, key: Option<usize>) -> Result<(), Failure> {
         if self.in_flight >= self.limit {
             return Err(Failure::Busy {
@@ -159,7 +162,7 @@ impl State {
         let Some(key) = key.and_then(|at| settings.keys.get(at)) else {
             return Ok(());
         };
-        let client = self.clients.entry(name).or_insert_with(Client::new);
+        let client = self.clients.entry(name).or_insert_with(ClientCounts::new);
         if key
             .max_concurrent
             .is_some_and(|limit| client.in_flight >= limit)
@@ -186,7 +189,7 @@ impl State {
     }
 }
 
-/// Who a request is counted for.
+/// Returns the client that a request is counted for.
 fn client_of(settings: &Settings, key: Option<usize>) -> Owner {
     let key = key.and_then(|at| settings.keys.get(at));
     key.map_or_else(|| Owner::of("no key", &[]), ClientKey::owner)
@@ -202,7 +205,7 @@ impl Drop for Permit {
     }
 }
 
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+fn lock(state: &Mutex<AdmissionState>) -> std::sync::MutexGuard<'_, AdmissionState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -7,9 +7,9 @@ use gadgetry_providers::json;
 use serde_json::Value;
 
 use super::Gateway;
+use crate::api::{Failure, Refusal};
 use crate::memory::most_values;
 use crate::settings::Settings;
-use crate::{Failure, Refusal};
 
 /// JSON values in a body. Each takes some hundred bytes, however short its text is.
 const VALUES: usize = 1_000_000;

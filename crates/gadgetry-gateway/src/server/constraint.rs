@@ -1,93 +1,210 @@
-//! What the replies to a request are held to.
+//! The constraints of replies, kept for the next request of a conversation: making a grammar takes long, and its tools, markers and
+//! choice repeat.
 
-use gadgetry_proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool, multiline};
+use std::sync::{Mutex, PoisonError};
+
+use gadgetry_proto::grammar::{ConstrainedReply, GrammarError, ModelSize};
 use gadgetry_proto::message::{Constraint, Notation, ToolChoice};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::reply::Job;
-use crate::Refusal;
-use crate::exchange::{Constrain, ModelRules, Tool};
+use super::job::Job;
+use crate::api::Refusal;
+use crate::exchange::{Constrain, ModelRules, PreparedRequest, Tool};
+use crate::memory::{Memory, weight};
 
-/// What a reply is held to; `None` where the rules constrain nothing.
-///
-/// # Errors
-///
-/// If the tools have no grammar within the limits, and the configuration of the gateway demands one.
-pub(super) fn of(job: &Job, rules: &ModelRules) -> Result<Option<Constraint>, Refusal> {
-    let Some(notation) = rules.constraint().notation() else {
-        return Ok(None);
-    };
-    match made(job, rules, notation) {
-        Ok(constraint) => Ok(Some(constraint)),
-        // Calls are checked all the same.
-        Err(_) if job.destination.rules.constrain == Constrain::Auto => Ok(None),
-        Err(error) => Err(Refusal::new(
-            "tools",
-            format!("the model is constrained by a grammar: {error}"),
-        )),
+/// Maximum number of bytes of all constraints.
+const BYTES: usize = 32 << 20;
+
+/// Constraints by what they are made from.
+#[derive(Debug)]
+pub(super) struct Constraints(Mutex<Memory<[u8; 32], Result<Constraint, GrammarError>>>);
+
+impl Default for Constraints {
+    fn default() -> Self {
+        Self(Mutex::new(Memory::new(BYTES)))
     }
 }
 
-fn made(job: &Job, rules: &ModelRules, notation: Notation) -> Result<Constraint, GrammarError> {
-    let choice = &job.request.choice;
-    let is_small = rules.worked_turns() > 0;
-    let tools = job
-        .tools
-        .iter()
-        .filter(|(_, tool)| choice.allows(&tool.full_name()));
-    let schemas = tools.map(|(name, tool)| (name, schema(job, name, tool)));
-    let schemas: Vec<(&str, &Value)> = schemas.collect();
-    let lines: Vec<Vec<&str>> = schemas
-        .iter()
-        .map(|(_, schema)| multiline(schema, is_small))
-        .collect();
-    let tools: Vec<GrammarTool<'_>> = schemas
-        .iter()
-        .zip(&lines)
-        .map(|((name, schema), lines)| GrammarTool {
-            name,
-            schema,
-            multiline: lines,
-        })
-        .collect();
-    // Those that the choice does not name are left out already, and it has the client's name of the tool.
-    let kind = match &choice.kind {
-        ToolChoice::Gadget(_) => &ToolChoice::Required,
-        kind => kind,
-    };
-    let limits = if is_small {
-        small_limits(job.request.options.max_tokens)
-    } else {
-        GrammarLimits::default()
-    };
-    let spec = GrammarSpec {
-        tools: &tools,
-        form: rules.call_form(),
-        markers: &job.secrets.markers,
-        choice: kind,
-        is_single: !job.request.is_parallel,
-        limits: GrammarLimits {
+impl Constraints {
+    /// Returns the constraint of the reply to a request; `None` where the rules constrain nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the tools have no grammar within the limits, and the configuration of the gateway demands one.
+    pub(super) fn of(
+        &self,
+        job: &Job,
+        rules: &ModelRules,
+        size: ModelSize,
+    ) -> Result<Option<Constraint>, Refusal> {
+        let Some(notation) = rules.constraint().notation() else {
+            return Ok(None);
+        };
+        match self.kept(job, rules, size, notation) {
+            Ok(constraint) => Ok(Some(constraint)),
+            // Calls are checked all the same.
+            Err(_) if job.destination.rules.constrain == Constrain::Auto => Ok(None),
+            Err(error) => Err(Refusal::new(
+                "tools",
+                format!("the model is constrained by a grammar: {error}"),
+            )),
+        }
+    }
+
+    fn kept(
+        &self,
+        job: &Job,
+        rules: &ModelRules,
+        size: ModelSize,
+        notation: Notation,
+    ) -> Result<Constraint, GrammarError> {
+        let request = &*job.request;
+        let client = &request.client;
+        // Tools that the choice does not name are left out, and it has the client's name of the tool.
+        let choice = match &client.choice.kind {
+            ToolChoice::Gadget(_) => &ToolChoice::Required,
+            kind => kind,
+        };
+        let reply = ConstrainedReply {
+            size,
+            form: rules.call_form(),
+            markers: &request.secrets.markers,
+            choice,
+            is_single: !client.is_parallel,
             // Clients match results to calls by ids of their own.
-            id: if rules.run_dependencies { limits.id } else { 0 },
-            ..limits
-        },
-    };
-    spec.constraint(notation)
-}
-
-/// The limits for a small model, whose strings end within the tokens that its reply may have: a token is a character at least, and
-/// the rest of a call takes about fifty.
-fn small_limits(max_tokens: Option<u64>) -> GrammarLimits {
-    let limits = GrammarLimits::small();
-    let room = max_tokens.map_or(u64::MAX, |most| most.saturating_sub(50).max(32));
-    GrammarLimits {
-        string: limits.string.min(u32::try_from(room).unwrap_or(u32::MAX)),
-        ..limits
+            has_ids: rules.run_dependencies,
+            max_tokens: client.options.max_tokens,
+        };
+        let key = Sha256::new()
+            .chain_update(job.fingerprint)
+            .chain_update(format!("{notation:?} {reply:?} {:?}", client.choice))
+            .finalize()
+            .into();
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(job.owner, key) {
+            return known.clone();
+        }
+        let tools = request.tools.iter();
+        let tools = tools.filter(|(_, tool)| client.choice.allows(&tool.full_name()));
+        let tools = tools.map(|(name, tool)| (name, schema(request, name, tool)));
+        let made = reply.constraint(tools, notation);
+        lock().keep(job.owner, key, made.clone(), bytes(&made));
+        made
     }
 }
 
-/// The schema that calls of a tool are checked by.
-fn schema<'a>(job: &'a Job, name: &str, tool: &'a Tool) -> &'a Value {
-    let gadget = job.tools.registry().get(name);
+/// Returns the schema that calls of a tool are checked by.
+fn schema<'a>(request: &'a PreparedRequest, name: &str, tool: &'a Tool) -> &'a Value {
+    let gadget = request.tools.registry().get(name);
     gadget.map_or(&tool.schema, |gadget| gadget.schema().value())
+}
+
+fn bytes(made: &Result<Constraint, GrammarError>) -> usize {
+    match made {
+        Ok(Constraint::Gbnf(text)) => text.len(),
+        Ok(Constraint::StructuralTag(tag)) => weight(tag),
+        // A name of a tool at most.
+        Ok(_) | Err(_) => 1_024,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gadgetry_proto::message::ToolChoice;
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::Api;
+    use crate::exchange::{ClientRequest, Secrets, Toolset};
+    use crate::memory::Owner;
+    use crate::server::fingerprint;
+    use crate::settings::Destination;
+
+    fn rules() -> ModelRules {
+        ModelRules {
+            constrain: Constrain::LlamaCpp,
+            ..ModelRules::default()
+        }
+    }
+
+    /// A request with a tool of this name, after a change.
+    fn job(owner: &str, tool: &str, change: impl FnOnce(&mut ClientRequest)) -> Job {
+        let mut client = ClientRequest {
+            tools: vec![Tool::function(tool, "", json!({"type": "object"}))],
+            is_parallel: true,
+            ..ClientRequest::default()
+        };
+        change(&mut client);
+        Job {
+            api: Api::Chat,
+            owner: Owner::of("key", owner.as_bytes()),
+            fingerprint: fingerprint(&client.tools),
+            destination: Destination {
+                upstreams: Vec::new(),
+                model: String::new(),
+                rules: Arc::new(rules()),
+            },
+            request: Arc::new(PreparedRequest {
+                tools: Arc::new(Toolset::new(client.tools.clone()).expect("valid schemas")),
+                client: Arc::new(client),
+                secrets: Secrets::new(rules().markers, 1),
+                id_prefix: "call_",
+                owner: None,
+                held: Arc::default(),
+                reply_bytes: 0,
+            }),
+            id: String::new(),
+            client: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_grammar_is_made_once_for_an_owner() {
+        let constraints = Constraints::default();
+        let made = |job: &Job, size| match constraints.of(job, &rules(), size) {
+            Ok(Some(Constraint::Gbnf(text))) => text,
+            other => panic!("{other:?}"),
+        };
+        let first = made(&job("a", "T", |_| ()), ModelSize::Large);
+        let check = |job: &Job, size, is_kept: bool| {
+            let again = made(job, size);
+            assert_eq!(Arc::ptr_eq(&first, &again), is_kept, "{job:?} {size:?}");
+        };
+        let large = ModelSize::Large;
+        check(&job("a", "T", |_| ()), large, true);
+        check(&job("a", "T", |it| it.messages.clear()), large, true);
+        check(&job("b", "T", |_| ()), large, false);
+        check(&job("a", "U", |_| ()), large, false);
+        check(&job("a", "T", |_| ()), ModelSize::Small, false);
+        check(&job("a", "T", |it| it.is_parallel = false), large, false);
+        let required = |it: &mut ClientRequest| it.choice = ToolChoice::Required.into();
+        check(&job("a", "T", required), large, false);
+        let limited = |it: &mut ClientRequest| it.options.max_tokens = Some(9);
+        check(&job("a", "T", limited), large, false);
+        check(&job("a", "T", |_| ()), large, true);
+    }
+
+    /// An attempt that fails takes as long as one that succeeds.
+    #[test]
+    fn errors_are_kept_as_well() {
+        let constraints = Constraints::default();
+        let impossible = |it: &mut ClientRequest| {
+            let schema =
+                json!({"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]});
+            it.tools[0].schema = schema;
+        };
+        let job = job("a", "T", impossible);
+        for _ in 0..2 {
+            let refused = constraints.of(&job, &rules(), ModelSize::Large);
+            assert_eq!(
+                refused.err().and_then(|it| it.field).as_deref(),
+                Some("tools")
+            );
+        }
+        let kept = constraints.0.lock().expect("no panic within").len();
+        assert_eq!(kept, 1);
+    }
 }

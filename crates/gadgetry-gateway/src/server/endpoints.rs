@@ -15,13 +15,15 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::admission::{self, Permit};
-use super::answers::{failed, json_response, put_id};
-use super::reply::{self, Job};
+use super::answer::answer;
+use super::job::Job;
+use super::response::{failed, json_response, put_id};
+use super::watch::Watch;
 use super::{Gateway, body};
-use crate::exchange::{Exchange, ModelRules, Setup, ToolMode};
+use crate::api::{Api, Failure};
+use crate::exchange::{Exchange, PreparedRequest, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
-use crate::{Api, Failure};
 
 /// Warnings that a client reads one by one.
 const WARNINGS: usize = 16;
@@ -112,12 +114,17 @@ fn api_of(headers: &HeaderMap) -> Api {
 async fn generate(gateway: Gateway, api: Api, request: Request) -> Response {
     let began = Instant::now();
     let settings = gateway.settings();
-    let ready = match begin(&gateway, &settings, api, request).await {
-        Ok(ready) => ready,
+    let Admitted {
+        job,
+        permit,
+        warnings,
+    } = match begin(&gateway, &settings, api, request).await {
+        Ok(admitted) => admitted,
         Err(failure) => return failed(api, &failure),
     };
-    let (job, warnings) = ready;
-    let mut response = reply::answer(gateway, settings, job, began).await;
+    let job = Arc::new(job);
+    let watch = Watch::new(gateway.clone(), Arc::clone(&job), began, permit);
+    let mut response = answer(&gateway, &settings, job, watch).await;
     warn(response.headers_mut(), warnings);
     response
 }
@@ -138,13 +145,21 @@ fn warn(headers: &mut HeaderMap, mut warnings: Vec<String>) {
     }
 }
 
+/// A request that was read, with its slot among those in flight.
+struct Admitted {
+    job: Job,
+    permit: Permit,
+    /// Parts of the request that are not honoured.
+    warnings: Vec<String>,
+}
+
 /// Checks who sends a request, and reads it.
 async fn begin(
     gateway: &Gateway,
     settings: &Arc<Settings>,
     api: Api,
     request: Request,
-) -> Result<(Job, Vec<String>), Failure> {
+) -> Result<Admitted, Failure> {
     let key = admission::authenticate(settings, request.headers())?;
     if request.method() != Method::POST {
         return Err(Failure::Method);
@@ -168,9 +183,9 @@ async fn begin(
         .destination(&client.model)
         .ok_or_else(|| Failure::UnknownModel(client.model.clone()))?;
     let mut warnings = std::mem::take(&mut client.warnings);
-    let tools = super::fingerprint(&client.tools);
-    let toolset = gateway.toolset(owner, &client.tools, tools)?;
-    warnings.extend(toolset.unchecked().iter().map(|name| {
+    let fingerprint = super::fingerprint(&client.tools);
+    let tools = gateway.toolset(owner, &client.tools, fingerprint)?;
+    warnings.extend(tools.unchecked().iter().map(|name| {
         let name = name.escape_default();
         format!(
             "tool {name}: a pattern of its schema cannot be used, so its calls are not checked in full"
@@ -178,18 +193,26 @@ async fn begin(
     }));
     let job = Job {
         api,
-        tools: toolset,
-        secrets: gateway.secrets(destination.rules.markers, owner, &client, tools),
-        owner: client.is_stored.then_some(owner),
-        request: Arc::new(client),
+        request: Arc::new(PreparedRequest {
+            secrets: gateway.secrets(destination.rules.markers, owner, &client, fingerprint),
+            owner: client.is_stored.then_some(owner),
+            client: Arc::new(client),
+            tools,
+            id_prefix: api.call_prefix(),
+            held: Arc::clone(&gateway.0.held),
+            reply_bytes: settings.limits.reply_bytes,
+        }),
         destination,
-        id: gateway.id(),
-        request_id: request_id(gateway),
-        reply_bytes: settings.limits.reply_bytes,
+        owner,
+        fingerprint,
+        id: request_id(gateway),
         client: key.map_or_else(String::new, |key| key.name.clone()),
-        permit,
     };
-    Ok((job, warnings))
+    Ok(Admitted {
+        job,
+        permit,
+        warnings,
+    })
 }
 
 /// The owner of what is kept for a conversation without a key: its first message of the user, which comes with each of its
@@ -222,8 +245,14 @@ fn conversation(body: &Value) -> Owner {
 async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Response {
     let settings = gateway.settings();
     match begin(&gateway, &settings, Api::Messages, request).await {
-        Ok((job, _)) => {
-            let exchange = Exchange::new(job.setup(&gateway, &job.destination.rules, false));
+        Ok(Admitted { job, .. }) => {
+            let exchange = Exchange::new(Setup {
+                request: job.request,
+                id: gateway.id(),
+                rules: job.destination.rules,
+                is_native: false,
+                constraint: None,
+            });
             let tokens = exchange.map_or(0, |exchange| exchange.prompt_tokens());
             json_response(StatusCode::OK, &json!({"input_tokens": tokens}))
         }
@@ -324,28 +353,4 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
         entry["context_window"] = window.into();
     }
     entry
-}
-
-impl Job {
-    /// What its exchange is made from.
-    pub(super) fn setup(
-        &self,
-        gateway: &Gateway,
-        rules: &Arc<ModelRules>,
-        is_native: bool,
-    ) -> Setup {
-        Setup {
-            request: Arc::clone(&self.request),
-            tools: Arc::clone(&self.tools),
-            rules: Arc::clone(rules),
-            is_native,
-            secrets: self.secrets.clone(),
-            id_prefix: self.api.call_prefix(),
-            id: self.id,
-            owner: self.owner,
-            held: Arc::clone(&gateway.0.held),
-            reply_bytes: self.reply_bytes,
-            constraint: None,
-        }
-    }
 }

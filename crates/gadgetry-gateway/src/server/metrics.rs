@@ -10,23 +10,23 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::Api;
+use crate::api::Api;
 use crate::exchange::Counts;
 
 /// The labels of a request that has ended.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Ended {
+struct RequestLabels {
     api: &'static str,
     status: u16,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfUpstream {
+struct UpstreamLabels {
     upstream: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfApi {
+struct ApiLabels {
     api: &'static str,
 }
 
@@ -34,10 +34,10 @@ struct OfApi {
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
-    requests: Family<Ended, Counter<u64, AtomicU64>>,
+    requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
     in_flight: Gauge<i64, AtomicI64>,
-    disconnects: Family<OfApi, Counter<u64, AtomicU64>>,
-    upstream_errors: Family<OfUpstream, Counter<u64, AtomicU64>>,
+    disconnects: Family<ApiLabels, Counter<u64, AtomicU64>>,
+    upstream_errors: Family<UpstreamLabels, Counter<u64, AtomicU64>>,
     calls: Counter<u64, AtomicU64>,
     invalid_calls: Counter<u64, AtomicU64>,
     repairs: Counter<u64, AtomicU64>,
@@ -140,8 +140,11 @@ impl Metrics {
         self.duration.observe(seconds);
         let api = api.name();
         match status {
-            Some(status) => self.requests.get_or_create(&Ended { api, status }).inc(),
-            None => self.disconnects.get_or_create(&OfApi { api }).inc(),
+            Some(status) => self
+                .requests
+                .get_or_create(&RequestLabels { api, status })
+                .inc(),
+            None => self.disconnects.get_or_create(&ApiLabels { api }).inc(),
         };
     }
 
@@ -152,7 +155,7 @@ impl Metrics {
     pub(super) fn upstream_error(&self, upstream: &str) {
         let upstream = upstream.to_owned();
         self.upstream_errors
-            .get_or_create(&OfUpstream { upstream })
+            .get_or_create(&UpstreamLabels { upstream })
             .inc();
     }
 

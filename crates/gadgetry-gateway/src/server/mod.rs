@@ -1,18 +1,21 @@
 //! The service: routes, keys, limits, and the replies as they stream.
 
 mod admission;
-mod answers;
+mod answer;
 mod body;
 mod constraint;
 mod endpoints;
 mod ids;
 mod items;
+mod job;
 mod listen;
 mod metrics;
 mod probe;
 mod prompt_log;
 mod reply;
+mod response;
 mod stream;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -20,12 +23,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Refusal;
-use crate::api::budget;
+use crate::api::{Refusal, budget};
 use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
 use admission::Admission;
+use constraint::Constraints;
 use ids::{Ids, keyed, random};
 use items::Items;
 use metrics::Metrics;
@@ -35,7 +38,7 @@ pub use listen::serve;
 /// Bytes of the lists of tools that are kept compiled.
 const TOOLSETS: usize = 256 << 20;
 
-/// How many times as many bytes a pattern takes as its size, with what finds a match from its end and what it remembers.
+/// Bytes of a compiled pattern for each byte of its size, with its reverse automaton and its caches.
 const PATTERN: usize = 4;
 
 /// Bytes of what is known of models.
@@ -43,19 +46,20 @@ const NATIVE: usize = 1 << 20;
 
 /// A gateway: its settings, and what it remembers between requests. A clone is the same gateway.
 #[derive(Clone, Debug)]
-pub struct Gateway(Arc<Inner>);
+pub struct Gateway(Arc<GatewayState>);
 
 #[derive(Debug)]
-struct Inner {
+struct GatewayState {
     settings: RwLock<Arc<Settings>>,
     admission: Admission,
     metrics: Metrics,
     held: Arc<HeldCalls>,
     items: Items,
     toolsets: Mutex<Memory<[u8; 32], Arc<Toolset>>>,
-    /// Whether a model calls tools natively, by upstream and model. Clients may name models, so this has a limit, too.
+    constraints: Constraints,
+    /// Results of probes for native calls, by upstream and model. Clients may name models, so this has a limit, too.
     native: Mutex<Memory<String, bool>>,
-    /// What markers are made from.
+    /// Secret that markers are derived from.
     secret: [u8; 32],
     ids: Ids,
     is_draining: AtomicBool,
@@ -78,13 +82,14 @@ impl Gateway {
     ///
     /// If the system has no random numbers.
     pub fn with_secret(settings: Settings, secret: [u8; 32]) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(GatewayState {
             admission: Admission::new(&settings),
             settings: RwLock::new(Arc::new(settings)),
             metrics: Metrics::default(),
             held: Arc::default(),
             items: Items::default(),
             toolsets: Mutex::new(Memory::new(TOOLSETS)),
+            constraints: Constraints::default(),
             native: Mutex::new(Memory::new(NATIVE)),
             secret,
             ids: Ids::new(),
@@ -171,7 +176,7 @@ impl Gateway {
         }
         for message in request.beginning() {
             // Writing to a hash does not fail, and messages are JSON.
-            let _ = serde_json::to_writer(Hashing(&mut hash), message);
+            let _ = serde_json::to_writer(HashWriter(&mut hash), message);
             hash.update([0]);
         }
         let seed = keyed(&self.0.secret, "markers", &hash.finalize());
@@ -187,9 +192,9 @@ impl Gateway {
 }
 
 /// Writes into a hash.
-struct Hashing<'h>(&'h mut Sha256);
+struct HashWriter<'h>(&'h mut Sha256);
 
-impl std::io::Write for Hashing<'_> {
+impl std::io::Write for HashWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
@@ -200,7 +205,7 @@ impl std::io::Write for Hashing<'_> {
     }
 }
 
-/// What a list of tools is known by.
+/// Returns the fingerprint of a list of tools.
 fn fingerprint(tools: &[Tool]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for tool in tools {

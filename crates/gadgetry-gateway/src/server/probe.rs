@@ -16,7 +16,7 @@ use crate::memory::Owner;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 
-/// How long a probe may take.
+/// Maximum time of a probe.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Bytes of the arguments that a probe reads.
@@ -29,7 +29,7 @@ const MODELS: usize = 10_000;
 const WORD: &str = "ready";
 
 impl Gateway {
-    /// Whether a model calls tools natively, by a probe at the first question. A probe that fails says nothing, so the next
+    /// Returns `true` if a model calls tools natively, by a probe at the first question. A probe that fails says nothing, so the next
     /// request sends another.
     pub(super) async fn is_native(&self, upstream: &Arc<Upstream>, model: &str) -> bool {
         let owner = Owner::of("upstream", upstream.name().as_bytes());
@@ -47,7 +47,7 @@ impl Gateway {
     }
 }
 
-/// Whether the model calls a tool when the prompt demands it; `None` if it cannot be reached.
+/// Returns `true` if the model calls a tool when the prompt demands it; `None` if it cannot be reached.
 async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
     let options = ModelOptions {
         max_tokens: Some(1_000),

@@ -14,15 +14,17 @@ use gadgetry_providers::sse::Event;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Sleep, sleep, timeout};
 
-use super::reply::{Reply, about, encode};
+use super::reply::UpstreamReply;
+use super::watch::Watch;
 use crate::api::ReplyEncoder;
 
-/// How long a client may leave what is sent to it unread.
+/// Maximum time that a client may leave the sent bytes unread.
 const UNREAD: Duration = Duration::from_mins(2);
 
 /// A streamed reply while it is sent.
-struct Stream {
-    reply: Reply,
+struct StreamedReply {
+    reply: UpstreamReply,
+    watch: Watch,
     encoder: ReplyEncoder,
     /// Deltas that were read and not sent.
     deltas: Vec<Delta>,
@@ -35,15 +37,17 @@ struct Stream {
 
 /// The reply as an event stream.
 pub(super) fn streamed(
-    reply: Reply,
+    reply: UpstreamReply,
+    watch: Watch,
     encoder: ReplyEncoder,
     first: Vec<Delta>,
     keep_alive: Duration,
 ) -> Response {
     let mut headers = axum::http::HeaderMap::new();
-    about(&reply, &mut headers);
-    let stream = Stream {
+    reply.describe(&mut headers);
+    let stream = StreamedReply {
         reply,
+        watch,
         encoder,
         deltas: first,
         frames: Vec::new(),
@@ -99,12 +103,14 @@ fn pumped(
     })
 }
 
-impl Stream {
+impl StreamedReply {
     /// The next bytes; `None` after the last ones.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let deltas = self.deltas.drain(..);
-            let is_estimated = encode(&self.reply, &mut self.encoder, deltas, &mut self.frames);
+            let is_estimated = self
+                .reply
+                .encode(&mut self.encoder, deltas, &mut self.frames);
             if !self.frames.is_empty() {
                 let size = self.frames.iter().map(|frame| frame.data.len() + 64).sum();
                 let mut text = String::with_capacity(size);
@@ -117,13 +123,13 @@ impl Stream {
                 self.sent_at = Instant::now();
                 return Some(text.into());
             }
-            if self.reply.is_over {
+            if self.reply.is_over() {
                 self.reply.remember(|| self.encoder.document());
                 return None;
             }
             tokio::select! {
                 biased;
-                () = self.reply.next(&mut self.deltas) => {}
+                () = self.reply.next(&mut self.deltas) => self.watch.outcome = self.reply.outcome(),
                 () = &mut self.silence => {
                     let silent = self.sent_at.elapsed();
                     let left = self.keep_alive.saturating_sub(silent);

@@ -60,7 +60,7 @@ fn a_choice_is_satisfied_or_an_error() {
 #[test]
 fn a_call_that_must_be_made_is_begun() {
     let mut client = Client::new(Api::Chat);
-    client.rules.prefill = true;
+    client.rules.template.prefill = true;
     let named = json!({"type": "function", "function": {"name": "sum"}});
     let check = |form: CallForm, choice: &Value, head: &str, reply: &str, calls: &[&str]| {
         let mut client = client.clone();

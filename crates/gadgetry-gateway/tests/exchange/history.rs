@@ -115,8 +115,8 @@ fn templates_without_a_system_role_or_with_alternation() {
     use Role::{Assistant, System, User};
     let check = |has_system: bool, alternates: bool, roles: &[Role]| {
         let mut client = Client::new(Api::Chat);
-        client.rules.system_role = has_system;
-        client.rules.alternate = alternates;
+        client.rules.template.system_role = has_system;
+        client.rules.template.alternate = alternates;
         let mut body = ask("");
         body["messages"] = json!([
             {"role": "system", "content": "Be brief."},
@@ -192,7 +192,7 @@ proptest! {
     fn prompts_grow_at_their_end(turns in turns()) {
         let mut client = Client::new(Api::Chat);
         // Merging adjacent messages would join what comes with what was.
-        client.rules.alternate = false;
+        client.rules.template.alternate = false;
         for count in 1..turns.len() {
             let before = texts(&client.exchange(body(&turns[..count]), 1).request());
             let after = texts(&client.exchange(body(&turns[..=count]), 2).request());

@@ -9,3 +9,4 @@ mod injection;
 mod limits;
 mod stopped;
 mod truncation;
+mod worked;

@@ -1,6 +1,7 @@
 //! The service over real sockets.
 
 mod completions;
+mod grammars;
 mod keys;
 mod operation;
 mod replies;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::{Exchange, ModelRules, Progress, Secrets, Setup, Toolset};
+use gadgetry_gateway::exchange::{
+    Exchange, ModelRules, PreparedRequest, Progress, Secrets, Setup, Toolset,
+};
 use gadgetry_proto::delta::{Delta, StopReason};
 
 /// Reads a body, and lets a model answer it. It may be refused, and nothing panics.
@@ -20,16 +22,18 @@ pub(crate) fn check(api: Api, body: &[u8]) {
     let mut encoder = api.encoder(&request, "1", 0);
     let secrets = Secrets::new(ModelRules::default().markers, 1);
     let exchange = Exchange::new(Setup {
-        tools: Arc::new(tools),
-        request: Arc::new(request),
+        request: Arc::new(PreparedRequest {
+            tools: Arc::new(tools),
+            client: Arc::new(request),
+            secrets,
+            id_prefix: api.call_prefix(),
+            owner: None,
+            held: Arc::default(),
+            reply_bytes: 1 << 20,
+        }),
+        id: 1,
         rules: Arc::default(),
         is_native: false,
-        secrets,
-        id_prefix: api.call_prefix(),
-        id: 1,
-        owner: None,
-        held: Arc::default(),
-        reply_bytes: 1 << 20,
         constraint: None,
     });
     let mut exchange = exchange.expect("the default rules are valid");

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gadgetry_gateway::exchange::{
-    ClientRequest, Exchange, HeldCalls, ModelRules, Progress, Secrets, Setup, Toolset,
+    ClientRequest, Exchange, HeldCalls, ModelRules, PreparedRequest, Progress, Secrets, Setup,
+    Toolset,
 };
 use gadgetry_gateway::{Api, Owner};
 use gadgetry_proto::delta::{Delta, StopReason};
@@ -108,17 +109,20 @@ impl Client {
         tools: Arc<Toolset>,
         number: u64,
     ) -> Exchange {
-        let setup = Setup {
+        let request = Arc::new(PreparedRequest {
             tools,
-            request: Arc::new(request),
-            rules: Arc::new(self.rules.clone()),
-            is_native: self.is_native,
+            client: Arc::new(request),
             secrets: self.secrets(),
             id_prefix: self.api.call_prefix(),
-            id: number.into(),
             owner: self.owner,
             held: Arc::clone(&self.held),
             reply_bytes: self.reply_bytes,
+        });
+        let setup = Setup {
+            request,
+            id: number.into(),
+            rules: Arc::new(self.rules.clone()),
+            is_native: self.is_native,
             constraint: None,
         };
         Exchange::new(setup).expect("valid rules")

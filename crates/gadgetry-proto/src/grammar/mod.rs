@@ -27,6 +27,7 @@ mod multiline;
 mod number;
 mod object;
 mod pattern;
+mod reply;
 mod rules;
 mod tag;
 mod values;
@@ -40,7 +41,7 @@ use crate::call_form::CallForm;
 use crate::message::{Constraint, Notation, ToolChoice};
 
 pub use error::GrammarError;
-pub use multiline::multiline;
+pub use reply::{ConstrainedReply, ModelSize};
 
 /// A tool that a reply may call.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ use crate::block::{Anchoring, Markers};
 use crate::call_form::CallForm;
 use crate::convo::compaction::Compaction;
 use crate::dialect::Dialects;
+use crate::grammar::ModelSize;
 use crate::limits::Limits;
 use crate::message::{Notation, ToolChoice};
 use crate::prompt::{CallStyle, GadgetSearch, PromptTemplate};
@@ -52,6 +53,9 @@ pub struct RunConfig {
     /// first message, and not in the system message. See [`WorkedTurns`](crate::prompt::WorkedTurns).
     #[serde(skip_serializing_if = "is_default")]
     pub examples: usize,
+    /// The size of the model. A constrained reply of a small one has limits on its strings and lists.
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_size: ModelSize,
     /// The choice whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
     /// forces a call holds until a reply of the run has called a gadget; the requests after that are
     /// [`ToolChoice::Auto`], so that the model can answer. [`ToolChoice::None`] holds for the whole run.
@@ -153,6 +157,7 @@ impl Default for RunConfig {
             tools: Tools::default(),
             form: CallForm::default(),
             examples: 0,
+            model_size: ModelSize::default(),
             constrain: None,
             tool_choice: ToolChoice::default(),
             markers: Markers::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::grammar::{GrammarLimits, GrammarSpec, GrammarTool, multiline};
+use crate::grammar::ConstrainedReply;
 use crate::message::{Constraint, Notation, ToolChoice};
 use crate::run::config::RunConfig;
 use crate::schema::Registry;
@@ -44,31 +44,16 @@ fn made(
     config: &RunConfig,
     registry: &Registry,
 ) -> Option<Constraint> {
-    let is_small = config.examples > 0;
-    let lines: Vec<Vec<&str>> = registry
-        .iter()
-        .map(|gadget| multiline(&gadget.spec().parameters, is_small))
-        .collect();
-    let tools: Vec<GrammarTool<'_>> = registry
-        .iter()
-        .zip(&lines)
-        .map(|(gadget, lines)| GrammarTool {
-            name: gadget.name(),
-            schema: &gadget.spec().parameters,
-            multiline: lines,
-        })
-        .collect();
-    let spec = GrammarSpec {
-        tools: &tools,
+    let reply = ConstrainedReply {
+        size: config.model_size,
         form: config.form,
         markers: &config.markers,
         choice,
         is_single: false,
-        limits: if is_small {
-            GrammarLimits::small()
-        } else {
-            GrammarLimits::default()
-        },
+        has_ids: true,
+        max_tokens: None,
     };
-    spec.constraint(notation).ok()
+    let tools = registry.iter();
+    let tools = tools.map(|gadget| (gadget.name(), &gadget.spec().parameters));
+    reply.constraint(tools, notation).ok()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
+use gadgetry_proto::grammar::ModelSize;
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
     Code, EphemeralMessage, HintTiming, OnTextOnlyReply, Plan, PlanError, Retry, Run, RunConfig,
@@ -20,6 +21,7 @@ fn full() -> RunConfig {
     let mut config = RunConfig {
         system: Some("Be brief.".to_owned()),
         tools: Tools::Both,
+        model_size: ModelSize::Small,
         tool_choice: ToolChoice::Gadget("Bell".to_owned()),
         custom_blocks: vec![BlockConfig {
             tag: Some("thinking-aloud".to_owned()),

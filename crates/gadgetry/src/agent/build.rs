@@ -169,6 +169,7 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
     if config.tools.reads_blocks() {
         config.form = builder.form.unwrap_or_else(|| info.usual_form());
         config.examples = builder.examples.unwrap_or_else(|| info.usual_examples());
+        config.model_size = info.size(config.examples);
         if builder.is_constrained && config.constrain.is_none() {
             config.constrain = info.constraint.notation();
         }

@@ -8,16 +8,19 @@
 use std::time::Duration;
 
 use gadgetry::proto::block::{Anchoring, Markers};
+use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::limits::Limits;
-use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry::proto::message::{Constraint, Content, Message, Role};
 use gadgetry::proto::prompt::PromptTemplate;
 use gadgetry::proto::run::{HintTiming, UnmetDependencyPolicy};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::proto::tree::NodeId;
-use gadgetry::{Agent, AgentBuilder, Media, MediaData, MediaKind, ModelInfo, Skills};
+use gadgetry::{
+    Agent, AgentBuilder, ConstraintField, Media, MediaData, MediaKind, ModelInfo, Skills,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -354,11 +357,52 @@ async fn models_for_gadgets() {
 
 #[tokio::test]
 async fn gadgets_of_one_type() {
-    let gadgets = ["One", "Two"].map(|name| {
-        gadgetry::from_fn(spec(name), |_, _| async {
-            gadgetry::proto::call::Outcome::ok("")
-        })
-    });
+    let gadgets =
+        ["One", "Two"].map(|name| gadgetry::from_fn(spec(name), |_, _| async { Outcome::ok("") }));
     let model = asked(&["."], |it| it.gadgets(gadgets)).await;
     assert!(model.system().contains("One") && model.system().contains("Two"));
+}
+
+/// Open strings of a small model take all the tokens of a reply, whether or not its prompt shows worked turns.
+#[tokio::test]
+async fn strings_of_small_models_are_bounded() {
+    let (small, large) = (Some(135_000_000), Some(8_000_000_000));
+    for (parameters, examples, is_bounded) in [
+        (small, None, true),
+        (small, Some(2), true),
+        (small, Some(0), true),
+        (large, None, false),
+        (large, Some(2), false),
+        (None, None, false),
+        // Worked turns are for small models.
+        (None, Some(2), true),
+    ] {
+        let info = ModelInfo {
+            parameters,
+            constraint: ConstraintField::LlamaCpp,
+            ..ModelInfo::default()
+        };
+        let model = Mock::new(["Done."]).info(info);
+        let mut weather = spec("Weather");
+        weather.parameters =
+            json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+        let mut agent = Agent::builder()
+            .model(model.clone())
+            .gadget(gadgetry::from_fn(weather, |_, _| async { Outcome::ok("") }));
+        if let Some(count) = examples {
+            agent = agent.examples(count);
+        }
+        agent.ask("?").unwrap().finish().await.unwrap();
+        let Some(Constraint::Gbnf(grammar)) = model.constraint() else {
+            panic!("there is no grammar");
+        };
+        // Without its first character in a block, which begins no marker.
+        let has_bound = ["{0,200}", "{0,199}"]
+            .iter()
+            .any(|bound| grammar.contains(bound));
+        assert_eq!(
+            has_bound, is_bounded,
+            "{parameters:?} {examples:?}: {grammar}"
+        );
+    }
 }

@@ -12,7 +12,7 @@ use gadgetry::proto::convo::prompt_text;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::message::Request;
+use gadgetry::proto::message::{Constraint, Request};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::{Price, Usage};
 use gadgetry::{ExecutionContext, IntoGadget, Model, ModelInfo, from_fn};
@@ -146,6 +146,12 @@ impl Mock {
     /// Everything that stood in its last request.
     pub(crate) fn last(&self) -> String {
         self.asked().pop().unwrap_or_default().join("\n")
+    }
+
+    /// The constraint of its last request.
+    pub(crate) fn constraint(&self) -> Option<Constraint> {
+        let requests = self.requests.lock().unwrap();
+        requests.last()?.constraint.clone()
     }
 
     /// The system message of its first request.

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::{Api, Failure};
+use crate::api::{Api, Failure};
 
 /// Puts the id of a request into the headers of its answer.
 pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {

@@ -1,0 +1,70 @@
+//! Counts of an exchange: bytes, tokens, and events for metrics.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::usage::Usage;
+
+use super::size::{size, written};
+
+/// Numbers of events of an exchange, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls that were sent to the client.
+    pub calls: u32,
+    /// Calls that could not be sent.
+    pub invalid: u32,
+    /// Repair turns.
+    pub repairs: u32,
+    /// Calls that wait for others.
+    pub held: u32,
+}
+
+/// Counts over all replies of the upstream.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) counts: Counts,
+    /// Bytes of all deltas of the upstream.
+    received: usize,
+    /// Bytes of text and reasoning that the upstream has written.
+    written: u64,
+    /// Tokens of the replies that have ended.
+    usage: Usage,
+    /// Tokens of the reply that is read, as far as the upstream has counted them.
+    reply: Option<Usage>,
+    /// `true` if the upstream has not counted one of the replies.
+    is_incomplete: bool,
+}
+
+impl Tally {
+    /// Counts a delta of the upstream. Returns the number of bytes so far.
+    pub(super) fn receive(&mut self, delta: &Delta) -> usize {
+        self.received += size(delta);
+        self.written += written(delta);
+        self.received
+    }
+
+    /// Takes the tokens of the current reply. The last count that the upstream sends is the valid one.
+    pub(super) fn counted(&mut self, usage: Option<Usage>) {
+        self.reply = usage.or(self.reply);
+    }
+
+    /// Adds the tokens of the current reply, which has ended, to those of the replies before.
+    pub(super) fn end_reply(&mut self) {
+        match self.reply.take() {
+            Some(usage) => self.usage = self.usage.plus(usage),
+            None => self.is_incomplete = true,
+        }
+    }
+
+    /// Returns the tokens of the exchange: estimated if the upstream has not counted all of them. `prompt` estimates those of the
+    /// prompt.
+    pub(super) fn usage(&self, prompt: impl FnOnce() -> u64) -> Usage {
+        if !self.is_incomplete && self.usage != Usage::default() {
+            self.usage
+        } else if self.usage.input_tokens > 0 {
+            // One of several replies was not counted, so the sum is an estimate.
+            self.usage.plus(Usage::estimate(0, 0))
+        } else {
+            Usage::estimate(prompt(), self.written.div_ceil(4))
+        }
+    }
+}

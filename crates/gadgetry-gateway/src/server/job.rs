@@ -1,0 +1,24 @@
+//! A request that was read and admitted.
+
+use std::sync::Arc;
+
+use crate::api::Api;
+use crate::exchange::PreparedRequest;
+use crate::memory::Owner;
+use crate::settings::Destination;
+
+/// A request on its way to an upstream.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) api: Api,
+    pub(super) request: Arc<PreparedRequest>,
+    pub(super) destination: Destination,
+    /// Owner of the data that is made from the request and used again by the next one.
+    pub(super) owner: Owner,
+    /// Fingerprint of the tools.
+    pub(super) fingerprint: [u8; 32],
+    /// Id in the headers of the answer. The ids in its body have nothing in common with it.
+    pub(super) id: String,
+    /// Name of the client's key; empty without keys.
+    pub(super) client: String,
+}

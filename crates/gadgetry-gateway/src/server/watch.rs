@@ -1,0 +1,73 @@
+//! The end of a request, for metrics and the log.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gadgetry_proto::usage::Usage;
+
+use super::Gateway;
+use super::admission::Permit;
+use super::job::Job;
+use crate::exchange::Counts;
+
+/// The result of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RequestOutcome {
+    /// The status; 599 for a stream with an error in it, `None` for a client that has disconnected.
+    pub(super) status: Option<u16>,
+    pub(super) counts: Counts,
+    pub(super) usage: Usage,
+}
+
+/// Records the outcome of a request when it is dropped, also if the client has disconnected. Until then the request counts as in
+/// flight.
+pub(super) struct Watch {
+    gateway: Gateway,
+    job: Arc<Job>,
+    began: Instant,
+    pub(super) outcome: RequestOutcome,
+    _permit: Permit,
+}
+
+impl Watch {
+    pub(super) fn new(gateway: Gateway, job: Arc<Job>, began: Instant, permit: Permit) -> Self {
+        gateway.0.metrics.begun();
+        Self {
+            gateway,
+            job,
+            began,
+            outcome: RequestOutcome::default(),
+            _permit: permit,
+        }
+    }
+
+    /// Records the time until the client receives a part of the answer.
+    pub(super) fn first_byte(&self) {
+        let metrics = &self.gateway.0.metrics;
+        metrics.first_byte(self.began.elapsed().as_secs_f64());
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let RequestOutcome {
+            status,
+            counts,
+            usage,
+        } = self.outcome;
+        let metrics = &self.gateway.0.metrics;
+        metrics.ended(self.job.api, status, seconds);
+        metrics.exchange(counts, usage);
+        tracing::info!(
+            api = self.job.api.name(),
+            model = self.job.request.client.model,
+            client = self.job.client,
+            status = status.map_or_else(|| "disconnected".to_owned(), |it| it.to_string()),
+            calls = counts.calls,
+            repairs = counts.repairs,
+            seconds,
+            "request"
+        );
+    }
+}
