@@ -32,10 +32,10 @@ pub(crate) struct Printer(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Held by whoever writes to stdout, so that output is written in the order in which it was gathered. It is locked before
+    /// Held during a write to stdout, so that output is written in the order in which it was gathered. It is locked before
     /// `state`.
     turn: Mutex<()>,
-    /// Never locked while something is written to stdout, which may take for ever.
+    /// Never locked while something is written to stdout, which may take forever.
     state: Mutex<State>,
 }
 
@@ -101,7 +101,7 @@ impl Printer {
 
     /// Writes what was gathered. Do it before waiting for input, so that a reader sees everything there is.
     ///
-    /// It waits for a slow reader. Other tasks go on meanwhile, also those of this thread.
+    /// It waits for a slow reader. Other tasks continue meanwhile, also those of this thread.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         if self.out().is_empty() {
             return Ok(());
@@ -240,7 +240,7 @@ impl Printer {
             }
             done => done,
         };
-        // What was dropped while it writes waits for a reader, perhaps for ever, and has the spinner.
+        // What was dropped while it writes waits for a reader, perhaps forever, and has the spinner.
         let is_stuck = matches!(self.0.turn.try_lock(), Err(TryLockError::WouldBlock));
         if !is_stuck {
             self.state().spinner = None;
