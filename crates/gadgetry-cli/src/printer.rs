@@ -32,10 +32,10 @@ pub(crate) struct Printer(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Locked during a write to stdout, so that output is written in the order in which it was gathered. It is locked before
+    /// Held during a write to stdout, so that output is written in the order in which it was gathered. It is locked before
     /// `state`.
     turn: Mutex<()>,
-    /// Never locked while something is written to stdout, which may never end.
+    /// Never locked while something is written to stdout, which may take forever.
     state: Mutex<State>,
 }
 
@@ -101,7 +101,7 @@ impl Printer {
 
     /// Writes what was gathered. Do it before waiting for input, so that a reader sees everything there is.
     ///
-    /// It waits for a slow reader. Other tasks run meanwhile, also those of this thread.
+    /// It waits for a slow reader. Other tasks continue meanwhile, also those of this thread.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         if self.out().is_empty() {
             return Ok(());

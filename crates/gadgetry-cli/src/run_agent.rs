@@ -141,7 +141,7 @@ async fn until_stopped<T: Send + 'static>(
 
 /// Keeps signals and timers going while tasks block their threads, until it is dropped.
 ///
-/// A worker that has waited for I/O and time then runs the task that it was woken for. If that blocks, no worker waits for I/O and time
+/// A worker that has waited for I/O and time continues with what it was woken for. If that blocks, no worker waits for I/O and time
 /// until another one is woken; tokio wakes one only with its unstable `enable_eager_driver_handoff`.
 struct Pulse {
     _end: Sender<()>,
