@@ -34,22 +34,23 @@ impl Observer for Logging {
     }
 }
 
-/// One event at a level, with the fields that all of them have.
-macro_rules! say {
-    ($level:ident, $event:expr, $($rest:tt)*) => {
-        tracing::$level!(
-            target: "gadgetry",
-            depth = $event.depth(),
-            path = $event.depth().gt(&0).then(|| path_words(&$event.path)),
-            $($rest)*
-        )
-    };
-}
-
 fn log(event: &Event) {
+    // Inside the function, so that it knows the event. A call site of `tracing` has one level and one set of fields, so each
+    // kind needs its own.
+    macro_rules! say {
+        ($level:ident, $($rest:tt)*) => {
+            tracing::$level!(
+                target: "gadgetry",
+                depth = event.depth(),
+                path = event.depth().gt(&0).then(|| path_words(&event.path)),
+                $($rest)*
+            )
+        };
+    }
+
     match &event.kind {
         EventKind::ModelCallStart { iteration, purpose } => {
-            say!(debug, event, iteration, ?purpose, "calling model");
+            say!(debug, iteration, ?purpose, "calling model");
         }
         EventKind::ModelCallEnd {
             iteration,
@@ -64,7 +65,6 @@ fn log(event: &Event) {
                 Some(error) => {
                     say!(
                         error,
-                        event,
                         iteration,
                         ?purpose,
                         input,
@@ -77,7 +77,6 @@ fn log(event: &Event) {
                 None => {
                     say!(
                         info,
-                        event,
                         iteration,
                         ?purpose,
                         ?stop_reason,
@@ -97,62 +96,37 @@ fn log(event: &Event) {
             kind,
             error,
         } => {
-            say!(
-                warn,
-                event,
-                iteration,
-                attempt,
-                left,
-                delay_ms,
-                ?kind,
-                error,
-                "retrying model call"
-            );
+            say! { warn, iteration, attempt, left, delay_ms, ?kind, error, "retrying model call" }
         }
         EventKind::ReplyWithdrawn { iteration } => {
-            say!(warn, event, iteration, "partial reply withdrawn");
+            say!(warn, iteration, "partial reply withdrawn");
         }
         EventKind::RateLimited { delay_ms } => {
-            say!(warn, event, delay_ms, "request delayed by rate limit");
+            say!(warn, delay_ms, "request delayed by rate limit");
         }
         EventKind::Compaction(compacted) => {
             let (before, after) = (compacted.tokens_before, compacted.tokens_after);
             let (strategy, removed_turns) = (compacted.strategy, compacted.removed_turns);
-            say!(
-                info,
-                event,
-                ?strategy,
-                removed_turns,
-                before,
-                after,
-                "conversation compacted"
-            );
+            say! { info, ?strategy, removed_turns, before, after, "conversation compacted" }
         }
-        EventKind::Text { text } => say!(trace, event, text, "text"),
-        EventKind::Reasoning { text } => say!(trace, event, text, "reasoning"),
+        EventKind::Text { text } => say!(trace, text, "text"),
+        EventKind::Reasoning { text } => say!(trace, text, "reasoning"),
         EventKind::GadgetCallStart { start, .. } => {
             let (gadget, id) = (&start.gadget_name, start.invocation_id.as_str());
-            say!(trace, event, gadget, id, "gadget call started");
+            say!(trace, gadget, id, "gadget call started");
         }
         EventKind::GadgetArgsPartial { args, .. } => {
             let (id, delta) = (args.invocation_id.as_str(), &args.delta);
-            say!(
-                trace,
-                event,
-                id,
-                field = args.field_path,
-                delta,
-                "argument delta"
-            );
+            say!(trace, id, field = args.field_path, delta, "argument delta");
         }
         EventKind::GadgetCall { written: call, .. } => {
             let (gadget, id) = (&call.gadget_name, call.invocation_id.as_str());
             match &call.parameters {
                 Parameters::Parsed(parameters) => {
-                    say!(debug, event, gadget, id, %parameters, "gadget call");
+                    say!(debug, gadget, id, %parameters, "gadget call");
                 }
                 Parameters::Malformed(error) => {
-                    say!(warn, event, gadget, id, error, "malformed gadget call");
+                    say!(warn, gadget, id, error, "malformed gadget call");
                 }
             }
         }
@@ -162,7 +136,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(debug, event, gadget = gadget_name, id, "gadget started");
+            say!(debug, gadget = gadget_name, id, "gadget started");
         }
         EventKind::GadgetRestarted {
             invocation_id,
@@ -170,13 +144,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(
-                info,
-                event,
-                gadget = gadget_name,
-                id,
-                "gadget restarted after an interruption"
-            );
+            say! { info, gadget = gadget_name, id, "gadget restarted after an interruption" }
         }
         EventKind::GadgetResult {
             invocation_id,
@@ -192,7 +160,6 @@ fn log(event: &Event) {
                     let chars = result.chars().count();
                     say!(
                         info,
-                        event,
                         gadget = gadget_name,
                         id,
                         duration_ms,
@@ -200,12 +167,11 @@ fn log(event: &Event) {
                         chars,
                         "gadget finished"
                     );
-                    say!(debug, event, id, result, "gadget result");
+                    say!(debug, id, result, "gadget result");
                 }
                 Answer::Error(error) => {
                     say!(
                         warn,
-                        event,
                         gadget = gadget_name,
                         id,
                         duration_ms,
@@ -223,14 +189,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(
-                info,
-                event,
-                gadget = gadget_name,
-                id,
-                cost,
-                "cost reported after timeout"
-            );
+            say! { info, gadget = gadget_name, id, cost, "cost reported after timeout" }
         }
         EventKind::GadgetSkipped {
             invocation_id,
@@ -240,15 +199,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(
-                warn,
-                event,
-                gadget = gadget_name,
-                id,
-                failed_dependency,
-                error,
-                "gadget call skipped"
-            );
+            say! { warn, gadget = gadget_name, id, failed_dependency, error, "gadget call skipped" }
         }
         EventKind::GadgetProgress {
             invocation_id,
@@ -256,7 +207,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(debug, event, id, progress = message, "gadget progress");
+            say!(debug, id, progress = message, "gadget progress");
         }
         EventKind::HumanInputRequired {
             invocation_id,
@@ -264,7 +215,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
-            say!(info, event, id, question, "human input requested");
+            say!(info, id, question, "human input requested");
         }
         EventKind::HumanInputReceived {
             invocation_id,
@@ -272,30 +223,30 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
-            say!(info, event, id, answered, "human input received");
+            say!(info, id, answered, "human input received");
         }
         EventKind::CustomBlockStart(start) => {
             let (block_id, tag) = (start.block_id, &start.tag);
-            say!(trace, event, %block_id, tag, "custom block started");
+            say!(trace, %block_id, tag, "custom block started");
         }
         EventKind::CustomBlockDelta(more) => {
             let (block_id, delta) = (more.block_id, &more.delta);
-            say!(trace, event, %block_id, delta, "custom block delta");
+            say!(trace, %block_id, delta, "custom block delta");
         }
         EventKind::CustomBlockEnd(end) => {
             let (block_id, reason) = (end.block_id, end.reason);
-            say!(trace, event, %block_id, ?reason, "custom block ended");
+            say!(trace, %block_id, ?reason, "custom block ended");
         }
         EventKind::CustomBlock(block) => {
             let (block_id, tag, content) = (block.block_id, &block.tag, &block.content);
-            say!(debug, event, %block_id, tag, content, "custom block");
+            say!(debug, %block_id, tag, content, "custom block");
         }
         EventKind::Diagnostic(diagnostic) => {
             let (code, note) = (diagnostic.code, &diagnostic.message);
-            say!(warn, event, ?code, note, "diagnostic");
+            say!(warn, ?code, note, "diagnostic");
         }
         EventKind::IterationEnd { iteration } => {
-            say!(debug, event, iteration, "iteration finished");
+            say!(debug, iteration, "iteration finished");
         }
         EventKind::RunFinished {
             reason,
@@ -305,28 +256,13 @@ fn log(event: &Event) {
             ..
         } => {
             if let Some(error) = error {
-                say!(
-                    error,
-                    event,
-                    ?reason,
-                    iterations,
-                    total_cost,
-                    error,
-                    "run failed"
-                );
+                say!(error, ?reason, iterations, total_cost, error, "run failed");
             } else if is_wanted(*reason) {
-                say!(info, event, ?reason, iterations, total_cost, "run finished");
+                say!(info, ?reason, iterations, total_cost, "run finished");
             } else {
-                say!(
-                    warn,
-                    event,
-                    ?reason,
-                    iterations,
-                    total_cost,
-                    "run ended early"
-                );
+                say!(warn, ?reason, iterations, total_cost, "run ended early");
             }
         }
-        _ => say!(debug, event, kind = ?event.kind, "unknown event"),
+        _ => say!(debug, kind = ?event.kind, "unknown event"),
     }
 }
