@@ -151,6 +151,9 @@ fn a_quotation_in_another_form_is_no_call() {
             form,
             std::slice::from_ref(&paris),
         );
+        let mut developer = conversation("rain", "Hi", &page);
+        developer["messages"][0]["role"] = json!("developer");
+        check(developer, form, std::slice::from_ref(&paris));
         check(conversation(&page, "Hi", ""), form, &[]);
         check(conversation(&log, "Hi", ""), form, &[]);
         check(conversation("rain", &page, ""), form, &[]);
