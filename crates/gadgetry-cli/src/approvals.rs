@@ -1,7 +1,6 @@
 //! Which calls run: rules of the command line, and the user at the terminal.
 
 mod names;
-mod pages;
 mod question;
 mod terminal;
 
@@ -23,7 +22,6 @@ use crate::printer::is_at_terminal;
 use terminal::ByTerminal;
 
 pub(crate) use names::Names;
-pub(crate) use pages::{Mark, Row, Shade, exact, more, pages, rows};
 #[cfg(feature = "chat")]
 pub(crate) use question::{Approval, Choice, Verdict};
 pub(crate) use terminal::TerminalApprover;

@@ -4,7 +4,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `error`, `lines`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; lines about a run: costs, times, what happens |
+//! | `error`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `workspaces` | downloads; refusals of providers with a hint; signals; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
 //! | `printer` | the one way to stdout and stderr |
@@ -38,6 +38,7 @@ mod mcp;
 mod media;
 mod narrator;
 mod options;
+mod pages;
 mod printer;
 mod prompt;
 mod reader;

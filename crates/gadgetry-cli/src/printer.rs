@@ -10,10 +10,10 @@ use std::io::{self, IsTerminal as _, Write};
 use std::mem;
 use std::process::ExitCode;
 
-use crate::approvals::Row;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::logging;
+use crate::pages::Row;
 use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
 

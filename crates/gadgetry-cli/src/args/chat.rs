@@ -2,9 +2,8 @@
 
 use clap::Args;
 
-use super::AgentOptions;
 use super::typed::Typed;
-use crate::sessions::SessionName;
+use super::{AgentOptions, SessionName};
 
 /// Options of `gadgetry chat`.
 #[derive(Debug, Args)]

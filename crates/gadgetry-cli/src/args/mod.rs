@@ -12,12 +12,14 @@ mod gadget;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mcp_server;
 mod model;
 mod models;
 #[cfg(feature = "restate")]
 mod restate;
 mod serve;
 mod server;
+mod session_name;
 mod sessions;
 mod skill;
 mod source;
@@ -45,19 +47,21 @@ pub(crate) use config::{
     TrustArgs,
 };
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use eval::{EvalArgs, EvalMarkers};
+pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
     ImportSource, McpArgs, McpImportArgs, McpListArgs, McpLoginArgs, McpServeArgs, McpTestArgs,
     McpTrustArgs, McpVerb,
 };
+pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
 pub(crate) use model::{DataArgs, ModelArgs, Tags};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};
 pub(crate) use server::ServerArgs;
+pub(crate) use session_name::SessionName;
 pub(crate) use sessions::{
     ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
 };

@@ -8,8 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use gadgetry::command::parse_duration;
 
-use super::DataArgs;
-use crate::sessions::SessionName;
+use super::{DataArgs, SessionName};
 
 /// Which session a run belongs to.
 #[derive(Debug, Args)]

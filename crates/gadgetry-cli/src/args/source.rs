@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::TypedServer;
 use crate::config::McpServer;
-use crate::mcp::TypedServer;
 
 /// Where gadgets come from.
 #[derive(Clone, Debug, Default, Args)]

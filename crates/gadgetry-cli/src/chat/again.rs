@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gadgetry::proto::visible::visible_line;
 
-use crate::args::ChatArgs;
+use crate::args::{ChatArgs, SessionName};
 use crate::config::Config;
-use crate::sessions::SessionName;
 
 /// What such a command repeats of the command line.
 pub(super) struct Again {

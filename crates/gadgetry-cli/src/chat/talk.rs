@@ -16,16 +16,16 @@ use super::flight::Flight;
 use super::injected::Injected;
 use super::report::Report;
 use super::state::Facts;
-use crate::args::{ChatArgs, chat_again};
-use crate::commands::continued::{
-    merged, move_to, no_sessions, not_kept, replies_read, without_details,
-};
+use crate::args::{ChatArgs, SessionName, chat_again};
 use crate::config::Config;
 use crate::connect;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
-use crate::sessions::{Details, Kept, SessionName, Sessions, details, problem, refuse_without};
+use crate::sessions::{
+    Details, Kept, Sessions, details, merged, move_to, no_sessions, not_kept, problem,
+    refuse_without, replies_read, without_details,
+};
 use crate::workspaces::Workspaces;
 
 use options::{Base, approvals, build};

@@ -38,9 +38,6 @@ use crate::error::Error;
 use crate::logging;
 use crate::printer::Printer;
 
-pub(crate) use eval::arm::Arm;
-pub(crate) use eval::cases::Class;
-
 /// Does what was typed.
 pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
     logging::start(args.verbose)?;

@@ -5,7 +5,7 @@ mod show;
 
 use std::time::{Duration, SystemTime};
 
-use crate::args::{DataArgs, ExportArgs, RemoveArgs, SessionsArgs, SessionsVerb};
+use crate::args::{DataArgs, ExportArgs, RemoveArgs, SessionName, SessionsArgs, SessionsVerb};
 use crate::error::Error;
 use crate::log_file::{self, InUse};
 use crate::printer::Printer;
@@ -26,10 +26,7 @@ pub(crate) fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<(), Erro
 }
 
 /// The sessions, if `name` is among them.
-fn open(
-    data: &DataArgs,
-    name: &crate::sessions::SessionName,
-) -> Result<(Sessions, Session), Error> {
+fn open(data: &DataArgs, name: &SessionName) -> Result<(Sessions, Session), Error> {
     let sessions = Sessions::existing(data)?.ok_or_else(|| unknown(name))?;
     let session = sessions.get(name)?;
     Ok((sessions, session))

@@ -13,12 +13,12 @@ use super::keys::Keys;
 use super::layer::Origin;
 use super::redact;
 use super::trust::{self, Decision, Trust};
-use crate::approvals::{Row, rows};
 use crate::connect;
 use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::lines::one_line;
+use crate::pages::{Row, rows};
 use crate::printer::{Printer, is_at_terminal};
 use crate::skills;
 

@@ -1,7 +1,6 @@
 //! What is left without the feature `mcp`: words that say so.
 
 use std::convert::Infallible;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use gadgetry::DynGadget;
@@ -11,24 +10,6 @@ use crate::error::Error;
 use crate::printer::Printer;
 
 const ABSENT: &str = "this build of gadgetry has no MCP (feature mcp)";
-
-/// A server that was typed, which this build refuses.
-#[derive(Clone, Debug)]
-pub(crate) enum TypedServer {}
-
-impl TypedServer {
-    pub(crate) fn name(&self) -> &str {
-        match *self {}
-    }
-}
-
-impl FromStr for TypedServer {
-    type Err = &'static str;
-
-    fn from_str(_: &str) -> Result<Self, Self::Err> {
-        Err(ABSENT)
-    }
-}
 
 /// Servers that are connected, which this build does not have.
 pub(crate) struct Connected(Infallible);

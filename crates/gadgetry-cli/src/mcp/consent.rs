@@ -13,11 +13,11 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::Configured;
-use crate::approvals::Row;
 use crate::config::{self, Decided, Decisions, Origin};
 use crate::data_dir;
 use crate::error::Error;
 use crate::lines::one_line;
+use crate::pages::Row;
 
 /// What the user has decided about a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

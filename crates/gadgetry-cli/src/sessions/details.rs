@@ -8,13 +8,12 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "chat")]
 use crate::args::option_name;
-use crate::args::{Typed, TypedOption};
+use crate::args::{Typed, TypedOption, is_url, name_and_target};
 use crate::config::CONFIGURED_APPROVAL;
 #[cfg(feature = "chat")]
 use crate::config::is_of_server;
 use crate::connect;
 use crate::error::Error;
-use crate::mcp;
 
 /// Options of one invocation, not of the session. What a file allows is what it says now.
 const OF_ONE_RUN: [&str; 13] = [
@@ -169,8 +168,8 @@ fn is_secret(option: &TypedOption) -> bool {
     match option.name.as_str() {
         BASE_URL => value.is_some_and(|url| url.to_str().is_none_or(may_hold_key)),
         MCP => value.is_some_and(|server| {
-            let server = server.to_str().map(mcp::name_and_target);
-            server.is_some_and(|(_, target)| mcp::is_url(target) && may_hold_key(target))
+            let server = server.to_str().map(name_and_target);
+            server.is_some_and(|(_, target)| is_url(target) && may_hold_key(target))
         }),
         _ => false,
     }

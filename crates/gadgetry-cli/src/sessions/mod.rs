@@ -1,8 +1,8 @@
 //! Sessions: the runs of `gadgetry agent`, kept in a file of the user's data directory.
 
 mod asker;
+mod continuing;
 mod details;
-mod name;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,15 +15,17 @@ use gadgetry::journal::{JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{DataArgs, Typed};
+use crate::args::{DataArgs, SessionName, Typed};
 use crate::data_dir;
 use crate::error::Error;
 
 pub(crate) use asker::{Asker, questions};
+pub(crate) use continuing::{
+    merged, move_to, no_sessions, not_kept, replies_read, without_details,
+};
 pub(crate) use details::{Details, is_of_one_run, refuse_without};
 #[cfg(feature = "chat")]
 pub(crate) use details::{words_in, words_of_talk};
-pub(crate) use name::SessionName;
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];

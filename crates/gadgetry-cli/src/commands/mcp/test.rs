@@ -12,12 +12,12 @@ use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::client::{LIST_RESOURCES, READ_RESOURCE};
 
 use super::config;
-use crate::args::{ConfigArgs, McpTestArgs};
+use crate::args::{ConfigArgs, McpTestArgs, TypedServer, name_and_target};
 use crate::config::{Asking, Config};
 use crate::connect;
 use crate::error::Error;
 use crate::lines::{one_line, short};
-use crate::mcp::{self, Consents, Subject, TypedServer, configured};
+use crate::mcp::{self, Consents, Subject, configured};
 use crate::printer::Printer;
 use crate::run_agent::run_agent;
 
@@ -96,7 +96,7 @@ pub(super) fn chosen_server(
 
 /// Whether a text can only be meant as a name of the configuration: it is one word, and no program has this name.
 fn is_name(text: &str) -> bool {
-    let (own, target) = mcp::name_and_target(text);
+    let (own, target) = name_and_target(text);
     let is_word = own.is_none()
         && !target.trim().is_empty()
         && !target.contains(|c: char| c.is_whitespace() || "/\\:'\"=".contains(c));
