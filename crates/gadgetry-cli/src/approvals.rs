@@ -15,6 +15,7 @@ use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
 use crate::args::{ApprovalOptions, GadgetOptions};
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp::Connected;
 use crate::printer::is_at_terminal;
@@ -86,6 +87,7 @@ impl Approving {
 pub(crate) fn check_names(
     options: &ApprovalOptions,
     source: &GadgetOptions,
+    declared: &Declared,
     agent: &Agent,
     servers: Option<&Connected>,
 ) -> Result<Vec<String>, Error> {
@@ -94,6 +96,7 @@ pub(crate) fn check_names(
     let names = Names {
         gadgets,
         source,
+        declared,
         servers,
     };
     names.check(options)

@@ -15,11 +15,12 @@ use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::args::{
     AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
 };
+use crate::blocks::Blocks;
+use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
 use crate::mcp;
-use crate::options::Blocks;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
 use crate::workspaces::Workspaces;
@@ -42,6 +43,8 @@ pub(crate) struct Situation {
     pub(crate) approvals: Option<Approvals>,
     /// The MCP servers, whose gadgets are added.
     pub(crate) servers: Option<Arc<mcp::Connected>>,
+    /// Rules and MCP servers of files.
+    pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: Workspaces,
 }
@@ -62,7 +65,7 @@ pub(crate) fn build_agent_with(
 ) -> Result<(Agent, Vec<InUse>), Error> {
     let catalog = catalog::load(&options.model.data)?;
     let model = connect::model(
-        &options.model.model,
+        options.model.name(),
         &ModelOverrides {
             replies: situation.replies,
             ..ModelOverrides::of_agent(&options.model)
@@ -78,7 +81,7 @@ pub(crate) fn build_agent_with(
             workspaces: &situation.workspaces,
         },
     )?;
-    let inputs = connect::script(&options.model.model).into_iter();
+    let inputs = connect::script(options.model.name()).into_iter();
     let inputs = inputs.chain(options.source.gadgets.as_deref());
     let in_use = InUse::by(inputs, &sources.programs);
     let mut gadgets = sources.into_gadgets();
@@ -88,10 +91,12 @@ pub(crate) fn build_agent_with(
     }
     let gadgets = gadgets.into_iter().map(wrap).collect();
     let servers = situation.servers.clone();
+    let declared = Arc::clone(&situation.declared);
     let agent = agent(options, gadgets, model, situation)?;
     check_names(
         &options.approvals,
         &options.source,
+        &declared,
         &agent,
         servers.as_deref(),
     )?;
@@ -130,7 +135,7 @@ fn agent(
         },
         described: described.map(str::to_owned).collect(),
     };
-    let blocks = Blocks::of_run(&options.format, &options.model.model)?;
+    let blocks = Blocks::of_run(&options.format, options.model.name())?;
     let max_concurrent = options
         .max_concurrent
         .map_or_else(room_for_processes, |limit| clamp(limit.get()));
@@ -211,7 +216,7 @@ fn agent(
     reason = "the others do not speak of methods"
 )]
 fn mistake(options: &AgentOptions, error: AgentError) -> Error {
-    let model = &options.model.model;
+    let model = options.model.name();
     match error {
         AgentError::NoNativeTools { .. } => Error::input(format_args!(
             "{model} does not support native tool calls; omit --tools"

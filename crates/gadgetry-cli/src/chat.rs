@@ -31,18 +31,22 @@ mod terminal;
 mod text;
 
 use crate::args::ChatArgs;
-use crate::config::Config;
 use crate::error::Error;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
 
 /// Runs the command.
-pub(crate) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(
+    args: ChatArgs,
+    invocation: Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if terminal::is_capable() {
-        conversation::run(args, config, printer)
+        conversation::run(args, invocation, printer)
     } else {
-        plain::run(args, config, printer)
+        plain::run(args, invocation, printer)
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn script(name: &str) -> Option<&Path> {
 
 /// What is done about failed model calls. A script fails because it says so.
 pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
-    let usual = match script(&args.model) {
+    let usual = match script(args.name()) {
         Some(_) => 0,
         None => Retry::default().retries,
     };
@@ -211,6 +211,11 @@ pub(crate) fn provider(name: &str) -> Option<String> {
     let place = Resolver::from_env().locate(name).ok();
     let provider = place.and_then(|place| place.provider);
     Some(provider.unwrap_or(name).to_owned())
+}
+
+/// Whether models are at different providers. A script is at none, and nothing is sent to it.
+pub(crate) fn is_elsewhere(old: &str, new: &str) -> bool {
+    old != new && provider(new).is_some_and(|new| provider(old).as_ref() != Some(&new))
 }
 
 /// What is known about the model, and what the user knows.

@@ -10,7 +10,8 @@
 //! | `printer` | the one way to stdout and stderr |
 //! | `input`, `args` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
-//! | `catalog`, `options`, `config` | the table of models; options as the library has them; configuration files |
+//! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
+//! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
 //! | `approvals`, `sessions`, `sources` | approvals; stored runs; gadgets by where they come from |
 //! | `build_agent`, `follow` | an agent from its options; a run while it is driven |
@@ -18,6 +19,7 @@
 
 mod approvals;
 mod args;
+mod blocks;
 mod build_agent;
 mod catalog;
 #[cfg(feature = "chat")]
@@ -31,6 +33,7 @@ mod fetch;
 mod follow;
 mod input;
 mod interrupts;
+mod invocation;
 mod lines;
 mod log_file;
 mod logging;
@@ -62,7 +65,8 @@ fn main() -> ExitCode {
     if let Err(error) = hide_from_other_processes() {
         return printer.close(Err(error));
     }
-    let done = args::typed(&mut printer).and_then(|args| commands::run(args, &mut printer));
+    let done = invocation::invocation(&mut printer)
+        .and_then(|invocation| commands::run(invocation, &mut printer));
     printer.close(done)
 }
 

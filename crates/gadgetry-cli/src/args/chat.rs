@@ -2,8 +2,7 @@
 
 use clap::Args;
 
-use super::typed::Typed;
-use super::{AgentOptions, SessionName};
+use super::{AgentOptions, ConfigArgs, SessionName};
 
 /// Options of `gadgetry chat`.
 #[derive(Debug, Args)]
@@ -39,6 +38,6 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) options: AgentOptions,
 
-    #[arg(skip)]
-    pub(crate) typed: Typed,
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }

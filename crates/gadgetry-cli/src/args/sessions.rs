@@ -43,6 +43,21 @@ pub(crate) struct SessionsArgs {
     pub(crate) verb: SessionsVerb,
 }
 
+impl SessionsArgs {
+    /// The data directory; that of `resume` is the agent's.
+    pub(super) fn data_mut(&mut self) -> Option<&mut DataArgs> {
+        Some(match &mut self.verb {
+            SessionsVerb::List(args) => &mut args.data,
+            SessionsVerb::Show(args) => &mut args.data,
+            SessionsVerb::Answer(args) => &mut args.data,
+            SessionsVerb::Export(args) => &mut args.data,
+            SessionsVerb::Rm(args) => &mut args.data,
+            SessionsVerb::Vacuum(data) => data,
+            SessionsVerb::Resume(_) => return None,
+        })
+    }
+}
+
 /// What is done with sessions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsVerb {

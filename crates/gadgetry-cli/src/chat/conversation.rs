@@ -26,9 +26,9 @@ use super::state::{App, Effect, Message};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
 use crate::args::ChatArgs;
-use crate::config::Config;
 use crate::error::Error;
 use crate::interrupts::Interrupts;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
 
 use answers::Answers;
@@ -41,15 +41,19 @@ const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Holds the conversation until the user leaves.
-pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(
+    args: ChatArgs,
+    invocation: Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     let (desk, requests) = Desk::new();
     let (history_file, history) = HistoryFile::open(&args.options.model.data);
     let first = args.prompt.clone();
     let is_continued = args.continues.is_some();
-    let user_file = config.user_path.clone();
+    let user_file = invocation.config.user_path.clone();
     let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
-    let again = Again::new(&args, &config);
-    let opened = Talk::open(args, config, user, printer)?;
+    let again = Again::new(&invocation.settings);
+    let opened = Talk::open(args, invocation, user, printer)?;
     let mut app = App::new(opened.talk.facts().clone(), history);
     if let Some(note) = opened.note.clone() {
         let note = Report::Note(Tone::Alert, note);

@@ -15,9 +15,9 @@ use super::report::Report;
 use super::talk::{Opened, Talk, User};
 use crate::approvals::{TerminalApprover, by_terminal};
 use crate::args::ChatArgs;
-use crate::config::Config;
 use crate::error::Error;
 use crate::follow::{print_answer, verdict};
+use crate::invocation::Invocation;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
@@ -27,9 +27,13 @@ use crate::usage_totals::UsageTotals;
 const LONGEST: u64 = 4 << 20;
 
 /// Holds the conversation until the end of stdin.
-pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(
+    args: ChatArgs,
+    invocation: Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     let first = args.prompt.clone();
-    let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
+    let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let user = Arc::clone(&approver);
     let human = move |question: String| {
         let prompter = user.prompter();
@@ -41,8 +45,8 @@ pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Resu
         }
     };
     let user = User::new(Arc::new(human), by_terminal(Arc::clone(&approver)));
-    let again = Again::new(&args, &config);
-    let opened = Talk::open(args, config, user, printer)?;
+    let again = Again::new(&invocation.settings);
+    let opened = Talk::open(args, invocation, user, printer)?;
     let Opened {
         talk,
         last,

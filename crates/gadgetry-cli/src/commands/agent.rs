@@ -10,32 +10,40 @@ use crate::build_agent::{Situation, build_agent};
 use crate::commands::continued;
 use crate::error::Error;
 use crate::follow::{Log, follow};
+use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
+use crate::options::Settings;
 use crate::printer::Printer;
 use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
-pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(
+    args: &AgentArgs,
+    invocation: &Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if args.session.continues {
-        return continued::run(args, printer);
+        return continued::run(args, invocation, printer);
     }
     if let Some(word) = &args.second {
         return Err(Error::input(format_args!(
             "unexpected argument '{word}' found"
         )));
     }
+    let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
-    let approver = Arc::new(TerminalApprover::new(args.user_file.clone()));
+    let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
     let build = |servers| {
         let situation = Situation {
             asker: asker.clone(),
             approver: Some(Arc::clone(&approver)),
             servers,
+            declared: Arc::clone(&config.declared),
             ..Situation::default()
         };
         build_agent(&args.options, situation)
@@ -48,7 +56,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         .map(|path| log_file::create(path, &in_use))
         .transpose()?;
     // Last, because servers are started, and the prompt was perhaps awaited.
-    let servers = mcp::connect(&args.options.source, printer)?;
+    let servers = mcp::connect(&args.options.source, &config.declared, printer)?;
     if servers.is_some() {
         (agent, _) = build(servers.clone())?;
     }
@@ -56,13 +64,14 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let names = check_names(
         &options.approvals,
         &options.source,
+        &config.declared,
         &agent,
         servers.as_deref(),
     );
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
-    let (run, kept) = begin(args, &agent, prompt, printer)?;
+    let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer)?;
     let asker = asker.clone();
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
@@ -78,6 +87,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
 fn begin(
     args: &AgentArgs,
+    settings: &Settings,
     agent: &Agent,
     prompt: String,
     printer: &mut Printer,
@@ -87,7 +97,7 @@ fn begin(
     }
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
-    let begun = Kept::begin(data, name, &args.typed).and_then(|kept| {
+    let begun = Kept::begin(data, name, settings).and_then(|kept| {
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
         let run = kept.sessions.wait(run).map_err(|error| problem(&error))?;

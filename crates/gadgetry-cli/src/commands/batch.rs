@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::args::ParseArgs;
+use crate::blocks::Options;
 use crate::commands::object;
 use crate::error::Error;
 use crate::input::Input;
-use crate::options::Options;
 use crate::printer::Printer;
 use crate::reader::Reader;
 

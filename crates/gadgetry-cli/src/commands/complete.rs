@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
         ..ModelOverrides::of(&args.model)
     };
     let catalog = catalog::load(&args.model.data)?;
-    let model = connect::model(&args.model.model, &overrides, &catalog)?;
+    let model = connect::model(args.model.name(), &overrides, &catalog)?;
     let request = request(args, printer)?;
     let stage = reasoning(&args.model)?;
     let gone = Arc::new(Notify::new());

@@ -4,8 +4,9 @@ use clap::Command;
 use clap::builder::PossibleValuesParser;
 
 use crate::args::{self, CompletionsArgs};
-use crate::config::{Config, with_commands};
+use crate::config::Config;
 use crate::error::Error;
+use crate::invocation::with_commands;
 use crate::printer::Printer;
 
 /// The arguments that are the name of a profile.

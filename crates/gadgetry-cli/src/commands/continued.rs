@@ -6,32 +6,39 @@ use gadgetry::proto::run::Summary;
 use gadgetry::{Agent, AgentRun, Conversation, RunError};
 
 use crate::approvals::TerminalApprover;
-use crate::args::{AgentArgs, SessionName, again};
+use crate::args::{AgentArgs, SessionName};
 use crate::build_agent::{Situation, build_agent};
 use crate::commands::agent::announce;
+use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;
 use crate::follow::{Log, follow, print_answer, save, verdict};
+use crate::invocation::Invocation;
 use crate::log_file::{self, InUse};
 use crate::mcp;
+use crate::options::{Options as _, required};
 use crate::printer::Printer;
 use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{
-    Details, Kept, Session, Sessions, details, merged, move_to, no_sessions, not_kept, problem,
-    refuse_without, replies_read, unknown, without_details,
+    Details, Kept, OPTIONS, Session, Sessions, details, merged, move_to, no_sessions, not_kept,
+    problem, refuse_without, replies_read, unknown, without_details,
 };
 
 /// Runs the command.
-pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(
+    typed: &AgentArgs,
+    invocation: &Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     let data = &typed.options.model.data;
     let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
-    let (session, prompt) = choose(&sessions, typed)?;
+    let (session, prompt) = choose(&sessions, typed, invocation.names_session)?;
     let (number, last) = session.last()?;
     let stored = details(last).ok_or_else(|| without_details(&session))?;
-    let mut args = again(&stored.options, &typed.typed)?;
-    args.options.source.servers = Arc::clone(&typed.options.source.servers);
-    args.options.approvals.written = Arc::clone(&typed.options.approvals.written);
-    let missing = stored.missing(&args.typed);
+    let settings = invocation.settings.clone();
+    let settings = settings.merge(stored.settings()?, &OPTIONS);
+    required(&settings, &OPTIONS)?;
+    let missing = stored.missing(&settings);
     refuse_without(&missing)?;
     let kept = Kept {
         run: last.id.clone(),
@@ -39,9 +46,10 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
         sessions,
         asker: Some(Arc::default()),
     };
-    let approver = Arc::new(TerminalApprover::new(typed.user_file.clone()));
-    let details = merged(&stored, &args.typed)?;
-    move_to(&mut args.options, [&mut args.save], &stored.folder)?;
+    let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
+    let details = merged(&stored, &settings)?;
+    let settings = move_to(&stored.folder, settings)?;
+    let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
     let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
     let prompt = prompt.map(not_empty).transpose()?;
     let mut continued = Continued {
@@ -49,6 +57,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
         kept,
         approver,
         details,
+        declared: Arc::clone(&invocation.config.declared),
         servers: None,
         printer,
     };
@@ -66,7 +75,11 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
 }
 
 /// The session that the words name, and the prompt.
-fn choose(sessions: &Sessions, args: &AgentArgs) -> Result<(Session, Option<String>), Error> {
+fn choose(
+    sessions: &Sessions,
+    args: &AgentArgs,
+    names_session: bool,
+) -> Result<(Session, Option<String>), Error> {
     let named = |word: &str| match word.parse::<SessionName>() {
         Ok(name) => sessions.find(&name),
         Err(_) => Ok(None),
@@ -78,7 +91,7 @@ fn choose(sessions: &Sessions, args: &AgentArgs) -> Result<(Session, Option<Stri
         return Ok((session, args.second.clone()));
     }
     match first {
-        Some(word) if args.second.is_some() || args.typed.names_session => Err(unknown(word)),
+        Some(word) if args.second.is_some() || names_session => Err(unknown(word)),
         prompt => {
             let latest = sessions.all()?.into_iter().next();
             let latest = latest.ok_or_else(no_sessions)?;
@@ -92,6 +105,7 @@ struct Continued<'a> {
     kept: Kept,
     approver: Arc<TerminalApprover>,
     details: Details,
+    declared: Arc<Declared>,
     /// The MCP servers, until the end of the run.
     servers: Option<Arc<mcp::Connected>>,
     printer: &'a mut Printer,
@@ -121,7 +135,7 @@ impl Continued<'_> {
 
     /// Drives an interrupted run on, with a further prompt perhaps.
     fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
-        let replies = if connect::script(&self.args.options.model.model).is_some() {
+        let replies = if connect::script(self.args.options.model.name()).is_some() {
             replies_read(&self.kept.sessions, &self.kept.run)?
         } else {
             0
@@ -168,10 +182,11 @@ impl Continued<'_> {
 
     /// The agent of the session, and the file of `--save`.
     fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
-        self.servers = mcp::connect(&self.args.options.source, self.printer)?;
+        self.servers = mcp::connect(&self.args.options.source, &self.declared, self.printer)?;
         let situation = Situation {
             replies,
             servers: self.servers.clone(),
+            declared: Arc::clone(&self.declared),
             asker: self.kept.asker.clone(),
             approver: Some(Arc::clone(&self.approver)),
             ..Situation::default()

@@ -9,15 +9,17 @@ use gadgetry::Toolbox;
 use gadgetry::proto::schema::RegisteredGadget;
 
 use crate::args::{GadgetArgs, GadgetVerb};
+use crate::config::Config;
 use crate::error::Error;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &GadgetArgs, config: &Config, printer: &mut Printer) -> Result<(), Error> {
+    let declared = &config.declared;
     match &args.verb {
-        GadgetVerb::List(args) => list::run(args, printer),
-        GadgetVerb::Info(args) => info::run(args, printer),
-        GadgetVerb::Validate(args) => validate::run(args, printer),
-        GadgetVerb::Run(args) => run::run(args, printer),
+        GadgetVerb::List(args) => list::run(args, declared, printer),
+        GadgetVerb::Info(args) => info::run(args, declared, printer),
+        GadgetVerb::Validate(args) => validate::run(args, declared, printer),
+        GadgetVerb::Run(args) => run::run(args, declared, printer),
     }
 }
 

@@ -28,13 +28,13 @@ pub(crate) fn run(of_root: ConfigArgs, args: McpArgs, printer: &mut Printer) -> 
 }
 
 fn config(chosen: &ConfigArgs, asking: Asking, printer: &mut Printer) -> Result<Config, Error> {
-    Config::load(chosen, &mut Keys::new(), asking, printer)
+    Config::load(chosen, &Keys::new(), asking, printer)
 }
 
 /// The server of this name.
 fn named<'c>(config: &'c Config, name: &str) -> Result<&'c McpServer, Error> {
-    config.servers.get(name).ok_or_else(|| {
-        let names = config.servers.keys().map(String::as_str);
+    config.declared.servers.get(name).ok_or_else(|| {
+        let names = config.declared.servers.keys().map(String::as_str);
         let near = closest(name, names);
         let hint = near.first().map(|near| format!("; did you mean {near}?"));
         let hint = hint.unwrap_or_default();

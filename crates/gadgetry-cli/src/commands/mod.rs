@@ -28,53 +28,42 @@ mod submit;
 mod worker;
 mod write;
 
-use std::sync::Arc;
-
 use gadgetry::proto::event::EVENTS_SCHEMA;
 use gadgetry::proto::schema::json_message;
 
-use crate::args::{self, Gadgetry, Verb};
+use crate::args::Verb;
 use crate::error::Error;
+use crate::invocation::{Invocation, help};
 use crate::logging;
 use crate::printer::Printer;
 
 /// Does what was typed.
-pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
-    logging::start(args.verbose)?;
-    match args.verb {
-        None => Err(Error::Help(args::help(&args.configuration))),
+pub(crate) fn run(mut invocation: Invocation, printer: &mut Printer) -> Result<(), Error> {
+    logging::start(invocation.verbose)?;
+    let verb = invocation.verb.take();
+    let (chosen, config) = (invocation.chosen.clone(), &invocation.config);
+    match verb {
+        None => Err(Error::Help(help(config))),
         Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
-        Some(Verb::Agent(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers);
-            typed.options.approvals.written = args.configuration.approvals.into();
-            typed.user_file = args.configuration.user_path;
-            agent::run(&typed, printer)
-        }
+        Some(Verb::Agent(args)) => agent::run(&args, &invocation, printer),
         #[cfg(feature = "chat")]
-        Some(Verb::Chat(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers.clone());
-            typed.options.approvals.written = args.configuration.approvals.clone().into();
-            crate::chat::run(*typed, args.configuration, printer)
-        }
+        Some(Verb::Chat(args)) => crate::chat::run(*args, invocation, printer),
         Some(Verb::Sessions(args)) => sessions::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
-        Some(Verb::Gadget(mut typed)) => {
-            typed.source_mut().servers = Arc::new(args.configuration.servers);
-            gadget::run(&typed, printer)
-        }
-        Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer),
+        Some(Verb::Gadget(args)) => gadget::run(&args, config, printer),
+        Some(Verb::Skill(typed)) => skill::run(typed, config, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
-        Some(Verb::Eval(typed)) => eval::run(&typed, &args.configuration, printer),
-        Some(Verb::Serve(typed)) => serve::run(&typed, &args.configuration.models, printer),
-        Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
+        Some(Verb::Eval(typed)) => eval::run(&typed, config, printer),
+        Some(Verb::Serve(typed)) => serve::run(&typed, &config.models, printer),
+        Some(Verb::Config(typed)) => config::run(chosen, typed, printer),
         Some(Verb::Init(args)) => init::run(&args, printer),
-        Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer),
+        Some(Verb::Completions(typed)) => completions::run(&typed, config, printer),
         Some(Verb::Man(args)) => man::run(&args, printer),
         #[cfg(feature = "mcp")]
-        Some(Verb::Mcp(typed)) => mcp::run(args.config, typed, printer),
+        Some(Verb::Mcp(typed)) => mcp::run(chosen, typed, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
         Some(Verb::Events(args)) => {
             if args.schema {
@@ -83,11 +72,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
             Ok(())
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Worker(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers);
-            typed.options.approvals.written = args.configuration.approvals.into();
-            worker::run(&typed, printer)
-        }
+        Some(Verb::Worker(args)) => worker::run(&args, &config.declared, printer),
         #[cfg(feature = "restate")]
         Some(Verb::Submit(args)) => submit::run(&args, printer),
         #[cfg(feature = "restate")]

@@ -8,13 +8,18 @@ use gadgetry_restate::{Spread, Worker, WorkerError};
 
 use crate::args::WorkerArgs;
 use crate::build_agent::{Situation, build_agent_with};
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
 /// Runs the command until an interrupt.
-pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(
+    args: &WorkerArgs,
+    declared: &Arc<Declared>,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
@@ -27,9 +32,10 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
             gadget
         }
     };
-    let servers = mcp::connect(&args.options.source, printer)?;
+    let servers = mcp::connect(&args.options.source, declared, printer)?;
     let situation = Situation {
         servers: servers.clone(),
+        declared: Arc::clone(declared),
         ..Situation::default()
     };
     let (agent, _) = build_agent_with(&args.options, situation, wrap)?;

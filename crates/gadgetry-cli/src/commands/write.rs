@@ -9,10 +9,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::args::WriteArgs;
+use crate::blocks::Blocks;
 use crate::commands::object;
 use crate::error::Error;
 use crate::input::Input;
-use crate::options::Blocks;
 use crate::printer::Printer;
 
 pub(super) fn run(args: &WriteArgs, printer: &mut Printer) -> Result<(), Error> {

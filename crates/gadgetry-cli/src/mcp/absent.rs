@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gadgetry::DynGadget;
 
 use crate::args::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::printer::Printer;
 
@@ -36,6 +37,7 @@ impl Connected {
 )]
 pub(crate) fn connect(
     options: &GadgetOptions,
+    _: &Declared,
     printer: &mut Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     if !options.no_mcp && !options.configured_mcp.is_empty() {

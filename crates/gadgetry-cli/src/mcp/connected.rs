@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::gadget::OnRuntime;
 use super::{Consent, Consents, Subject, configured, login};
 use crate::args::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::interrupts::{Interrupts, has_one_listener};
 use crate::lines::one_line;
@@ -50,6 +51,7 @@ pub(crate) struct Connected {
 /// A server that cannot be used is a line of progress. `None` if there are no servers.
 pub(crate) fn connect(
     options: &GadgetOptions,
+    declared: &Declared,
     printer: &mut Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     let mut names = BTreeSet::new();
@@ -59,7 +61,7 @@ pub(crate) fn connect(
         servers.push((name, typed.config.clone()));
     }
     if !options.no_mcp {
-        servers.extend(agreed(options, &names, printer)?);
+        servers.extend(agreed(options, declared, &names, printer)?);
     }
     let connected = open(servers, printer)?;
     if let Some(servers) = connected.as_ref().and_then(|it| it.servers.as_ref()) {
@@ -86,6 +88,7 @@ fn unique(name: &str, names: &mut BTreeSet<String>) -> String {
 /// The servers of the configuration that the user has agreed to, without those whose names were typed.
 fn agreed(
     options: &GadgetOptions,
+    declared: &Declared,
     typed: &BTreeSet<String>,
     printer: &mut Printer,
 ) -> Result<Vec<(String, ServerConfig)>, Error> {
@@ -95,7 +98,7 @@ fn agreed(
         if typed.contains(name) {
             continue;
         }
-        let Some(server) = options.servers.get(name) else {
+        let Some(server) = declared.servers.get(name) else {
             let name = one_line(name);
             printer.progress(&format!(
                 "MCP server {name} is not used: the configuration does not have it any more\n"

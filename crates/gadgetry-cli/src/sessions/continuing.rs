@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gadgetry::journal::RunId;
 use gadgetry::log::load;
 use gadgetry::proto::run::{Input, Output};
 
-use super::{Details, Session, Sessions};
-use crate::args::{AgentOptions, Typed};
-use crate::connect;
+use super::{Details, OPTIONS, Session, Sessions};
 use crate::error::Error;
+use crate::options::Settings;
 
 /// No session is stored.
 pub(crate) fn no_sessions() -> Error {
@@ -27,9 +26,9 @@ pub(crate) fn without_details(session: &Session) -> Error {
 }
 
 /// What is stored with the continued run: what was typed again replaces what was stored.
-pub(crate) fn merged(stored: &Details, typed: &Typed) -> Result<Details, Error> {
-    let mut details = Details::of(typed).map_err(|error| Error::machine(&error))?;
-    for name in stored.missing(typed) {
+pub(crate) fn merged(stored: &Details, settings: &Settings) -> Result<Details, Error> {
+    let mut details = Details::of(settings).map_err(|error| Error::machine(&error))?;
+    for name in stored.missing(settings) {
         details.leave_out(name);
     }
     details.folder.clone_from(&stored.folder);
@@ -38,39 +37,16 @@ pub(crate) fn merged(stored: &Details, typed: &Typed) -> Result<Details, Error> 
     Ok(details)
 }
 
-/// Continues in the working directory of the session. Paths that were typed are relative to the present one.
-pub(crate) fn move_to<const N: usize>(
-    options: &mut AgentOptions,
-    files: [&mut Option<PathBuf>; N],
-    folder: &str,
-) -> Result<(), Error> {
-    let absolute = |path: &Path| -> Result<PathBuf, Error> {
-        std::path::absolute(path).map_err(|error| Error::machine(&error))
-    };
-    if let Some(file) = connect::script(&options.model.model)
-        && !file.as_os_str().is_empty()
-    {
-        options.model.model = format!("script:{}", absolute(file)?.display());
-    }
-    let paths = [
-        &mut options.model.data.data_dir,
-        &mut options.source.gadgets,
-        &mut options.source.workspace,
-    ];
-    let skills = &mut options.skills;
-    let folders = skills
-        .skills
-        .iter_mut()
-        .chain(&mut skills.configured_skills);
-    let paths = files.into_iter().chain(paths).flatten();
-    for path in paths.chain(folders) {
-        *path = absolute(path)?;
-    }
+/// Continues in the working directory of the session. Returns the settings with paths that do not depend on it.
+pub(crate) fn move_to(folder: &str, settings: Settings) -> Result<Settings, Error> {
+    let settings = settings.in_folder(Path::new(""), &OPTIONS);
+    let settings = settings.map_err(|error| Error::machine(&error))?;
     env::set_current_dir(folder).map_err(|error| {
         Error::input(format_args!(
             "cannot continue in the session's working directory {folder}: {error}"
         ))
-    })
+    })?;
+    Ok(settings)
 }
 
 /// A note about options that the session did not keep and that are `missing`.

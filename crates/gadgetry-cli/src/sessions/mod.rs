@@ -15,17 +15,16 @@ use gadgetry::journal::{JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{DataArgs, SessionName, Typed};
+use crate::args::{DataArgs, SessionName};
 use crate::data_dir;
 use crate::error::Error;
+use crate::options::Settings;
 
 pub(crate) use asker::{Asker, questions};
 pub(crate) use continuing::{
     merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
-pub(crate) use details::{Details, is_of_one_run, refuse_without};
-#[cfg(feature = "chat")]
-pub(crate) use details::{words_in, words_of_talk};
+pub(crate) use details::{Details, OPTIONS, refuse_without};
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];
@@ -206,7 +205,7 @@ impl Kept {
     pub(crate) fn begin(
         data: &DataArgs,
         name: Option<&SessionName>,
-        typed: &Typed,
+        settings: &Settings,
     ) -> Result<Self, Error> {
         let sessions = Sessions::open(data)?;
         let name = match name {
@@ -223,7 +222,7 @@ impl Kept {
                 }
             },
         };
-        let details = Details::of(typed).map_err(|error| Error::machine(&error))?;
+        let details = Details::of(settings).map_err(|error| Error::machine(&error))?;
         let kept = Self {
             run: name.run(1).map_err(Error::input)?,
             sessions,

@@ -5,7 +5,7 @@ use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
 
 use super::Talk;
-use super::options::Base;
+use super::base::Base;
 use crate::args::AgentOptions;
 use crate::catalog;
 use crate::chat::report::{Report, Tone};
@@ -20,7 +20,7 @@ impl Base {
     pub(super) fn facts(&self, options: &AgentOptions, skills: &Skills) -> Result<Facts, Error> {
         let model = &options.model;
         let catalog = catalog::load(&model.data)?;
-        let found = connect::model(&model.model, &ModelOverrides::of_agent(model), &catalog)?;
+        let found = connect::model(model.name(), &ModelOverrides::of_agent(model), &catalog)?;
         let filter = ModelFilter::default();
         let mut models: Vec<String> = catalog
             .list(&filter)
@@ -32,7 +32,7 @@ impl Base {
         let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
         let profiles = self.config.profiles.names();
         Ok(Facts {
-            name: model.model.clone(),
+            name: model.name().to_owned(),
             window: found.info().context_window,
             mode: mode(options),
             names: Names {

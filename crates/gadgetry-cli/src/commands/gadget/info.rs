@@ -7,12 +7,17 @@ use gadgetry::proto::schema::Registry;
 
 use super::named;
 use crate::args::GadgetInfoArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, printer)?;
+pub(crate) fn run(
+    args: &GadgetInfoArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer)?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {

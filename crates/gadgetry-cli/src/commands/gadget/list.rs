@@ -3,13 +3,18 @@
 use gadgetry::proto::schema::RegisteredGadget;
 
 use crate::args::GadgetFileArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, printer)?;
+pub(crate) fn run(
+    args: &GadgetFileArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.source, declared, printer)?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();

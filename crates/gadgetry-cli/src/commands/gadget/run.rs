@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::{named, own_words};
 use crate::args::GadgetRunArgs;
+use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;
 use crate::logging;
@@ -21,8 +22,12 @@ use crate::printer::{Printer, Prompter};
 use crate::prompt::typed_or_piped;
 use crate::run_agent::{run_agent, until_interrupted};
 
-pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, printer)?;
+pub(crate) fn run(
+    args: &GadgetRunArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer)?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let registered = named(&toolbox, &args.gadget.name)?;
     let name = registered.name();

@@ -3,13 +3,18 @@
 use serde_json::Value;
 
 use crate::args::GadgetFileArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, printer)?;
+pub(crate) fn run(
+    args: &GadgetFileArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.source, declared, printer)?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();

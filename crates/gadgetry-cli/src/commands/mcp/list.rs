@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     let consents = Consents::load()?;
     let mut rows = Vec::new();
-    for server in config.servers.values() {
+    for server in config.declared.servers.values() {
         rows.push(row(server, &consents)?);
     }
     if args.json {

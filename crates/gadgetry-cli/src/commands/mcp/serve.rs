@@ -1,7 +1,6 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::Skills;
@@ -39,25 +38,28 @@ pub(super) fn run(
     let http = args.listen.map(|listen| http(args, listen)).transpose()?;
     let options = ApprovalOptions {
         approval: args.approval.clone(),
-        configured_approval: config.approvals.iter().map(|it| it.rule.clone()).collect(),
-        written: config.approvals.clone().into(),
+        configured_approval: config
+            .declared
+            .approvals
+            .iter()
+            .map(|it| it.rule.clone())
+            .collect(),
         yes: args.yes,
         dangerously_without_sandbox: args.dangerously_without_sandbox,
         dry_run: false,
     };
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
-    let servers = mcp::connect(&args.source, printer)?;
+    let servers = mcp::connect(&args.source, &config.declared, printer)?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
-    let mut source = args.source.clone();
-    source.servers = Arc::new(config.servers);
     let names = Names {
         gadgets: toolbox
             .registry()
             .iter()
             .map(RegisteredGadget::name)
             .collect(),
-        source: &source,
+        source: &args.source,
+        declared: &config.declared,
         servers: servers.as_deref(),
     };
     for note in names.check(&options)? {

@@ -28,7 +28,7 @@ pub(super) fn run(
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     let (name, server) = chosen_server(&config, &args.server, printer)?;
-    let configured = config.servers.get(&args.server);
+    let configured = config.declared.servers.get(&args.server);
     if configured.is_some_and(|it| !it.is_enabled()) {
         printer.progress(&format!(
             "MCP server {} is disabled in the configuration; it is tested anyway\n",
@@ -85,7 +85,7 @@ pub(super) fn chosen_server(
     text: &str,
     printer: &mut Printer,
 ) -> Result<(String, ServerConfig), Error> {
-    if config.servers.contains_key(text) {
+    if config.declared.servers.contains_key(text) {
         return Ok((text.to_owned(), agreed(config, text, printer)?));
     }
     if is_name(text) {
@@ -128,10 +128,10 @@ fn typed(text: &str) -> Result<(String, ServerConfig), Error> {
 
 /// A server of the configuration that may have been meant.
 fn near(config: &Config, name: &str) -> String {
-    if config.servers.contains_key(name) {
+    if config.declared.servers.contains_key(name) {
         return String::new();
     }
-    let names = config.servers.keys().map(String::as_str);
+    let names = config.declared.servers.keys().map(String::as_str);
     let near = closest(name, names);
     let near = near
         .first()

@@ -13,6 +13,7 @@ use super::list::status;
 use super::open;
 use crate::args::{SessionAnswerArgs, ShowArgs};
 use crate::error::Error;
+use crate::options::MODEL;
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, details, problem};
 
@@ -39,7 +40,9 @@ fn head(session: &Session) -> Result<String, Error> {
     let (_, last) = session.last()?;
     let mut head = format!("session  {}\nstatus   {}\n", session.name, status(last));
     if let Some(details) = details(last) {
-        if let Some(model) = details.option("model") {
+        // A session of a later version is shown as far as it can be read.
+        let settings = details.settings().unwrap_or_default();
+        if let Some(model) = settings.text(MODEL) {
             head.extend(["model    ", model, "\n"]);
         }
         head.extend(["folder   ", &details.folder, "\n"]);
