@@ -65,7 +65,9 @@ pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
-pub(crate) use tables::{Declared, McpServer};
+pub(crate) use tables::Declared;
+#[cfg(feature = "mcp")]
+pub(crate) use tables::McpServer;
 pub(crate) use verb::ConfigVerb;
 
 /// The name of the user's file, in the configuration folder.

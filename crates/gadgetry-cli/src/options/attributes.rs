@@ -39,6 +39,12 @@ impl Attributes {
         found.map_or(INVOCATION, |(_, attributes)| *attributes)
     }
 
+    /// Whether it is meant for the server of a model, and may hold its key.
+    #[cfg(feature = "chat")]
+    pub(crate) fn is_of_model_server(self) -> bool {
+        self.bound_to == Some(MODEL)
+    }
+
     const fn harmless(self) -> Self {
         Self {
             is_risky: false,

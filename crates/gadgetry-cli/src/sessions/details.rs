@@ -10,9 +10,7 @@ use serde_json::Value as Json;
 
 use crate::args::{self, is_url, name_and_target};
 use crate::error::Error;
-use crate::options::{
-    Attributes, BASE_URL, Definitions, MODEL, Secret, Setting, Settings, Source, Value,
-};
+use crate::options::{Attributes, BASE_URL, Definitions, Secret, Setting, Settings, Source, Value};
 
 /// How options are stored: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
 const VERSION: u32 = 1;
@@ -156,7 +154,7 @@ impl Details {
     /// Forgets options that may hold a key of a model's server.
     #[cfg(feature = "chat")]
     pub(crate) fn leave_server(&mut self) -> Result<(), Error> {
-        let is_bound = |name: &str| Attributes::of(name).bound_to == Some(MODEL);
+        let is_bound = |name: &str| Attributes::of(name).is_of_model_server();
         let settings = self.settings()?.only(|name, _| !is_bound(name));
         self.left_out.retain(|name| !is_bound(name));
         let set = self.set_options(&settings);

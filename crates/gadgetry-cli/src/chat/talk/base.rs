@@ -81,7 +81,7 @@ impl Base {
             .into_iter()
             .flatten()
         {
-            let is_bound = |name: &str| Attributes::of(name).bound_to == Some(MODEL);
+            let is_bound = |name: &str| Attributes::of(name).is_of_model_server();
             *settings = std::mem::take(settings).only(|name, _| !is_bound(name));
         }
     }
