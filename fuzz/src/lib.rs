@@ -3,7 +3,7 @@
 #[path = "../../crates/gadgetry-proto/tests/support/properties.rs"]
 pub mod properties;
 
-#[path = "../../crates/gadgetry/tests/support/wire.rs"]
+#[path = "../../crates/gadgetry-providers/tests/support/wire.rs"]
 mod wire;
 
 #[path = "../../crates/gadgetry-gateway/tests/support/bodies.rs"]

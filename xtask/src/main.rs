@@ -23,6 +23,7 @@ const HELP: &str = "\
 The project's own commands.
 
 cargo xtask test [STEP…]        runs every check and every test, or only the steps named
+cargo xtask test --quick        format, wording, clippy, and the tests of the crates that differ from main
 cargo xtask bench [NAME] [-- ARG…]
                                 runs every bench target, or those whose name holds NAME; ARGs go to each; `models`
                                 measures how a real model calls tools (-- --help), `dialects` compares our readers

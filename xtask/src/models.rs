@@ -1,4 +1,4 @@
-//! `cargo xtask models`: rebuilds the table of models in `crates/gadgetry/data`, and prints what changed.
+//! `cargo xtask models`: rebuilds the table of models in `crates/gadgetry-providers/data`, and prints what changed.
 //!
 //! Without `--from`, pip fetches the newest package `litellm` and the table is taken out of it. A wheel that was fetched
 //! before, the table alone, or an address of either can be named, too.
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         "run",
         "--quiet",
         "--package",
-        "gadgetry",
+        "gadgetry-providers",
         "--example",
         "models_table",
         "--",

@@ -20,8 +20,8 @@ const SCOPE: [&str; 6] = [
     "crates/gadgetry-proto/src/reply/**/*.rs",
     "crates/gadgetry-proto/src/run/**/*.rs",
     "crates/gadgetry-proto/src/convo/**/*.rs",
-    "crates/gadgetry/src/provider/anthropic/**/*.rs",
-    "crates/gadgetry/src/provider/openai/**/*.rs",
+    "crates/gadgetry-providers/src/anthropic/**/*.rs",
+    "crates/gadgetry-providers/src/openai/**/*.rs",
 ];
 
 /// Output for debugging; no test compares it.

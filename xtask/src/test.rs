@@ -1,11 +1,12 @@
 //! `cargo xtask test`: every check, the cheap ones first, the tests last.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::Failure;
 use crate::servers;
-use crate::shell::{answers, cargo, command, root, run as sh};
+use crate::shell::{answers, capture, cargo, command, root, run as sh};
 use crate::tidy;
 
 /// The outcome of a step that did not fail.
@@ -33,7 +34,7 @@ const KILLS: &str = "200";
 const MODELS: &str = "models";
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step {
         name: CHAOS,
         run: chaos,
@@ -57,6 +58,10 @@ const STEPS: [Step; 12] = [
     Step {
         name: "clippy",
         run: clippy,
+    },
+    Step {
+        name: CHANGED,
+        run: changed,
     },
     Step {
         name: "docs",
@@ -89,8 +94,17 @@ pub(crate) fn names() -> String {
     STEPS.map(|step| step.name).join(", ")
 }
 
-/// Runs the steps that `wanted` names, or all; stops at the first that fails.
+/// Steps of `--quick`.
+const QUICK: [&str; 4] = ["format", "tidy", "clippy", CHANGED];
+
+/// Only by name or with `--quick`.
+const CHANGED: &str = "changed";
+
+/// Runs the steps that `wanted` names, or all, or with `--quick` those of [`QUICK`]; stops at the first that fails.
 pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
+    if wanted == ["--quick"] {
+        return run(&QUICK.map(str::to_owned));
+    }
     if let Some(unknown) = wanted
         .iter()
         .find(|name| STEPS.iter().all(|step| step.name != *name))
@@ -103,7 +117,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
     let all_began = Instant::now();
     for step in STEPS {
         let is_named = wanted.iter().any(|name| name == step.name);
-        let is_usual = wanted.is_empty() && ![CHAOS, MODELS].contains(&step.name);
+        let is_usual = wanted.is_empty() && ![CHAOS, MODELS, CHANGED].contains(&step.name);
         if !is_named && !is_usual {
             continue;
         }
@@ -178,6 +192,38 @@ fn clippy() -> Result<Outcome, String> {
     Ok(Outcome::Done)
 }
 
+/// Tests of the crates in which files differ from the branch `main`, committed or not.
+fn changed() -> Result<Outcome, String> {
+    let base = git(&["merge-base", "HEAD", "main"]).unwrap_or_else(|_| "HEAD".to_owned());
+    let mut files = git(&["diff", "--name-only", base.trim()])?;
+    files += &git(&["ls-files", "--others", "--exclude-standard"])?;
+    let crates = crates_of(&files);
+    if crates.is_empty() {
+        return Ok(Outcome::Skipped("no crate differs from main".into()));
+    }
+    let mut test = cargo(&["test"]);
+    for name in crates {
+        test.args(["--package", name]);
+    }
+    sh(&mut test)?;
+    Ok(Outcome::Done)
+}
+
+fn git(args: &[&str]) -> Result<String, String> {
+    let (stdout, _) = capture(&mut command("git", args))?;
+    Ok(stdout)
+}
+
+/// Names of the crates that paths such as `crates/NAME/src/lib.rs` are in.
+fn crates_of(files: &str) -> BTreeSet<&str> {
+    let paths = files
+        .lines()
+        .filter_map(|path| path.strip_prefix("crates/"));
+    paths
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .collect()
+}
+
 fn docs() -> Result<Outcome, String> {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     sh(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
@@ -224,7 +270,8 @@ fn skipped(missing: &[String]) -> Outcome {
 fn features() -> Result<Outcome, String> {
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
-    let mut test = cargo(&["test", "--package", "gadgetry", "--test", "tests"]);
+    let providers = ["test", "--package", "gadgetry-providers", "--test", "tests"];
+    let mut test = cargo(&providers);
     test.args(["--features", "tokens", "--", "models::tokens"]);
     sh(&mut test)?;
     let mut verbs = cargo(&["test", "--package", "gadgetry-cli", "--test", "tests"]);
@@ -275,4 +322,15 @@ fn component(name: &str, subcommand: &str) -> Result<(), String> {
     eprintln!("{name} is missing; adding it with rustup");
     sh(&mut command("rustup", &["component", "add", name]))
         .map_err(|why| format!("{name} is missing and could not be added: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::crates_of;
+
+    #[test]
+    fn crates_of_changed_files() {
+        let files = "README.md\ncrates/a/src/lib.rs\ncrates/b/tests/main.rs\ncrates/a/Cargo.toml\nxtask/src/main.rs\n";
+        assert_eq!(crates_of(files).into_iter().collect::<Vec<_>>(), ["a", "b"]);
+    }
 }

@@ -9,7 +9,7 @@ use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentError, DynGadget, Human, Model, Observer};
+use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer, Skills};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::args::{
@@ -41,66 +41,101 @@ pub(crate) struct Situation {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Decides which calls run, instead of the rules of the options.
     pub(crate) approvals: Option<Approvals>,
-    /// The MCP servers, whose gadgets are added.
-    pub(crate) servers: Option<Arc<mcp::Connected>>,
     /// Rules and MCP servers of files.
     pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: Workspaces,
 }
 
-/// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
-pub(crate) fn build_agent(
-    options: &AgentOptions,
-    situation: Situation,
-) -> Result<(Agent, Vec<InUse>), Error> {
-    build_agent_with(options, situation, |gadget| gadget)
+/// What an agent is made from, read once. The gadgets of MCP servers are added when those are connected.
+pub(crate) struct Parts<'o> {
+    options: &'o AgentOptions,
+    gadgets: Vec<Arc<dyn DynGadget>>,
+    /// Has all but gadgets and approvals.
+    builder: AgentBuilder,
+    approvals: Option<Approvals>,
+    approver: Option<Arc<TerminalApprover>>,
+    declared: Arc<Declared>,
+    /// The skills of the options.
+    pub(crate) skills: Skills,
+    /// The files that the agent is made from, which nothing may overwrite.
+    pub(crate) in_use: Vec<InUse>,
 }
 
-/// [`build_agent`] with what `wrap` makes of each gadget.
-pub(crate) fn build_agent_with(
-    options: &AgentOptions,
-    situation: Situation,
-    wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
-) -> Result<(Agent, Vec<InUse>), Error> {
-    let catalog = catalog::load(&options.model.data)?;
-    let model = connect::model(
-        options.model.name(),
-        &ModelOverrides {
+impl<'o> Parts<'o> {
+    /// Reads the files that the options name. Nothing is started.
+    pub(crate) async fn read(
+        options: &'o AgentOptions,
+        situation: Situation,
+    ) -> Result<Self, Error> {
+        let catalog = catalog::load(&options.model.data)?;
+        let overrides = ModelOverrides {
             replies: situation.replies,
             ..ModelOverrides::of_agent(&options.model)
-        },
-        &catalog,
-    )?;
-    let sources = Sources::load(
-        &options.source,
-        &Environment {
-            key: options.model.server.api_key_env.as_slice(),
-            unterminated: unterminated(options),
-            images: model.info().reads_images,
-            workspaces: &situation.workspaces,
-        },
-    )?;
-    let inputs = connect::script(options.model.name()).into_iter();
-    let inputs = inputs.chain(options.source.gadgets.as_deref());
-    let in_use = InUse::by(inputs, &sources.programs);
-    let mut gadgets = sources.into_gadgets();
-    gadgets.extend(skills::gadget(&options.skills.load()?));
-    if let Some(servers) = &situation.servers {
-        gadgets.extend(servers.gadgets(&gadgets));
+        };
+        let model = connect::model(options.model.name(), &overrides, &catalog).await?;
+        let sources = Sources::load(
+            &options.source,
+            &Environment {
+                key: options.model.server.api_key_env.as_slice(),
+                unterminated: unterminated(options),
+                images: model.info().reads_images,
+                workspaces: &situation.workspaces,
+            },
+        )?;
+        let inputs = connect::script(options.model.name()).into_iter();
+        let inputs = inputs.chain(options.source.gadgets.as_deref());
+        let in_use = InUse::by(inputs, &sources.programs);
+        let mut gadgets = sources.into_gadgets();
+        let skills = options.skills.load()?;
+        gadgets.extend(skills::gadget(&skills));
+        let declared = Arc::clone(&situation.declared);
+        let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
+        Ok(Self {
+            options,
+            gadgets,
+            builder: builder(options, model, situation)?,
+            approvals,
+            approver,
+            declared,
+            skills,
+            in_use,
+        })
     }
-    let gadgets = gadgets.into_iter().map(wrap).collect();
-    let servers = situation.servers.clone();
-    let declared = Arc::clone(&situation.declared);
-    let agent = agent(options, gadgets, model, situation)?;
-    check_names(
-        &options.approvals,
-        &options.source,
-        &declared,
-        &agent,
-        servers.as_deref(),
-    )?;
-    Ok((agent, in_use))
+
+    /// The agent, with the gadgets of `servers`.
+    pub(crate) fn agent(&self, servers: Option<&mcp::Connected>) -> Result<Agent, Error> {
+        self.agent_with(servers, |gadget| gadget)
+    }
+
+    /// The same, with what `wrap` makes of each gadget.
+    pub(crate) fn agent_with(
+        &self,
+        servers: Option<&mcp::Connected>,
+        wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
+    ) -> Result<Agent, Error> {
+        let options = self.options;
+        let mut gadgets = self.gadgets.clone();
+        if let Some(servers) = servers {
+            gadgets.extend(servers.gadgets(&gadgets));
+        }
+        let gadgets: Vec<_> = gadgets.into_iter().map(wrap).collect();
+        let approvals = match self.approvals.clone() {
+            Some(approvals) if !options.approvals.dry_run => Approving::ByRules(approvals),
+            Some(_) | None => Approving::new(&options.approvals, &gadgets, self.approver.clone())?,
+        };
+        let builder = approvals.add_to(self.builder.clone().gadgets(gadgets));
+        let agent = builder.build().map_err(|error| mistake(options, error))?;
+        let declared = &self.declared;
+        check_names(
+            &options.approvals,
+            &options.source,
+            declared,
+            &agent,
+            servers,
+        )?;
+        Ok(agent)
+    }
 }
 
 fn unterminated(options: &AgentOptions) -> Unterminated {
@@ -110,17 +145,12 @@ fn unterminated(options: &AgentOptions) -> Unterminated {
     }
 }
 
-/// The agent that the options describe.
-fn agent(
+/// The agent that the options describe, without gadgets.
+fn builder(
     options: &AgentOptions,
-    gadgets: Vec<Arc<dyn DynGadget>>,
     model: Arc<dyn Model>,
     situation: Situation,
-) -> Result<Agent, Error> {
-    let approvals = match situation.approvals {
-        Some(approvals) if !options.approvals.dry_run => Approving::ByRules(approvals),
-        Some(_) | None => Approving::new(&options.approvals, &gadgets, situation.approver)?,
-    };
+) -> Result<AgentBuilder, Error> {
     let tools = match options.tools {
         ToolForm::Text => Tools::Text,
         ToolForm::Native => Tools::Native,
@@ -141,7 +171,6 @@ fn agent(
         .map_or_else(room_for_processes, |limit| clamp(limit.get()));
     let mut agent = Agent::builder()
         .model(model)
-        .gadgets(gadgets)
         .tools(tools)
         .unterminated(unterminated(options))
         .reasoning_tags(options.model.reasoning_tags.0.clone())
@@ -186,7 +215,6 @@ fn agent(
     if let Some(dialects) = &options.dialects {
         agent = agent.dialects(dialects.clone());
     }
-    agent = approvals.add_to(agent);
     if let Some(human) = situation.human {
         agent = agent.on_human_input(move |question: String| {
             let human = Arc::clone(&human);
@@ -207,7 +235,7 @@ fn agent(
     for tag in &options.tags {
         agent = agent.custom_block(CustomBlock::new(tag));
     }
-    agent.build().map_err(|error| mistake(options, error))
+    Ok(agent)
 }
 
 /// A mistake in the options, in the words of the command line.

@@ -36,7 +36,7 @@ use crate::invocation::Invocation;
 use crate::printer::Printer;
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: ChatArgs,
     invocation: Invocation,
     printer: &mut Printer,
@@ -45,8 +45,8 @@ pub(crate) fn run(
         printer.be_quiet();
     }
     if terminal::is_capable() {
-        conversation::run(args, invocation, printer)
+        Box::pin(conversation::run(args, invocation, printer)).await
     } else {
-        plain::run(args, invocation, printer)
+        Box::pin(plain::run(args, invocation, printer)).await
     }
 }

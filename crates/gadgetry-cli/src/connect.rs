@@ -88,26 +88,22 @@ pub(crate) fn random() -> u64 {
 }
 
 /// The model of this name. All that is wrong with it is the user's mistake: nothing is sent yet.
-pub(crate) fn model(
+pub(crate) async fn model(
     name: &str,
     overrides: &ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     if let Some(path) = script(name) {
-        if path.as_os_str().is_empty() {
-            return Err(Error::input(
-                "the script's file is missing; write script:FILE",
-            ));
-        }
-        let script = ScriptedModel::from_path(path).map_err(Error::input)?;
-        return Ok(Arc::new(script.starting_at(overrides.replies)));
+        return scripted(path, overrides.replies);
     }
     let server = overrides.server;
     let resolver = resolver(server, overrides.options.clone())?.registry(catalog.clone());
     let place = resolver.locate(name).map_err(Error::input)?;
     let mut known = resolver.describe(name).map_err(Error::input)?;
     if overrides.reads_facts {
-        facts::of(&resolver, name).complete(&place.model, &mut known);
+        facts::of(&resolver, name)
+            .await
+            .complete(&place.model, &mut known);
     }
     let info = info(&place.full_name(), known, overrides, catalog)?;
     let resolver = resolver.info(move |_| info.clone());
@@ -118,13 +114,24 @@ pub(crate) fn model(
     )))
 }
 
+/// The model that a script plays. Its first `replies` were read before.
+fn scripted(path: &Path, replies: usize) -> Result<Arc<dyn Model>, Error> {
+    if path.as_os_str().is_empty() {
+        return Err(Error::input(
+            "the script's file is missing; write script:FILE",
+        ));
+    }
+    let script = ScriptedModel::from_path(path).map_err(Error::input)?;
+    Ok(Arc::new(script.starting_at(replies)))
+}
+
 /// Recognises the server of a model, if it is the user's own.
-pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFacts, Error> {
+pub(crate) async fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFacts, Error> {
     if script(name).is_some() {
         return Ok(ServerFacts::default());
     }
     let resolver = resolver(server, ModelOptions::default())?;
-    Ok(facts::of(&resolver, name))
+    Ok(facts::of(&resolver, name).await)
 }
 
 /// A model whose name and key are right, before its server is recognised.
@@ -153,12 +160,8 @@ impl Unasked {
         options: ModelOptions,
         catalog: &ModelRegistry,
     ) -> Result<Self, Error> {
-        if script(name).is_some() {
-            let overrides = ModelOverrides {
-                options,
-                ..ModelOverrides::plain(server)
-            };
-            return model(name, &overrides, catalog).map(Self::Model);
+        if let Some(path) = script(name) {
+            return scripted(path, 0).map(Self::Model);
         }
         let resolver = resolver(server, options)?.registry(catalog.clone());
         let place = resolver.locate(name).map_err(Error::input)?;

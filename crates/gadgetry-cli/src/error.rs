@@ -27,6 +27,11 @@ impl Error {
         Self::Failed(format!("system error: {error}"))
     }
 
+    /// A mistake of ours.
+    pub(crate) fn bug(error: &dyn Display) -> Self {
+        Self::Failed(format!("internal error (please report): {error}"))
+    }
+
     /// A mistake in a file, or on a line, or anywhere else that has a name.
     pub(crate) fn at(place: impl Display, message: impl Display) -> Self {
         Self::Input(format!("{place}: {message}"))

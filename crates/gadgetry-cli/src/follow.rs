@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::future::pending;
-use std::mem;
 use std::path::Path;
 
 use gadgetry::driver::Observer;
@@ -33,7 +32,7 @@ pub(crate) enum Log {
 }
 
 /// Runs it to its end, shows it, and turns its outcome into an exit code. Questions go to the session's user and to the approver.
-pub(crate) fn follow(
+pub(crate) async fn follow(
     run: AgentRun<'static>,
     args: &AgentArgs,
     (kept, approver): (Option<&Kept>, &TerminalApprover),
@@ -53,7 +52,7 @@ pub(crate) fn follow(
         None => (None, None),
     };
     let watch = Watch {
-        printer: mem::take(printer),
+        printer: printer.clone(),
         totals: UsageTotals::default(),
         events: args.events.is_some(),
         narrator: Narrator::of_gadgets(),
@@ -73,19 +72,18 @@ pub(crate) fn follow(
             None => pending().await,
         }
     };
-    let finished = run_unless_left(run, args.timeout, left, watch);
+    let finished = run_unless_left(run, args.timeout, left, watch).await;
     if let Some(kept) = kept {
-        kept.sessions.flush();
+        kept.sessions.flush().await;
     }
     let finished = finished?;
     let watch = finished.observer;
-    *printer = watch.printer;
     printer.sum_up(|| watch.totals.words());
     if let Some(error) = watch.failed {
         return Err(error);
     }
     let Some(summary) = finished.summary else {
-        return Err(waits(kept));
+        return Err(waits(kept).await);
     };
     if !watch.events {
         print_answer(&summary, printer);
@@ -94,7 +92,7 @@ pub(crate) fn follow(
         log.finish().map_err(|error| incomplete(path, &error))?;
     }
     if let (Some(file), Some(path), Some(kept)) = (exported, args.save.as_deref(), kept) {
-        save(kept, file, path)?;
+        save(kept, file, path).await?;
     }
     if let Some(fault) = finished.fault {
         return Err(Error::Failed(format!("the run was stopped: {fault}")));
@@ -106,7 +104,7 @@ pub(crate) fn follow(
 }
 
 /// The run was left because it waits for answers.
-fn waits(kept: Option<&Kept>) -> Error {
+async fn waits(kept: Option<&Kept>) -> Error {
     let mut words = "the run waits for an answer".to_owned();
     if let Some(Kept {
         sessions,
@@ -115,7 +113,7 @@ fn waits(kept: Option<&Kept>) -> Error {
         ..
     }) = kept
     {
-        for question in sessions.wait(questions(&sessions.journal, run)) {
+        for question in questions(&sessions.journal, run).await {
             let (id, text) = (question.id, one_line(&question.text));
             // Writing to a string cannot fail.
             let _ = write!(
@@ -137,8 +135,8 @@ pub(crate) fn print_answer(summary: &Summary, printer: &mut Printer) {
 }
 
 /// Writes the log of a stored run.
-pub(crate) fn save(kept: &Kept, file: File, path: &Path) -> Result<(), Error> {
-    let exported = kept.sessions.export(&kept.run, file)?;
+pub(crate) async fn save(kept: &Kept, file: File, path: &Path) -> Result<(), Error> {
+    let exported = kept.sessions.export(&kept.run, file).await?;
     match exported.damage {
         Some(error) => Err(incomplete(path, &error)),
         None => Ok(()),

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 use crate::error::Error;
 use crate::printer::Printer;

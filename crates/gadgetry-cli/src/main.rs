@@ -4,7 +4,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `error`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; lines about a run: costs, times, what happens; what is approved, in pages |
+//! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `workspaces` | downloads; refusals of providers with a hint; signals; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
 //! | `printer` | the one way to stdout and stderr |
@@ -53,31 +53,102 @@ mod skills;
 mod sources;
 mod timeline;
 mod usage_totals;
+mod work;
 mod workspaces;
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use std::{io, thread};
 
+use tokio::runtime::Builder;
+
+#[cfg(feature = "chat")]
+use args::Verb;
+use error::Error;
 use printer::Printer;
+use work::Work;
+
+/// How long a thread that is stuck may delay the end of the program, such as one that reads from a terminal.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Threads for tasks, unless the program is a server: one is left while gadgets block two.
+const WORKERS: usize = 3;
+
+/// Further threads: for blocking work of libraries, such as name resolution and files, and those that `interrupts` and
+/// `run_agent` start.
+const OTHER_THREADS: usize = 4;
 
 fn main() -> ExitCode {
     gadgetry_builtins::dispatch();
     let mut printer = Printer::default();
-    if let Err(error) = hide_from_other_processes() {
-        return printer.close(Err(error));
-    }
-    let done = invocation::invocation(&mut printer)
-        .and_then(|invocation| commands::run(invocation, &mut printer));
+    let done = run(&mut printer);
     printer.close(done)
+}
+
+fn run(printer: &mut Printer) -> Result<(), Error> {
+    hide_from_other_processes()?;
+    let mut invocation = invocation::invocation(printer)?;
+    logging::start(invocation.verbose)?;
+    let work = match invocation.verb.take() {
+        None => return Err(Error::Help(invocation::help(&invocation.config))),
+        #[cfg(feature = "chat")]
+        Some(Verb::Chat(args)) => Work::waits(chat::run(*args, invocation, printer)),
+        Some(verb) => commands::run(verb, invocation, printer)?,
+    };
+    match work {
+        // No threads are started.
+        Work::Done => Ok(()),
+        Work::Waits(work) => wait_for(work, WORKERS),
+        Work::Serves(work) => {
+            let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            wait_for(work, cores.max(WORKERS))
+        }
+    }
+}
+
+/// Waits for `work` on the runtime of the program.
+fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Result<(), Error> {
+    let machine = |error: io::Error| Error::machine(&error);
+    enough_threads(workers + OTHER_THREADS).map_err(machine)?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(machine)?;
+    let done = runtime.block_on(mcp::until_ended(work));
+    // Processes that are left are killed.
+    runtime.shutdown_timeout(PATIENCE);
+    done
+}
+
+/// Fails if the system does not allow the threads that are needed. tokio would panic where it misses one.
+fn enough_threads(count: usize) -> io::Result<()> {
+    let (mut gates, mut threads) = (Vec::new(), Vec::new());
+    let started = (0..count).try_for_each(|_| {
+        let (gate, closed) = channel::<()>();
+        let wait = move || closed.recv().is_ok();
+        threads.push(thread::Builder::new().spawn(wait)?);
+        gates.push(gate);
+        Ok(())
+    });
+    drop(gates);
+    for thread in threads {
+        // It has done nothing that could panic.
+        let _ = thread.join();
+    }
+    started
 }
 
 /// Hides the environment and the memory of this process, where keys are, from the commands and servers that it starts as the same
 /// user: `/proc/PID/environ` is then for root alone.
-fn hide_from_other_processes() -> Result<(), error::Error> {
+fn hide_from_other_processes() -> Result<(), Error> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
-            .map_err(|error| error::Error::machine(&error.into()))?;
+            .map_err(|error| Error::machine(&error.into()))?;
     }
     Ok(())
 }

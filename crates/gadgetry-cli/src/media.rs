@@ -4,8 +4,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gadgetry::files;
 use gadgetry::{Media, MediaData, MediaKind};
+use gadgetry_files as files;
 
 use crate::error::Error;
 use crate::fetch::is_address;

@@ -5,10 +5,11 @@ mod json;
 mod prompter;
 mod spinner;
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::Error;
 use crate::lines::one_line;
@@ -16,6 +17,7 @@ use crate::logging;
 use crate::pages::Row;
 use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
+use tokio::task::block_in_place;
 
 use spinner::Spinner;
 
@@ -24,9 +26,22 @@ pub(crate) use prompter::Prompter;
 /// Bytes that are buffered before they are written, unless flushed earlier.
 const FULL: usize = 64 << 10;
 
-/// Buffers stdout, and writes it in large pieces.
+/// A handle of stdout and stderr. Clones share the buffer, the order of what is written, and the spinner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Printer(Arc<Shared>);
+
 #[derive(Debug, Default)]
-pub(crate) struct Printer {
+struct Shared {
+    /// Held by whoever writes to stdout, so that output is written in the order in which it was gathered. It is locked before
+    /// `state`.
+    turn: Mutex<()>,
+    /// Never locked while something is written to stdout, which may take for ever.
+    state: Mutex<State>,
+}
+
+/// What is printed, and how.
+#[derive(Debug, Default)]
+struct State {
     gathered: Vec<u8>,
     /// Whether what is gathered is JSON, line by line.
     is_json: bool,
@@ -41,21 +56,43 @@ pub(crate) struct Printer {
     begun: String,
 }
 
+/// The end of the output, where more is appended. No other handle prints meanwhile.
+pub(crate) struct Out<'p>(MutexGuard<'p, State>);
+
+impl Deref for Out<'_> {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0.gathered
+    }
+}
+
+impl DerefMut for Out<'_> {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0.gathered
+    }
+}
+
 impl Printer {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where the next text is appended.
-    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
-        &mut self.gathered
+    pub(crate) fn out(&self) -> Out<'_> {
+        Out(self.state())
     }
 
     /// Where the next lines of JSON are appended. A command writes text or JSON, and not both.
-    pub(crate) fn out_json(&mut self) -> &mut Vec<u8> {
-        self.is_json = true;
-        &mut self.gathered
+    pub(crate) fn out_json(&self) -> Out<'_> {
+        let mut state = self.state();
+        state.is_json = true;
+        Out(state)
     }
 
     /// Writes the buffer if it is large.
-    pub(crate) fn flush_if_full(&mut self) -> Result<(), Error> {
-        if self.gathered.len() < FULL {
+    pub(crate) fn flush_if_full(&self) -> Result<(), Error> {
+        if self.out().len() < FULL {
             Ok(())
         } else {
             self.flush()
@@ -63,135 +100,115 @@ impl Printer {
     }
 
     /// Writes what was gathered. Do it before waiting for input, so that a reader sees everything there is.
-    pub(crate) fn flush(&mut self) -> Result<(), Error> {
-        if self.gathered.is_empty() {
+    ///
+    /// It waits for a slow reader. Other tasks go on meanwhile, also those of this thread.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        if self.out().is_empty() {
             return Ok(());
         }
+        block_in_place(|| {
+            let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.write_gathered()
+        })
+    }
+
+    /// Writes what was gathered, in the turn of the caller.
+    fn write_gathered(&self) -> Result<(), Error> {
         let is_terminal = io::stdout().is_terminal();
-        if is_terminal && held::is_asking() {
+        let mut state = self.state();
+        if state.gathered.is_empty() || (is_terminal && held::is_asking()) {
             return Ok(());
         }
-        let output = if is_terminal {
-            Cow::Owned(self.for_terminal())
-        } else {
-            Cow::Borrowed(&self.gathered)
-        };
+        let mut output = mem::take(&mut state.gathered);
+        if is_terminal {
+            output = state.for_terminal(&output);
+        }
+        let pause = state.spinner.as_ref().map(Spinner::pause);
+        drop(state);
         let write = || {
             let mut stdout = io::stdout().lock();
             stdout.write_all(&output)?;
             stdout.flush()
         };
-        let written = match &self.spinner {
-            Some(spinner) if is_terminal => spinner.aside(write),
+        let written = match pause {
+            Some(pause) if is_terminal => pause.aside(write),
             _ => write(),
         };
-        self.gathered.clear();
+        output.clear();
+        let mut state = self.state();
+        if state.gathered.is_empty() {
+            // The room is used again.
+            state.gathered = output;
+        }
         Ok(written?)
     }
 
-    /// What is gathered, with nothing in it that commands the terminal or is not seen.
-    fn for_terminal(&mut self) -> Vec<u8> {
-        let text = String::from_utf8_lossy(&self.gathered);
-        if self.is_json {
-            return json::visible(&text).into_bytes();
-        }
-        let before = self.shown;
-        self.shown = text.chars().next_back();
-        visible_after(before, &text).into_owned().into_bytes()
-    }
-
     /// Suppresses progress from now on.
-    pub(crate) fn be_quiet(&mut self) {
-        self.quiet = true;
-        self.spinner = None;
+    pub(crate) fn be_quiet(&self) {
+        let mut state = self.state();
+        state.quiet = true;
+        state.spinner = None;
     }
 
     /// Starts the spinner if stderr is a terminal.
-    pub(crate) fn spin(&mut self) {
+    pub(crate) fn spin(&self) {
+        let mut state = self.state();
         // A spinner and a log would overwrite each other.
-        if !self.quiet && !logging::is_on() {
-            self.spinner = Spinner::start();
-            self.watched = self.spinner.is_some();
+        if !state.quiet && !logging::is_on() {
+            state.spinner = Spinner::start();
+            state.watched = state.spinner.is_some();
         }
     }
 
     /// Sets the spinner's message, if there is one.
     pub(crate) fn spin_with(&self, words: impl FnOnce() -> String) {
-        if let Some(spinner) = &self.spinner {
+        if let Some(spinner) = &self.state().spinner {
             spinner.set_message(words());
         }
     }
 
-    /// Sets the spinner's message from anywhere, if there is one.
-    pub(crate) fn spinner_words(&self) -> impl Fn(String) + Send + Sync + 'static {
-        let spinner = self.spinner.as_ref().map(Spinner::words);
-        move |words| {
-            if let Some(spinner) = &spinner {
-                spinner(words);
-            }
-        }
-    }
-
     /// Stops the spinner.
-    pub(crate) fn stop_spinning(&mut self) {
-        if self.spinner.take().is_some() {
-            let begun = mem::take(&mut self.begun);
-            self.progress(&begun);
-        }
+    pub(crate) fn stop_spinning(&self) {
+        self.state().stop_spinning();
     }
 
     /// Prints a summary if there was a spinner.
-    pub(crate) fn sum_up(&mut self, words: impl FnOnce() -> String) {
-        self.stop_spinning();
-        if mem::take(&mut self.watched) {
-            self.progress(&format!("{}\n", words()));
+    pub(crate) fn sum_up(&self, words: impl FnOnce() -> String) {
+        let mut state = self.state();
+        state.stop_spinning();
+        if mem::take(&mut state.watched) {
+            state.progress(&format!("{}\n", words()));
         }
     }
 
     /// Writes a value as one line of JSON, at once.
-    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Error> {
         self.json(value)?;
         self.flush()
     }
 
     /// Gathers a value as one line of JSON.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        let out = self.out_json();
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Error> {
+        let mut out = self.out_json();
         serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
         out.push(b'\n');
         Ok(())
     }
 
     /// Writes progress to stderr, unless suppressed. A failure to write is ignored.
-    pub(crate) fn progress(&mut self, words: &str) {
-        if self.quiet {
-            return;
-        }
-        let write = |words: &str| drop(io::stderr().write_all(words.as_bytes()));
-        let Some(spinner) = &self.spinner else {
-            return held::write_or_hold(&visible(words), write);
-        };
-        self.begun.push_str(words);
-        if let Some(end) = self.begun.rfind('\n') {
-            let lines: String = self.begun.drain(..=end).collect();
-            held::write_or_hold(&visible(&lines), |words| spinner.aside(|| write(words)));
-        }
+    pub(crate) fn progress(&self, words: &str) {
+        self.state().progress(words);
     }
 
     /// The line that the user types after a question and lines that they must see to their end, also if progress is
     /// suppressed; `None` at the end of the input.
-    pub(crate) fn ask_about(
-        &mut self,
-        head: &str,
-        rows: Vec<Row>,
-        question: &str,
-    ) -> Option<String> {
+    pub(crate) fn ask_about(&self, head: &str, rows: Vec<Row>, question: &str) -> Option<String> {
         self.stop_spinning();
         prompter::ask_about(head, rows, question)
     }
 
     /// The same lines as output.
-    pub(crate) fn rows(&mut self, head: &str, rows: &[Row]) {
+    pub(crate) fn rows(&self, head: &str, rows: &[Row]) {
         self.text(&format!(
             "{}\n{}",
             one_line(head),
@@ -201,31 +218,35 @@ impl Printer {
 
     /// Asks the user; `None` if no user is at a terminal.
     pub(crate) fn prompter(&self) -> Option<Prompter> {
-        is_at_terminal().then(|| Prompter(self.spinner.as_ref().map(Spinner::pause)))
+        is_at_terminal().then(|| Prompter(self.state().spinner.as_ref().map(Spinner::pause)))
     }
 
     /// Whether both streams are shown on one terminal.
     pub(crate) fn shares_terminal(&self) -> bool {
-        self.spinner.is_some() && io::stdout().is_terminal()
+        self.state().spinner.is_some() && io::stdout().is_terminal()
     }
 
     /// Adds text to the output.
-    pub(crate) fn text(&mut self, text: &str) {
-        self.gathered.extend_from_slice(text.as_bytes());
+    pub(crate) fn text(&self, text: &str) {
+        self.out().extend_from_slice(text.as_bytes());
     }
 
     /// Writes the rest, reports the error, and returns the exit code.
-    pub(crate) fn close(mut self, done: Result<(), Error>) -> ExitCode {
+    pub(crate) fn close(self, done: Result<(), Error>) -> ExitCode {
         let done = match done {
             Err(Error::Help(text)) => {
-                self.gathered.extend_from_slice(text.as_bytes());
+                self.text(&text);
                 Ok(())
             }
             done => done,
         };
-        self.spinner = None;
+        // What was dropped while it writes waits for a reader, perhaps for ever, and has the spinner.
+        let is_stuck = matches!(self.0.turn.try_lock(), Err(TryLockError::WouldBlock));
+        if !is_stuck {
+            self.state().spinner = None;
+        }
         held::end_all();
-        let closed = matches!(done, Err(Error::Closed));
+        let closed = is_stuck || matches!(done, Err(Error::Closed));
         let written = if closed { Ok(()) } else { self.flush() };
         match done.and(written) {
             Ok(()) | Err(Error::Closed | Error::Help(_)) => ExitCode::SUCCESS,
@@ -237,6 +258,41 @@ impl Printer {
                 print_error(&message);
                 ExitCode::from(2)
             }
+        }
+    }
+}
+
+impl State {
+    /// Text or JSON with nothing in it that commands the terminal or is not seen.
+    fn for_terminal(&mut self, output: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(output);
+        if self.is_json {
+            return json::visible(&text).into_bytes();
+        }
+        let before = self.shown;
+        self.shown = text.chars().next_back();
+        visible_after(before, &text).into_owned().into_bytes()
+    }
+
+    fn stop_spinning(&mut self) {
+        if self.spinner.take().is_some() {
+            let begun = mem::take(&mut self.begun);
+            self.progress(&begun);
+        }
+    }
+
+    fn progress(&mut self, words: &str) {
+        if self.quiet {
+            return;
+        }
+        let write = |words: &str| drop(io::stderr().write_all(words.as_bytes()));
+        let Some(spinner) = &self.spinner else {
+            return held::write_or_hold(&visible(words), write);
+        };
+        self.begun.push_str(words);
+        if let Some(end) = self.begun.rfind('\n') {
+            let lines: String = self.begun.drain(..=end).collect();
+            held::write_or_hold(&visible(&lines), |words| spinner.aside(|| write(words)));
         }
     }
 }

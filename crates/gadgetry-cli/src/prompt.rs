@@ -1,6 +1,6 @@
 //! The prompt: typed, piped in, or both.
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 use crate::error::Error;
 use crate::input::{Input, unreadable};

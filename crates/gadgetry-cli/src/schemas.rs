@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gadgetry::files;
 use gadgetry::proto::schema::Schema;
+use gadgetry_files as files;
 use serde_json::Value;
 
 use crate::error::Error;

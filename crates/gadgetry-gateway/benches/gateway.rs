@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::settings::ServerLimits;
 use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;

@@ -7,9 +7,9 @@ mod upstream;
 
 use std::sync::Arc;
 
-use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::io::AsyncReadExt as _;
 
 #[tokio::main]

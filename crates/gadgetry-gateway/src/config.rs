@@ -33,9 +33,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::files;
-use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
-use gadgetry::toml_text::{self, position};
+use gadgetry_files as files;
+use gadgetry_files::toml_text::{self, position};
+use gadgetry_providers::{ApiKey, BaseUrl, HttpConfig, Resolver};
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::provider::{BaseUrl, ProviderError};
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_providers::{BaseUrl, ProviderError};
 
 /// Replaces an address.
 const HIDDEN: &str = "[address]";
@@ -249,7 +249,7 @@ fn is_ip(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gadgetry::provider::BaseUrl;
+    use gadgetry_providers::BaseUrl;
 
     use super::Addresses;
 

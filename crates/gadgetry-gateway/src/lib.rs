@@ -17,7 +17,7 @@
 //! ```no_run
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::sync::Arc;
-//! use gadgetry::provider::{BaseUrl, HttpConfig};
+//! use gadgetry_providers::{BaseUrl, HttpConfig};
 //! use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
 //! use gadgetry_gateway::{Gateway, Settings};
 //!

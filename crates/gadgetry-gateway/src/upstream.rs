@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gadgetry::model::Model;
-use gadgetry::model::{Mode, ModelInfo};
-use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::provider::openai::MaxTokensField;
-use gadgetry::provider::server::recognise;
-use gadgetry::provider::{
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_providers::model::Model;
+use gadgetry_providers::model::{Mode, ModelInfo};
+use gadgetry_providers::openai::MaxTokensField;
+use gadgetry_providers::server::recognise;
+use gadgetry_providers::{
     Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiCompletions,
     OpenAiResponses, ProviderError, Resolver, ServerFacts,
 };
@@ -438,7 +438,7 @@ fn completes(options: &ModelOptions) -> bool {
 
 /// The API of a model by its name.
 fn located(resolver: &Resolver, name: &str) -> UpstreamApi {
-    use gadgetry::provider::resolve::Api;
+    use gadgetry_providers::resolve::Api;
     match resolver.locate(name).map(|place| place.api) {
         Ok(Api::Messages) => UpstreamApi::Messages,
         Ok(Api::Responses) => UpstreamApi::Responses,

@@ -8,11 +8,11 @@ mod data;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gadgetry::proto::block::{Anchoring, Writer};
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Progress, Tool, Toolset};
+use gadgetry_proto::block::{Anchoring, Writer};
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::schema::RegisteredGadget;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, end};

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use gadgetry::provider::Resolver;
 use gadgetry_gateway::config::{load, load_keys};
 use gadgetry_gateway::exchange::{ModelRules, RulesPatch, ToolMode};
 use gadgetry_gateway::upstream::UpstreamApi;
+use gadgetry_providers::Resolver;
 
 const WHOLE: &str = r#"
 listen = "127.0.0.1:9999"

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::EventKind;
-use gadgetry::proto::run::Retry;
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::provider::server::recognise;
-use gadgetry::provider::{BaseUrl, ConstraintField, Http, HttpConfig, OpenAi, ServerKind};
 use gadgetry::{Agent, from_fn};
 use gadgetry_gateway::exchange::{MarkerStyle, ModelRules};
 use gadgetry_gateway::upstream::UpstreamApi;
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::event::EventKind;
+use gadgetry_proto::run::Retry;
+use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_providers::server::recognise;
+use gadgetry_providers::{BaseUrl, ConstraintField, Http, HttpConfig, OpenAi, ServerKind};
 use serde_json::{Value, json};
 
 use crate::support::llama::Llama;

@@ -1,8 +1,8 @@
 //! Bodies of the three APIs as what the gateway makes of them.
 
-use gadgetry::proto::message::{Content, Role, ToolChoice};
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Choice, ClientRequest, ToolKind};
+use gadgetry_proto::message::{Content, Role, ToolChoice};
 use serde_json::{Value, json};
 
 /// The body with what every request of the API has.

@@ -1,6 +1,6 @@
 //! The HTTP client of all requests.
 
-use gadgetry::provider::tls;
+use gadgetry_providers::tls;
 use reqwest::redirect::Policy;
 
 /// Begins a client that follows no redirect, so that a key reaches no other host.

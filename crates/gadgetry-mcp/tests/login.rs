@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use gadgetry::provider::tls;
 use gadgetry_mcp::config::{OAuth, Transport};
 use gadgetry_mcp::{Login, LoginError, ServerConfig, Servers, Tokens};
+use gadgetry_providers::tls;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

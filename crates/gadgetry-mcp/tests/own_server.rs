@@ -230,7 +230,7 @@ async fn the_process_ends_with_its_client() {
 
 /// What the server answers to a plain request.
 async fn status(url: &str, headers: &[(&str, &str)], body: String) -> u16 {
-    let (tls, _) = gadgetry::provider::tls::config();
+    let (tls, _) = gadgetry_providers::tls::config();
     let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
     let mut request = client.build().unwrap().post(url).body(body);
     request = request.header("content-type", "application/json");

@@ -25,16 +25,16 @@ pub struct Call {
     /// The parameters, or the text of a [`crate::error::ParseError`].
     #[serde(flatten)]
     pub parameters: Parameters,
-    /// What ended the block.
+    /// The end marker or other text that ended the block.
     pub terminated_by: TerminatedBy,
     /// The whole block in the reply, markers included.
     pub span: Span,
 }
 
 impl Call {
-    /// Whether a parameter refers to the result of another call, as `${id}`. Only declared dependencies are put in.
+    /// Returns `true` if a parameter refers to the result of another call, as `${id}`. Only declared dependencies are put in.
     ///
-    /// What such a parameter will be is not known before that call has ended, so it cannot be checked now.
+    /// The value of such a parameter is not known before that call has ended, so it cannot be checked now.
     pub fn has_references(&self) -> bool {
         let Parameters::Parsed(parameters) = &self.parameters else {
             return false;
@@ -59,19 +59,19 @@ pub(crate) fn find_text<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> 
     }
 }
 
-/// What the body of a block says.
+/// The parameters in the body of a block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Parameters {
     /// A JSON object, coerced but not validated.
     #[serde(rename = "parameters")]
     Parsed(Value),
-    /// What the model did wrong.
+    /// The mistake of the model.
     #[serde(rename = "parseError")]
     Malformed(String),
 }
 
-/// What ended a block.
+/// The text, or end of text, that ended a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ pub(crate) fn amount_or_null<'de, D: serde::Deserializer<'de>>(
 pub struct Outcome {
     /// The result text, or the error text; either is what the model reads.
     pub result: Result<String, String>,
-    /// What the gadget cost, in US dollars. Negative and non-finite amounts are refused by the run.
+    /// The cost of the gadget, in US dollars. Negative and non-finite amounts are refused by the run.
     #[serde(default, deserialize_with = "amount_or_null")]
     pub cost: f64,
     /// Whether the run ends once all other running calls are done.
@@ -116,7 +116,7 @@ pub struct Outcome {
     /// no user is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_human: Option<String>,
-    /// What belongs to the result in addition to its text.
+    /// Pictures, sounds and files that belong to the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Media>,
 }

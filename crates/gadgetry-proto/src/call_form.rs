@@ -30,7 +30,7 @@ pub enum CallForm {
 }
 
 impl CallForm {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Self; 2] = [Self::Block, Self::Json];
 
     /// The name that [`FromStr`] reads.

@@ -44,7 +44,7 @@ pub enum Delta {
     ToolCallStart {
         /// The provider's id.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
     },
     /// More JSON text of its input.
@@ -66,9 +66,9 @@ pub enum Delta {
     ToolCall {
         /// The provider's id.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its parameters.
+        /// The parameters.
         input: Value,
     },
     /// The reply begins.
@@ -79,7 +79,7 @@ pub enum Delta {
     },
     /// The model ended its reply.
     MessageEnd {
-        /// Why it stopped.
+        /// The reason it stopped.
         stop_reason: StopReason,
         /// Token counts of the whole reply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,13 +97,13 @@ pub enum Delta {
         /// The provider's code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
-        /// Its kind, which decides about a retry.
+        /// The kind of the error, which decides about a retry.
         #[serde(default, skip_serializing_if = "is_other")]
         kind: ModelErrorKind,
         /// The delay before a retry that the provider asks for, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
-        /// What the provider says of the window, if the conversation was too long for it.
+        /// The provider's numbers about the window, if the conversation was too long for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overflow: Option<Overflow>,
     },
@@ -171,7 +171,7 @@ impl Delta {
     }
 }
 
-/// What a [`Delta`] is a part of.
+/// The part of a reply that a [`Delta`] belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeltaKind {
     /// The text of the reply.
@@ -189,9 +189,9 @@ pub enum DeltaKind {
     Frame,
 }
 
-/// What it is about. This is the one list of the variants by kind.
+/// The kinds of deltas. This is the one list of the variants by kind.
 impl Delta {
-    /// What it is a part of.
+    /// Returns the part of a reply that the delta belongs to.
     ///
     /// ```
     /// use gadgetry_proto::delta::{Delta, DeltaKind};
@@ -238,7 +238,7 @@ impl Delta {
         self
     }
 
-    /// Whether something may act on it, so that the reply can no longer be withdrawn. Text, reasoning and a call through
+    /// Returns `true` if something may act on it, so that the reply can no longer be withdrawn. Text, reasoning and a call through
     /// the provider's interface that has only begun are shown, and nothing more.
     pub fn is_action(&self) -> bool {
         match self.kind() {
@@ -251,7 +251,7 @@ impl Delta {
     }
 }
 
-/// Why a model stopped.
+/// The reason a model stopped.
 ///
 /// Only [`StopReason::Stop`], [`StopReason::StopSequence`], [`StopReason::ToolUse`] and [`StopReason::NextTurn`] say that the reply is
 /// whole; after any other reason it may have been cut off. What only its end completed is not executed then, nor after
@@ -291,7 +291,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Whether the model finished its reply. This is an allow-list: an unknown reason is not clean.
+    /// Returns `true` if the model finished its reply. This is an allow-list: an unknown reason is not clean.
     pub fn is_clean(&self) -> bool {
         match self {
             Self::Stop | Self::StopSequence | Self::ToolUse | Self::NextTurn => true,

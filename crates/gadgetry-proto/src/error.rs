@@ -1,4 +1,4 @@
-//! What is wrong with a block that a model wrote, and diagnostics about a reply.
+//! Errors in a block that a model wrote, and diagnostics about a reply.
 //!
 //! Nothing that a model writes is an error of the program: a malformed block is data, carried by an event to the code
 //! that answers the model.
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::LimitExceeded;
 
-/// What went wrong between us and a model, as far as it decides what to do about it.
+/// The kind of a failed model call, as far as it decides what to do about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -29,13 +29,13 @@ pub enum ModelErrorKind {
     Truncated,
     /// The provider withheld the reply.
     ContentFilter,
-    /// Anything else.
+    /// An error of any other kind.
     #[default]
     Other,
 }
 
 impl ModelErrorKind {
-    /// Whether the same request may succeed later.
+    /// Returns `true` if the same request may succeed later.
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Transport | Self::Truncated => true,
@@ -60,7 +60,7 @@ pub struct Overflow {
     pub context_window: Option<u64>,
 }
 
-/// Why a gadget block has no parameters. Its text is what the model reads.
+/// Error for a gadget block without parameters. Its text is what the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -89,7 +89,7 @@ pub enum ParseError {
     ConflictingPointer {
         /// The pointer as written.
         pointer: String,
-        /// What conflicts with it.
+        /// The text or child that it conflicts with.
         conflict: PointerConflict,
     },
     /// The line of an argument marker holds more than a pointer.
@@ -130,7 +130,7 @@ pub enum ParseError {
     JsonValue {
         /// The pointer as written.
         pointer: String,
-        /// What is wrong with the value.
+        /// The mistake in the JSON.
         error: JsonError,
     },
     /// An integer has more digits than a number keeps.
@@ -144,7 +144,7 @@ pub enum ParseError {
     /// The reply ended inside a marker line.
     #[error("The reply ended inside the argument line {line}")]
     CutArgumentLine {
-        /// What had arrived of the line, marker included.
+        /// The part of the line that had arrived, marker included.
         line: String,
     },
     /// A cap of [`crate::limits::Limits`] was passed.
@@ -175,7 +175,7 @@ impl DigitsLost {
     }
 }
 
-/// Where a text is not JSON, and why.
+/// The position of a mistake in JSON, and the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct JsonError {
@@ -183,11 +183,11 @@ pub struct JsonError {
     pub line: usize,
     /// The character in the line, counted from 1.
     pub column: usize,
-    /// What is wrong there, in a few words.
+    /// The mistake, in a few words.
     pub problem: String,
 }
 
-/// What conflicts with a pointer.
+/// The text or child that a pointer conflicts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -214,11 +214,11 @@ pub struct Span {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnostic {
-    /// What kind of thing it is; stable.
+    /// The kind of the diagnostic; stable.
     pub code: DiagnosticCode,
     /// One sentence for a user or a model.
     pub message: String,
-    /// Where in the reply.
+    /// The position in the reply.
     pub span: Span,
 }
 

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What the texts of a document become, by its tree.
+    /// Changes the texts of a document in its tree.
     fn slow(value: &mut Value, change: &impl Fn(&str) -> Option<String>) {
         let changed = |text: &str| change(text).unwrap_or_else(|| text.to_owned());
         match value {

@@ -96,7 +96,7 @@ impl Default for Limits {
 #[error("Limit exceeded: {what} may have at most {limit} {}", what.unit())]
 #[non_exhaustive]
 pub struct LimitExceeded {
-    /// What was capped.
+    /// The limit that was exceeded.
     pub what: Limit,
     /// The cap.
     pub limit: usize,
@@ -158,7 +158,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What the cap counts.
+    /// Returns the unit that the cap counts.
     pub fn unit(self) -> &'static str {
         match self {
             Self::CallsPerReply => "gadget calls",

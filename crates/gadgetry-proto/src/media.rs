@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Media {
-    /// What it is for the model.
+    /// The kind of medium, for the model.
     pub kind: MediaKind,
-    /// Its media type, such as `image/png`.
+    /// The media type, such as `image/png`.
     pub mime_type: String,
-    /// Its bytes, or where they are.
+    /// The bytes, or their URL.
     pub data: MediaData,
     /// A display name, often a file name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,13 +42,13 @@ impl Media {
     }
 }
 
-/// What a medium is for a model.
+/// The kind of a medium, for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum MediaKind {
-    /// It is looked at.
+    /// A picture that the model looks at.
     Image,
     /// Audio.
     Audio,
@@ -63,6 +63,6 @@ pub enum MediaKind {
 pub enum MediaData {
     /// The bytes, in standard Base64 with padding.
     Base64(String),
-    /// Where they are.
+    /// The URL of the bytes.
     Url(String),
 }

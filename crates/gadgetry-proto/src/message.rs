@@ -12,11 +12,11 @@ pub use crate::media::{Media, MediaData, MediaKind};
 /// Attributes of a tag, in the order written; of a repeated name the last value counts, at the first one's place.
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
-    /// Instructions.
+    /// The author of the instructions.
     System,
     /// The user, and the results of gadgets.
     User,
@@ -27,9 +27,9 @@ pub enum Role {
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts of the message, in order.
     pub content: Vec<Content>,
     /// An assistant's reply as it was written, blocks and tags included. A later request sends this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,14 +61,14 @@ pub enum Content {
         /// The text.
         text: String,
     },
-    /// What a model thought.
+    /// The reasoning of a model.
     Reasoning {
         /// The text.
         text: String,
     },
     /// A custom block.
     Custom(CustomContentBlock),
-    /// What the provider wants back in later requests. It has no text form.
+    /// Opaque data that the provider wants back in later requests. It has no text form.
     ProviderData(ProviderData),
     /// A gadget call, as a block of text.
     GadgetCall(Arc<Call>),
@@ -76,9 +76,9 @@ pub enum Content {
     ToolUse {
         /// The provider's id of the call.
         tool_use_id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its parameters.
+        /// The parameters.
         input: Value,
     },
     /// The result of a gadget call.
@@ -94,28 +94,28 @@ pub enum Content {
         /// Whether compaction keeps it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sticky: bool,
-        /// What belongs to it in addition to the text.
+        /// Pictures, sounds and files that belong to the result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
     },
     /// A medium.
     Media(Media),
-    /// What earlier turns were about, in their place. Only compaction makes it.
+    /// The summary of earlier turns, in their place. Only compaction makes it.
     Summary {
         /// The summary, with escaped markers.
         text: String,
-        /// How many turns it sums up.
+        /// The number of turns that it sums up.
         turns: u32,
     },
     /// Earlier turns that were left out. Only compaction makes it.
     Omission {
-        /// How many.
+        /// The number of turns.
         turns: u32,
     },
 }
 
 impl Content {
-    /// Whether this is a custom block.
+    /// Returns `true` for a custom block.
     pub fn is_custom_block(&self) -> bool {
         matches!(self, Self::Custom(_))
     }
@@ -139,10 +139,10 @@ pub struct CustomContentBlock {
     pub self_closing: bool,
 }
 
-/// What a provider wants back, unchanged, with the reply that it came with: signed or encrypted reasoning, signatures of
+/// Opaque data that a provider wants back, unchanged, with the reply that it came with: signed or encrypted reasoning, signatures of
 /// calls.
 ///
-/// It is opaque. A backend sends it back only to the same API and the same model; everywhere else it is left out.
+/// A backend sends it back only to the same API and the same model; everywhere else it is left out.
 ///
 /// ```
 /// use gadgetry_proto::message::{Content, ProviderData};
@@ -178,10 +178,10 @@ pub struct Request {
     pub trailing: Vec<Message>,
     /// The number of the iteration, from 1.
     pub iteration: u32,
-    /// What the reply is for.
+    /// The purpose of the reply.
     #[serde(default, skip_serializing_if = "Purpose::is_reply")]
     pub purpose: Purpose,
-    /// Whether the reply must call a gadget. Only a request that offers gadgets as the provider's own tools carries it.
+    /// The choice whether the reply must call a gadget. Only a request that offers gadgets as the provider's own tools carries it.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
     /// The constraint that the server holds the reply to. A backend whose server takes no constraints sends none.
@@ -204,7 +204,7 @@ pub enum Constraint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notation {
-    /// [`Constraint::Gbnf`].
+    /// The notation of [`Constraint::Gbnf`].
     Gbnf,
     /// [`Constraint::StructuralTag`] where the model decides whether it calls, and [`Constraint::Gbnf`] where it must or must not.
     StructuralTag,
@@ -217,7 +217,7 @@ impl Request {
     }
 }
 
-/// Whether a reply must call a gadget, and which one.
+/// The choice whether a reply must call a gadget, and which one.
 ///
 /// It is a field of the provider's own interface, so it applies with [`Tools::Native`](crate::run::Tools::Native) and
 /// [`Tools::Both`](crate::run::Tools::Both). Where the model only writes blocks, a [`Constraint`] enforces it; without one, the choice is
@@ -244,12 +244,12 @@ pub enum ToolChoice {
 }
 
 impl ToolChoice {
-    /// Whether the model decides.
+    /// Returns `true` if the model decides.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
     }
 
-    /// Whether the model must call a gadget.
+    /// Returns `true` if the model must call a gadget.
     pub fn is_forced(&self) -> bool {
         matches!(self, Self::Required | Self::Gadget(_))
     }
@@ -268,7 +268,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether it is the next reply of the conversation.
+    /// Returns `true` for the next reply of the conversation.
     pub fn is_reply(&self) -> bool {
         *self == Self::Reply
     }

@@ -106,7 +106,7 @@ pub struct BlockStart {
     pub block_id: BlockId,
     /// The key of its definition.
     pub tag: String,
-    /// Its attributes.
+    /// The attributes of the opening tag.
     pub attrs: Attributes,
 }
 
@@ -156,7 +156,7 @@ pub struct BlockEnd {
     pub block_id: BlockId,
     /// The key of its definition.
     pub tag: String,
-    /// Why it ended.
+    /// The reason it ended.
     pub reason: EndReason,
 }
 
@@ -171,12 +171,12 @@ impl BlockEnd {
     }
 }
 
-/// Why a custom block ended.
+/// The reason a custom block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EndReason {
-    /// Its closing tag.
+    /// The closing tag was written.
     Closed,
     /// The tag closed itself.
     SelfClosing,

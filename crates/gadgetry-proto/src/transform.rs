@@ -61,7 +61,7 @@ pub trait DeltaTransform: Send {
     /// The reply is over: appends whatever is still buffered. Called once, before the message ends.
     fn flush(&mut self, out: &mut Vec<Delta>);
 
-    /// Its state between two deltas, for a run that is saved while a reply streams.
+    /// Returns the state between two deltas, for a run that is saved while a reply streams.
     ///
     /// A fresh transform of the same factory that has loaded this value continues exactly as this one would. The default
     /// is right for a transform that remembers nothing.

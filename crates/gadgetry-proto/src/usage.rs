@@ -11,7 +11,7 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens of the reply, reasoning included unless `reasoning_outside_output` says otherwise.
     pub output_tokens: u64,
-    /// What the provider calls the total.
+    /// The total as the provider reports it.
     pub total_tokens: u64,
     /// Part of `output_tokens` that was reasoning.
     #[serde(skip_serializing_if = "is_zero")]
@@ -31,7 +31,7 @@ pub struct Usage {
     /// Whether these are estimates, because the provider did not tell.
     #[serde(skip_serializing_if = "is_false")]
     pub estimated: bool,
-    /// What the provider says that it charges, in US dollars; `None` of those that do not say it, which are most.
+    /// The charge that the provider reports, in US dollars; `None` if it reports none, as most do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
@@ -190,7 +190,7 @@ impl Usage {
     }
 }
 
-/// What a model charges, in US dollars per million tokens.
+/// The prices of a model, in US dollars per million tokens.
 ///
 /// ```
 /// use gadgetry_proto::usage::{Price, Tier, Usage};
@@ -229,7 +229,7 @@ pub struct Price {
     pub tiers: Vec<Tier>,
 }
 
-/// What a model charges for requests that are longer than most.
+/// The prices of a model for requests that are longer than most.
 ///
 /// Providers charge the whole request at these prices, input and output, not only what is above: OpenAI ("for the full
 /// session", developers.openai.com/api/docs/models/gpt-5.4-pro), Google ("prompts > 200k tokens",
@@ -239,7 +239,7 @@ pub struct Price {
 pub struct Tier {
     /// Input tokens that a request must have more than.
     pub above: u64,
-    /// What it is charged then. The tiers of this price are not looked at.
+    /// The price of such a request. The tiers of this price are not looked at.
     #[serde(flatten)]
     pub price: Price,
 }
@@ -261,7 +261,7 @@ impl Price {
         tier.map_or(self, |tier| &tier.price).flat_cost(usage)
     }
 
-    /// Whether anything costs anything. A price of 0 is most often an unknown one.
+    /// Returns `true` if any price is above 0. A price of 0 is most often an unknown one.
     pub fn charges(&self) -> bool {
         [self.input, self.output]
             .into_iter()

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// Whether `c`, which comes after `before`, is not seen as itself where text is shown.
+/// Returns `true` if `c`, which comes after `before`, is not seen as itself where text is shown.
 ///
 /// These are not: control characters (line breaks and tabs too), format characters (bidirectional ones, zero-width
 /// ones, tags), the separators U+2028 and U+2029, fillers without a glyph, and code points for private use or without
@@ -98,12 +98,12 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
     rewritten(None, text, is_kept, |_, _| {})
 }
 
-/// Whether `c` selects a variant of the character before it.
+/// Returns `true` if `c` selects a variant of the character before it.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Whether a variation selector may follow: a keycap, an emoji, or a letter of a script that has variants.
+/// Returns `true` if a variation selector may follow: after a keycap, an emoji, or a letter of a script that has variants.
 fn may_vary(c: char) -> bool {
     let is_foreign = !c.is_ascii() && !c.is_whitespace() && !is_invisible(c, None);
     matches!(c, '0'..='9' | '#' | '*') || is_foreign && !is_selector(c)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gadgetry::provider::tls;
 use gadgetry::serde_json;
+use gadgetry_providers::tls;
 use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

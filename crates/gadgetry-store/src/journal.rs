@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use futures_util::stream;
-use gadgetry::files;
 use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, Progress, RunId};
 use gadgetry::log::{Entry, Header};
+use gadgetry_files as files;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use crate::error::ReadError;

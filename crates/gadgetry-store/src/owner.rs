@@ -7,8 +7,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gadgetry::files;
 use gadgetry::journal::{JournalError, RunId};
+use gadgetry_files as files;
 
 /// Time for which an owner that does not renew its lease keeps its runs.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);

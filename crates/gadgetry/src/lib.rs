@@ -49,9 +49,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `panics` `files` `toml_text` | private helpers |
-//! | [`mod@model`] | [`Model`]: a request in, a stream of deltas out |
-//! | [`models`] | [`ModelRegistry`]: prices, context windows and features of known models |
+//! | `panics` | words for panics |
 //! | [`provider`] | real models over HTTP, with the feature `providers` (default) |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`runtime`] | [`Runtime`]: clock, timers, tasks, and the steps of a durable engine |
@@ -77,6 +75,9 @@
 //! | [`driver`] | runs a [`proto::run::Run`] with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | `guide` `readme` | documents whose code is compiled |
+//!
+//! Two modules and [`provider`] are re-exported from the crate `gadgetry-providers`: [`mod@model`] has [`Model`], a request in and a
+//! stream of deltas out; [`models`] has [`ModelRegistry`], prices, context windows and features of known models.
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
@@ -106,8 +107,6 @@ pub mod context;
 pub mod control;
 pub mod driver;
 mod error;
-#[doc(hidden)]
-pub mod files;
 pub mod gadget;
 #[cfg(doctest)]
 mod guide;
@@ -115,9 +114,7 @@ pub mod human;
 pub mod journal;
 pub mod limiter;
 pub mod log;
-pub mod model;
 pub mod model_client;
-pub mod models;
 pub mod observer;
 mod panics;
 pub mod presets;
@@ -130,9 +127,6 @@ pub mod scripted;
 pub mod services;
 #[cfg(feature = "skills")]
 pub mod skill;
-#[cfg(feature = "commands")]
-#[doc(hidden)]
-pub mod toml_text;
 pub mod toolbox;
 
 /// What most programs need: `use gadgetry::prelude::*;`
@@ -282,19 +276,20 @@ pub use gadgetry_proto::{
     usage::{Price, Usage},
 };
 #[doc(inline)]
+pub use gadgetry_providers::{
+    model,
+    model::{ConstraintField, Model, ModelInfo, Models},
+    models,
+    models::{ModelRegistry, ModelSpec},
+};
+#[doc(inline)]
 pub use human::Human;
 #[doc(inline)]
 pub use limiter::{Limiter, Permit, RateLimiter, RateLimits, RateLimitsError};
 #[doc(inline)]
-pub use model::{ConstraintField, Model, ModelInfo, Models};
-#[doc(inline)]
 pub use model_client::ModelClient;
 #[doc(inline)]
-pub use models::{ModelRegistry, ModelSpec};
-#[doc(inline)]
 pub use observer::Observer;
-#[cfg(feature = "providers")]
-pub use provider::model;
 #[doc(inline)]
 pub use runtime::Runtime;
 #[doc(inline)]

@@ -12,10 +12,10 @@ use crate::gadget::{DynGadget, Permission};
 use crate::human::Human;
 use crate::journal::DurableRun;
 use crate::limiter::Limiter;
-use crate::model::{Model, Models};
 use crate::runtime::{Runtime, Tokio};
 use crate::scope::BudgetScope;
 use crate::toolbox::Toolbox;
+use gadgetry_providers::model::{Model, Models};
 
 /// Everything outside the engine that a run needs. Cheap to clone.
 ///

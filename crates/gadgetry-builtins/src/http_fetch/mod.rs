@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::proto::schema::{OnInterrupt, Unterminated};
-use gadgetry::provider::addresses::PublicAddresses;
-use gadgetry::provider::tls;
 use gadgetry::{
     CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
+use gadgetry_providers::addresses::PublicAddresses;
+use gadgetry_providers::tls;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};

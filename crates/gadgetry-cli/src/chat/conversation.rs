@@ -3,6 +3,7 @@
 mod answers;
 mod runs;
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use crossterm::event::Event as TerminalEvent;
 use futures_util::StreamExt as _;
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentHandle, AgentRun};
-use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -41,7 +41,7 @@ const TICK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Holds the conversation until the user leaves.
-pub(super) fn run(
+pub(super) async fn run(
     args: ChatArgs,
     invocation: Invocation,
     printer: &mut Printer,
@@ -53,45 +53,38 @@ pub(super) fn run(
     let user_file = invocation.config.user_path.clone();
     let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
     let again = Again::new(&invocation.settings);
-    let opened = Talk::open(args, invocation, user, printer)?;
+    let opened = Box::pin(Talk::open(args, invocation, user, printer)).await?;
     let mut app = App::new(opened.talk.facts().clone(), history);
     if let Some(note) = opened.note.clone() {
         let note = Report::Note(Tone::Alert, note);
         app.update(Duration::ZERO, Message::Report(note));
     }
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let (talk, done) = runtime.block_on(async {
-        let terminal = match Terminal::enter() {
-            Ok(terminal) => terminal,
-            Err(error) => return (opened.talk, Err(error)),
-        };
-        let Opened {
-            talk, last, run, ..
-        } = opened;
-        let mut conversation = Conversation {
-            app,
-            talk,
-            terminal,
-            requests,
-            history_file,
-            started: Instant::now(),
-            run: None,
-            answers: Answers::new(user_file),
-            listing: None,
-            is_over: false,
-            is_dirty: true,
-            painted: None,
-        };
-        let done = conversation.hold(last, run, first).await;
-        let talk = conversation.leave().await;
-        (talk, done)
-    });
-    runtime.shutdown_timeout(Duration::from_millis(250));
-    talk.flush();
+    let Opened {
+        talk, last, run, ..
+    } = opened;
+    let (talk, done) = match Terminal::enter() {
+        Ok(terminal) => {
+            let mut conversation = Conversation {
+                app,
+                talk,
+                terminal,
+                requests,
+                history_file,
+                started: Instant::now(),
+                run: None,
+                answers: Answers::new(user_file),
+                listing: None,
+                effects: VecDeque::new(),
+                is_over: false,
+                is_dirty: true,
+                painted: None,
+            };
+            let done = conversation.hold(last, run, first).await;
+            (Box::pin(conversation.leave()).await, done)
+        }
+        Err(error) => (talk, Err(error)),
+    };
+    talk.flush().await;
     if let Some(name) = talk
         .name()
         .filter(|_| is_continued || !talk.said().is_empty())
@@ -111,6 +104,8 @@ struct Conversation {
     run: Option<(AgentRun<'static>, AgentHandle)>,
     answers: Answers,
     listing: Option<JoinHandle<Vec<String>>>,
+    /// What is to be done.
+    effects: VecDeque<Effect>,
     is_over: bool,
     /// Whether the state has changed since the last frame.
     is_dirty: bool,
@@ -143,17 +138,21 @@ impl Conversation {
                 self.update(Message::Began(String::new()));
                 self.follow(run);
                 if let Some(first) = first {
-                    self.inject(first);
+                    self.inject(first).await;
                 }
             }
-            (None, Some(first)) => self.send(first),
+            (None, Some(first)) => self.send(first).await,
             (None, None) => {}
         }
-        while !self.is_over {
+        loop {
+            self.carry_out().await;
+            if self.is_over {
+                return Ok(());
+            }
             self.paint()?;
             match self.wait(&mut interrupts).await {
                 Happened::Terminal(event) => self.terminal_event(event)?,
-                Happened::Run(event) => self.run_event(event),
+                Happened::Run(event) => self.run_event(event).await,
                 Happened::Request(Some(request)) => {
                     if let Some(message) = self.answers.open(request) {
                         self.update(message);
@@ -165,7 +164,6 @@ impl Conversation {
                 Happened::Time => self.update(Message::Tick),
             }
         }
-        Ok(())
     }
 
     async fn wait(&mut self, interrupts: &mut Interrupts) -> Happened {
@@ -211,8 +209,12 @@ impl Conversation {
     fn update(&mut self, message: Message) {
         self.is_dirty = true;
         let now = self.started.elapsed();
-        for effect in self.app.update(now, message) {
-            self.carry_out(effect);
+        self.effects.extend(self.app.update(now, message));
+    }
+
+    async fn carry_out(&mut self) {
+        while let Some(effect) = self.effects.pop_front() {
+            self.effect(effect).await;
         }
     }
 
@@ -230,10 +232,10 @@ impl Conversation {
         Ok(())
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    async fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Send(text) => self.send(text),
-            Effect::Inject(text) => self.inject(text),
+            Effect::Send(text) => self.send(text).await,
+            Effect::Inject(text) => self.inject(text).await,
             Effect::Remember(text) => self.history_file.add(&text),
             Effect::CancelGadgets => self.talk.cancel_gadgets(),
             Effect::CancelRun => {
@@ -247,7 +249,7 @@ impl Conversation {
                     self.note(Tone::Bad, problem);
                 }
             }
-            Effect::Perform(command) => self.perform(command),
+            Effect::Perform(command) => self.perform(command).await,
             Effect::ListFiles => {
                 if self.listing.is_none() {
                     self.listing = Some(spawn_blocking(files::list));
@@ -274,6 +276,7 @@ impl Conversation {
             while let Ok(Some(event)) = timeout_at(deadline, run.next()).await {
                 self.update(Message::Run(Box::new(event)));
             }
+            self.carry_out().await;
             if let Some(finished) = run.finished() {
                 self.talk.ended(finished);
             }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use gadgetry::files;
 use gadgetry::proto::message::Role;
+use gadgetry_files as files;
 
 /// Writes what was said to a new file, which only its owner can read.
 pub(super) fn write(path: &Path, said: &[(Role, String)]) -> io::Result<()> {

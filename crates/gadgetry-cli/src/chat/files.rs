@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path};
 
-use gadgetry::files;
 use gadgetry::proto::visible::visible_line;
+use gadgetry_files as files;
 use ignore::WalkBuilder;
 
 /// Names that are offered.

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 use super::editor::{History, is_kept};
 use crate::args::DataArgs;

@@ -40,7 +40,7 @@ impl Prompt {
 }
 
 /// Carries out a command, and returns what it shows. `run` is the run in progress. An error has changed nothing.
-pub(super) fn perform(
+pub(super) async fn perform(
     talk: &mut Talk,
     run: Option<&AgentHandle>,
     command: Entered,
@@ -52,7 +52,7 @@ pub(super) fn perform(
     };
     Ok(match command {
         Entered::Model(name) => {
-            let has_left = talk.use_model(&name)?;
+            let has_left = talk.use_model(&name).await?;
             let mut reports = vec![Report::plain(format!("{name} is in use {when}"))];
             if has_left {
                 let words = "headers, extra fields and the key variable of the other provider are not used for it";
@@ -62,12 +62,12 @@ pub(super) fn perform(
         }
         Entered::Profile(None) => vec![talk.profiles()],
         Entered::Profile(Some(name)) => {
-            talk.use_profile(&name)?;
+            talk.use_profile(&name).await?;
             let model = &talk.facts().name;
             let words = format!("profile {name} is in use {when}, with {model}");
             vec![Report::plain(words)]
         }
-        Entered::Tools => vec![talk.gadgets()],
+        Entered::Tools => vec![talk.gadgets().await],
         Entered::Skills => vec![talk.skills()],
         Entered::Compact => {
             match run {
@@ -85,7 +85,7 @@ pub(super) fn perform(
                 "a run is in progress; wait for its end or cancel it, then undo",
             ));
         }
-        Entered::Undo(count) => talk.undo(count)?,
+        Entered::Undo(count) => talk.undo(count).await?,
         Entered::Export(path) => {
             let written = export::write(Path::new(&path), &talk.said());
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gadgetry::driver::Observer;
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentRun, RunError};
+use tokio::task::spawn_blocking;
 
 use super::again::Again;
 use super::commands::Entered;
@@ -27,7 +28,7 @@ use crate::usage_totals::UsageTotals;
 const LONGEST: u64 = 4 << 20;
 
 /// Holds the conversation until the end of stdin.
-pub(super) fn run(
+pub(super) async fn run(
     args: ChatArgs,
     invocation: Invocation,
     printer: &mut Printer,
@@ -46,7 +47,7 @@ pub(super) fn run(
     };
     let user = User::new(Arc::new(human), by_terminal(Arc::clone(&approver)));
     let again = Again::new(&invocation.settings);
-    let opened = Talk::open(args, invocation, user, printer)?;
+    let opened = Box::pin(Talk::open(args, invocation, user, printer)).await?;
     let Opened {
         talk,
         last,
@@ -66,8 +67,8 @@ pub(super) fn run(
         totals: UsageTotals::default(),
         printer,
     };
-    let done = plain.hold(run, first);
-    plain.talk.flush();
+    let done = plain.hold(run, first).await;
+    plain.talk.flush().await;
     if let Some(name) = plain.talk.name() {
         printer.progress(&format!("continue with: {}\n", again.of(name)));
     }
@@ -83,21 +84,25 @@ struct Plain<'p> {
 }
 
 impl Plain<'_> {
-    fn hold(&mut self, run: Option<AgentRun<'static>>, first: Option<String>) -> Result<(), Error> {
+    async fn hold(
+        &mut self,
+        run: Option<AgentRun<'static>>,
+        first: Option<String>,
+    ) -> Result<(), Error> {
         if let Some(run) = run {
-            let done = self.follow(run);
+            let done = self.follow(run).await;
             self.go_on_after(done)?;
         }
         if let Some(first) = first {
-            let done = self.exchange(first);
+            let done = self.exchange(first).await;
             self.go_on_after(done)?;
         }
-        while let Some(line) = next_line(self.printer)? {
+        while let Some(line) = next_line(self.printer).await? {
             let done = match Entered::of(&line) {
                 None if line.trim().is_empty() => Ok(()),
-                None | Some(Entered::Skill(..)) => self.exchange(line),
+                None | Some(Entered::Skill(..)) => self.exchange(line).await,
                 Some(Entered::Quit) => break,
-                Some(command) => self.perform(command),
+                Some(command) => self.perform(command).await,
             };
             self.go_on_after(done)?;
         }
@@ -115,11 +120,11 @@ impl Plain<'_> {
         }
     }
 
-    fn perform(&mut self, command: Entered) -> Result<(), Error> {
+    async fn perform(&mut self, command: Entered) -> Result<(), Error> {
         let reports = if command == Entered::Cost {
             vec![Report::plain(self.totals.words())]
         } else {
-            perform(&mut self.talk, None, command)?
+            perform(&mut self.talk, None, command).await?
         };
         for report in reports {
             self.printer.progress(&report.text());
@@ -128,27 +133,27 @@ impl Plain<'_> {
     }
 
     /// A message and its answer.
-    fn exchange(&mut self, message: String) -> Result<(), Error> {
+    async fn exchange(&mut self, message: String) -> Result<(), Error> {
         let prompt = Prompt::of(&self.talk, message)?;
         for problem in prompt.problems {
             self.printer.progress(&format!("{problem}\n"));
         }
-        let run = self.talk.ask(prompt.full)?;
-        self.follow(run)
+        let run = self.talk.ask(prompt.full).await?;
+        self.follow(run).await
     }
 
-    fn follow(&mut self, run: AgentRun<'static>) -> Result<(), Error> {
+    async fn follow(&mut self, run: AgentRun<'static>) -> Result<(), Error> {
         let printer = &mut *self.printer;
         printer.spin();
         self.approver.begin(printer.prompter());
         let handle = run.handle();
         let mut watch = Watch {
-            printer: mem::take(printer),
+            printer: printer.clone(),
             narrator: Narrator::of_gadgets(),
             totals: UsageTotals::default(),
             all: mem::take(&mut self.totals),
         };
-        let work = move || async move {
+        let work = async move {
             let ended = run.observe(&mut watch).await;
             (ended.unwrap_or_else(RunError::into_finished), watch)
         };
@@ -157,10 +162,9 @@ impl Plain<'_> {
             handle.cancel();
             mem::replace(&mut was_cancelled, true)
         };
-        let ended = until_interrupted(work, is_enough)?;
+        let ended = until_interrupted(work, is_enough).await?;
         let (finished, watch) = ended
             .ok_or_else(|| Error::Failed("stopped without waiting for the gadgets".to_owned()))?;
-        *printer = watch.printer;
         self.totals = watch.all;
         printer.sum_up(|| watch.totals.words());
         print_answer(&finished.summary, printer);
@@ -173,12 +177,18 @@ impl Plain<'_> {
     }
 }
 
-/// The next line of stdin without its end; `None` at the end of stdin.
-fn next_line(printer: &mut Printer) -> Result<Option<String>, Error> {
+/// The next line of stdin without its end; `None` at the end of stdin. It is read on a thread of its own, so that an interrupt ends
+/// the program meanwhile, and the MCP servers.
+async fn next_line(printer: &Printer) -> Result<Option<String>, Error> {
     printer.flush()?;
     if io::stdin().is_terminal() {
         printer.progress("> ");
     }
+    let read = spawn_blocking(read_line).await;
+    read.map_err(|error| Error::bug(&error))?
+}
+
+fn read_line() -> Result<Option<String>, Error> {
     let mut line = Vec::new();
     let mut stdin = io::stdin().lock().take(LONGEST);
     let read = stdin.read_until(b'\n', &mut line);

@@ -27,11 +27,11 @@ use crate::sessions::{
     refuse_without, replies_read, without_details,
 };
 
-use base::{Base, approvals, build};
+use base::{Base, agent, approvals};
 
 pub(super) use base::User;
 
-/// A conversation. Its methods wait for the journal, so they block.
+/// A conversation.
 pub(super) struct Talk {
     args: ChatArgs,
     /// The options in use, from which `args` is read.
@@ -70,19 +70,20 @@ pub(super) struct Opened {
 
 impl Talk {
     /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing but MCP servers is started.
-    pub(super) fn open(
+    pub(super) async fn open(
         args: ChatArgs,
         invocation: Invocation,
         user: User,
         printer: &mut Printer,
     ) -> Result<Opened, Error> {
         if let Some(names) = &args.continues {
-            return Self::continued(&args, invocation, names.first(), user, printer);
+            let names = names.first();
+            return Box::pin(Self::continued(&args, invocation, names, user, printer)).await;
         }
         if let Some(name) = &args.session {
             let sessions = Sessions::existing(&args.options.model.data)?;
             if let Some(sessions) = sessions
-                && sessions.find(name)?.is_some()
+                && sessions.find(name).await?.is_some()
             {
                 return Err(Error::input(format_args!(
                     "there is a session {name} already; continue it with --continue {name}, or choose another name"
@@ -91,7 +92,7 @@ impl Talk {
         }
         let settings = invocation.settings.clone();
         let base = Base::new(invocation, None)?;
-        let talk = Self::new((args, settings), base, 0, user, printer)?;
+        let talk = Self::new((args, settings), base, 0, user, printer).await?;
         Ok(Opened {
             talk,
             last: None,
@@ -101,7 +102,7 @@ impl Talk {
     }
 
     /// A conversation in which nothing was said. Of a script, the first `replies` were read before.
-    fn new(
+    async fn new(
         (args, settings): (ChatArgs, Settings),
         base: Base,
         replies: usize,
@@ -109,17 +110,18 @@ impl Talk {
         printer: &mut Printer,
     ) -> Result<Self, Error> {
         let approvals = approvals(&args.options, &user)?;
-        let build = |servers| {
-            let situation = base.situation(replies, &user, approvals.clone(), servers);
-            build(&args.options, situation, &user)
-        };
+        let parts = base
+            .parts(&args.options, replies, &user, &approvals)
+            .await?;
         // Options are checked before anything is started.
-        let (mut agent, skills) = build(None)?;
-        let servers = mcp::connect(&args.options.source, base.declared(), printer)?;
-        if servers.is_some() {
-            (agent, _) = build(servers.clone())?;
-        }
-        let facts = base.facts(&args.options, &skills)?;
+        let agent = agent(&parts, &user, None)?;
+        let servers = mcp::connect(&args.options.source, base.declared(), printer).await?;
+        let agent = match &servers {
+            Some(servers) => self::agent(&parts, &user, Some(servers))?,
+            None => agent,
+        };
+        let skills = parts.skills;
+        let facts = base.facts(&args.options, &skills).await?;
         Ok(Self {
             args,
             settings,
@@ -138,7 +140,7 @@ impl Talk {
         })
     }
 
-    fn continued(
+    async fn continued(
         typed: &ChatArgs,
         invocation: Invocation,
         name: Option<&SessionName>,
@@ -148,8 +150,13 @@ impl Talk {
         let data = &typed.options.model.data;
         let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
         let session = match name {
-            Some(name) => sessions.get(name)?,
-            None => sessions.all()?.into_iter().next().ok_or_else(no_sessions)?,
+            Some(name) => sessions.get(name).await?,
+            None => sessions
+                .all()
+                .await?
+                .into_iter()
+                .next()
+                .ok_or_else(no_sessions)?,
         };
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;
@@ -169,32 +176,32 @@ impl Talk {
             sessions,
             asker: None,
         };
-        let header = kept.sessions.wait(kept.sessions.journal.header(&kept.run));
+        let header = kept.sessions.journal.header(&kept.run).await;
         let header = header.map_err(|error| problem(&error))?;
         let prompt = header.conversation.last().map(text).unwrap_or_default();
         let summary = last.progress.summary.as_ref();
         let is_script = connect::script(args.options.model.name()).is_some();
         let replies = match summary {
-            None if is_script => replies_read(&kept.sessions, &kept.run)?,
+            None if is_script => replies_read(&kept.sessions, &kept.run).await?,
             None | Some(_) => 0,
         };
         let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
         let is_forced = summary.is_some() || args.force;
         let is_ended = summary.is_some();
-        let mut talk = Self::new((args, settings), base, replies, user, printer)?;
+        let mut talk = Self::new((args, settings), base, replies, user, printer).await?;
         let durable = talk.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = if is_forced { durable.force() } else { durable };
-        let run = kept.sessions.wait(durable.resume());
+        let run = durable.resume().await;
         let run = run.map_err(|error| problem(&error))?;
         talk.kept = Some(kept);
         talk.details = Some(details);
         talk.number = number;
         let run = if is_ended {
-            talk.take_up(run);
+            talk.take_up(run).await;
             None
         } else {
-            talk.store()?;
+            talk.store().await?;
             Some(run)
         };
         Ok(Opened {
@@ -206,32 +213,29 @@ impl Talk {
     }
 
     /// Takes the conversation of a run that has ended.
-    fn take_up(&mut self, run: AgentRun<'static>) {
-        if let Some(kept) = &self.kept {
-            let ended = kept.sessions.wait(run.finish());
-            let finished = ended.unwrap_or_else(RunError::into_finished);
-            self.ended(&finished);
-        }
+    async fn take_up(&mut self, run: AgentRun<'static>) {
+        let finished = run.finish().await;
+        self.ended(&finished.unwrap_or_else(RunError::into_finished));
     }
 
     /// Takes up tools that servers have changed.
-    fn refresh(&mut self) -> Result<(), Error> {
+    async fn refresh(&mut self) -> Result<(), Error> {
         if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
-            self.rebuild()?;
+            self.rebuild().await?;
         }
         Ok(())
     }
 
     /// Begins a run about a message.
-    pub(super) fn ask(&mut self, message: String) -> Result<AgentRun<'static>, Error> {
-        self.refresh()?;
+    pub(super) async fn ask(&mut self, message: String) -> Result<AgentRun<'static>, Error> {
+        self.refresh().await?;
         let message = self.details_mut()?.with_undone(message);
-        self.next_run()?;
+        self.next_run().await?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let durable = self.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = durable.after(self.conversation.clone());
-        let run = kept.sessions.wait(durable.ask(message));
+        let run = durable.ask(message).await;
         let run = run.map_err(|error: JournalError| problem(&error))?;
         if mem::take(&mut self.compacts_next) {
             // It cannot be over, because it was not polled yet.
@@ -241,34 +245,34 @@ impl Talk {
     }
 
     /// The next run of the session, which is begun if it is the first one.
-    fn next_run(&mut self) -> Result<(), Error> {
+    async fn next_run(&mut self) -> Result<(), Error> {
         if let Some(kept) = &mut self.kept {
             kept.run = kept.name.run(self.number + 1).map_err(Error::input)?;
         } else {
             let data = &self.args.options.model.data;
-            let kept = Kept::begin(data, self.args.session.as_ref(), &self.settings)?;
+            let kept = Kept::begin(data, self.args.session.as_ref(), &self.settings).await?;
             self.kept = Some(kept);
         }
         self.number += 1;
         if let Some(details) = &mut self.details {
             details.added.clear();
         }
-        self.store()
+        self.store().await
     }
 
     /// Takes note of a message that was added to the run, which reads it in `full`.
-    pub(super) fn added(&mut self, full: String, typed: &str) -> Result<(), Error> {
+    pub(super) async fn added(&mut self, full: String, typed: &str) -> Result<(), Error> {
         self.user.injected.add(full, typed.to_owned());
         self.details_mut()?.added.push(typed.to_owned());
-        self.store()
+        self.store().await
     }
 
     /// Takes the messages that were added too late for the run, which has ended.
-    pub(super) fn take_unread(&mut self) -> Result<Vec<String>, Error> {
+    pub(super) async fn take_unread(&mut self) -> Result<Vec<String>, Error> {
         let unread = self.user.injected.take();
         if !unread.is_empty() {
             self.details_mut()?.added.retain(|it| !unread.contains(it));
-            self.store()?;
+            self.store().await?;
         }
         Ok(unread)
     }
@@ -285,11 +289,11 @@ impl Talk {
 
     /// Undoes the latest changes of files. The model reads about it with the next message, also if the session is continued by
     /// another program.
-    pub(super) fn undo(&mut self, count: usize) -> Result<Vec<Report>, Error> {
+    pub(super) async fn undo(&mut self, count: usize) -> Result<Vec<Report>, Error> {
         let workspace = self.user.workspaces.current();
         let undoing = changes::undo(workspace.as_deref(), count)?;
         self.details_mut()?.undone.extend(undoing.changes);
-        self.store()?;
+        self.store().await?;
         Ok(undoing.reports)
     }
 
@@ -311,9 +315,9 @@ impl Talk {
     }
 
     /// Waits until everything is on the disk.
-    pub(super) fn flush(&self) {
+    pub(super) async fn flush(&self) {
         if let Some(kept) = &self.kept {
-            kept.sessions.flush();
+            kept.sessions.flush().await;
         }
     }
 
@@ -325,10 +329,10 @@ impl Talk {
         self.details.as_mut().ok_or_else(no_sessions)
     }
 
-    fn store(&mut self) -> Result<(), Error> {
+    async fn store(&mut self) -> Result<(), Error> {
         let details = self.details_mut()?.clone();
         match &self.kept {
-            Some(kept) => kept.store(&details),
+            Some(kept) => kept.store(&details).await,
             None => Ok(()),
         }
     }

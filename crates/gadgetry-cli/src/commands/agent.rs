@@ -6,7 +6,7 @@ use gadgetry::{Agent, AgentRun};
 
 use crate::approvals::{TerminalApprover, check_names};
 use crate::args::AgentArgs;
-use crate::build_agent::{Situation, build_agent};
+use crate::build_agent::{Parts, Situation};
 use crate::commands::continued;
 use crate::error::Error;
 use crate::follow::{Log, follow};
@@ -19,7 +19,7 @@ use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &AgentArgs,
     invocation: &Invocation,
     printer: &mut Printer,
@@ -28,7 +28,7 @@ pub(crate) fn run(
         printer.be_quiet();
     }
     if args.session.continues {
-        return continued::run(args, invocation, printer);
+        return Box::pin(continued::run(args, invocation, printer)).await;
     }
     if let Some(word) = &args.second {
         return Err(Error::input(format_args!(
@@ -38,28 +38,26 @@ pub(crate) fn run(
     let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
-    let build = |servers| {
-        let situation = Situation {
-            asker: asker.clone(),
-            approver: Some(Arc::clone(&approver)),
-            servers,
-            declared: Arc::clone(&config.declared),
-            ..Situation::default()
-        };
-        build_agent(&args.options, situation)
+    let situation = Situation {
+        asker: asker.clone(),
+        approver: Some(Arc::clone(&approver)),
+        declared: Arc::clone(&config.declared),
+        ..Situation::default()
     };
-    let (mut agent, in_use) = build(None)?;
+    let parts = Parts::read(&args.options, situation).await?;
+    let agent = parts.agent(None)?;
     let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
     let prompt = not_empty(prompt)?;
     let path = args.save.as_deref();
     let file = path
-        .map(|path| log_file::create(path, &in_use))
+        .map(|path| log_file::create(path, &parts.in_use))
         .transpose()?;
     // Last, because servers are started, and the prompt was perhaps awaited.
-    let servers = mcp::connect(&args.options.source, &config.declared, printer)?;
-    if servers.is_some() {
-        (agent, _) = build(servers.clone())?;
-    }
+    let servers = mcp::connect(&args.options.source, &config.declared, printer).await?;
+    let agent = match &servers {
+        Some(servers) => parts.agent(Some(servers))?,
+        None => agent,
+    };
     let options = &args.options;
     let names = check_names(
         &options.approvals,
@@ -71,8 +69,7 @@ pub(crate) fn run(
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
-    let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer)?;
-    let asker = asker.clone();
+    let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
@@ -81,11 +78,11 @@ pub(crate) fn run(
         }
         None => None,
     };
-    follow(run, args, (kept.as_ref(), &approver), log, printer)
+    follow(run, args, (kept.as_ref(), &approver), log, printer).await
 }
 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
-fn begin(
+async fn begin(
     args: &AgentArgs,
     settings: &Settings,
     agent: &Agent,
@@ -97,13 +94,14 @@ fn begin(
     }
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
-    let begun = Kept::begin(data, name, settings).and_then(|kept| {
+    let begun = async {
+        let kept = Kept::begin(data, name, settings).await?;
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
-        let run = kept.sessions.wait(run).map_err(|error| problem(&error))?;
+        let run = run.await.map_err(|error| problem(&error))?;
         Ok((run, kept))
-    });
-    match begun {
+    };
+    match begun.await {
         Ok((run, kept)) => {
             announce(args, &kept, printer);
             Ok((run, Some(kept)))

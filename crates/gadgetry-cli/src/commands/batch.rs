@@ -18,9 +18,9 @@ pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> 
     let mut readers = Readers::new(Options::try_from(args)?)?;
     let (mut bad, mut first) = (0, String::new());
     Input::open(&args.file)?.lines(printer, |number, line, printer| {
-        if let Err(problem) = answer(line, &mut readers, printer.out_json()) {
+        if let Err(problem) = answer(line, &mut readers, &mut printer.out_json()) {
             let error = format!("line {number}: {problem}");
-            refuse(line, &error, printer.out_json());
+            refuse(line, &error, &mut printer.out_json());
             if bad == 0 {
                 first.clone_from(&error);
             }

@@ -27,7 +27,7 @@ use crate::usage_totals::UsageTotals;
 use crate::{catalog, media};
 
 /// Runs the command. All input is checked before anything is sent.
-pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.model.quiet {
         printer.be_quiet();
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
         ..ModelOverrides::of(&args.model)
     };
     let catalog = catalog::load(&args.model.data)?;
-    let model = connect::model(args.model.name(), &overrides, &catalog)?;
+    let model = connect::model(args.model.name(), &overrides, &catalog).await?;
     let request = request(args, printer)?;
     let stage = reasoning(&args.model)?;
     let gone = Arc::new(Notify::new());
@@ -48,30 +48,22 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
         request,
         stage,
         retry: connect::retry(&args.model),
-        printer: mem::take(printer),
+        printer: printer.clone(),
         totals: UsageTotals::default(),
         has_said: None,
         thought: false,
         called: false,
     };
-    let work = move || async move {
+    let work = async move {
         let done = tokio::select! {
             done = asking.ask() => done,
             () = gone.notified() => Err(Error::Closed),
         };
-        let Asking {
-            mut printer,
-            totals,
-            ..
-        } = asking;
-        printer.sum_up(|| totals.words());
-        (done, printer)
+        asking.printer.sum_up(|| asking.totals.words());
+        done
     };
-    let Some((done, written)) = until_interrupted(work, || true)? else {
-        return Err(Error::Failed("cancelled".to_owned()));
-    };
-    *printer = written;
-    done
+    let done = until_interrupted(work, || true).await?;
+    done.unwrap_or_else(|| Err(Error::Failed("cancelled".to_owned())))
 }
 
 /// The request to the model.

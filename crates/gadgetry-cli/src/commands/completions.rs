@@ -35,7 +35,7 @@ pub(crate) fn run(
     } else {
         with_profiles(command, &profiles)
     };
-    clap_complete::generate(args.shell, &mut command, "gadgetry", printer.out());
+    clap_complete::generate(args.shell, &mut command, "gadgetry", &mut *printer.out());
     printer.flush()
 }
 

@@ -7,7 +7,7 @@ use gadgetry::{Agent, AgentRun, Conversation, RunError};
 
 use crate::approvals::TerminalApprover;
 use crate::args::{AgentArgs, SessionName};
-use crate::build_agent::{Situation, build_agent};
+use crate::build_agent::{Parts, Situation};
 use crate::commands::agent::announce;
 use crate::config::Declared;
 use crate::connect;
@@ -25,14 +25,14 @@ use crate::sessions::{
 };
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     typed: &AgentArgs,
     invocation: &Invocation,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let data = &typed.options.model.data;
     let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
-    let (session, prompt) = choose(&sessions, typed, invocation.names_session)?;
+    let (session, prompt) = choose(&sessions, typed, invocation.names_session).await?;
     let (number, last) = session.last()?;
     let stored = details(last).ok_or_else(|| without_details(&session))?;
     let settings = invocation.settings.clone();
@@ -62,38 +62,38 @@ pub(crate) fn run(
         printer,
     };
     match (&last.progress.summary, prompt) {
-        (Some(summary), None) => continued.repeat(summary),
+        (Some(summary), None) => continued.repeat(summary).await,
         (Some(_), Some(prompt)) => {
             continued.note(&missing);
-            continued.next(number + 1, prompt)
+            continued.next(number + 1, prompt).await
         }
         (None, prompt) => {
             continued.note(&missing);
-            continued.resume(prompt)
+            continued.resume(prompt).await
         }
     }
 }
 
 /// The session that the words name, and the prompt.
-fn choose(
+async fn choose(
     sessions: &Sessions,
     args: &AgentArgs,
     names_session: bool,
 ) -> Result<(Session, Option<String>), Error> {
-    let named = |word: &str| match word.parse::<SessionName>() {
-        Ok(name) => sessions.find(&name),
+    let named = async |word: &str| match word.parse::<SessionName>() {
+        Ok(name) => sessions.find(&name).await,
         Err(_) => Ok(None),
     };
     let first = args.prompt.as_deref();
     if let Some(word) = first
-        && let Some(session) = named(word)?
+        && let Some(session) = named(word).await?
     {
         return Ok((session, args.second.clone()));
     }
     match first {
         Some(word) if args.second.is_some() || names_session => Err(unknown(word)),
         prompt => {
-            let latest = sessions.all()?.into_iter().next();
+            let latest = sessions.all().await?.into_iter().next();
             let latest = latest.ok_or_else(no_sessions)?;
             Ok((latest, prompt.map(str::to_owned)))
         }
@@ -122,10 +122,10 @@ impl Continued<'_> {
     }
 
     /// Prints the answer of a run that has ended.
-    fn repeat(&mut self, summary: &Summary) -> Result<(), Error> {
+    async fn repeat(&mut self, summary: &Summary) -> Result<(), Error> {
         if let Some(path) = &self.args.save {
             let file = log_file::create(path, &InUse::by([], &[]))?;
-            save(&self.kept, file, path)?;
+            save(&self.kept, file, path).await?;
         }
         if self.args.events.is_none() {
             print_answer(summary, self.printer);
@@ -134,42 +134,44 @@ impl Continued<'_> {
     }
 
     /// Drives an interrupted run on, with a further prompt perhaps.
-    fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
+    async fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
         let replies = if connect::script(self.args.options.model.name()).is_some() {
-            replies_read(&self.kept.sessions, &self.kept.run)?
+            replies_read(&self.kept.sessions, &self.kept.run).await?
         } else {
             0
         };
-        let (agent, file) = self.agent(replies)?;
+        let (agent, file) = self.agent(replies).await?;
         let mut durable = agent.durable(&self.kept.sessions.journal);
         if self.args.session.force {
             durable = durable.force();
         }
         let run = durable.run_id(self.kept.run.as_str()).resume();
-        let run = self.wait(run)?;
+        let run = run.await.map_err(|error| problem(&error))?;
         if let Some(prompt) = prompt {
             self.details.added.push(prompt.clone());
             // It cannot be over, because it was not polled yet.
             run.handle().inject(prompt).map_err(Error::input)?;
         }
-        self.kept.store(&self.details)?;
-        self.follow(run, file.map(Log::Exported))
+        self.kept.store(&self.details).await?;
+        self.follow(run, file.map(Log::Exported)).await
     }
 
     /// Asks about `prompt` after a run that has ended.
-    fn next(mut self, number: u32, prompt: String) -> Result<(), Error> {
-        let (agent, file) = self.agent(0)?;
+    async fn next(mut self, number: u32, prompt: String) -> Result<(), Error> {
+        let (agent, file) = self.agent(0).await?;
         let journal = self.kept.sessions.journal.clone();
         let ended = agent.durable(&journal).run_id(self.kept.run.as_str());
-        let ended = self.wait(ended.force().resume())?;
-        let ended = self.kept.sessions.wait(ended.finish());
+        let ended = ended.force().resume().await;
+        let ended = ended.map_err(|error| problem(&error))?;
+        let ended = ended.finish().await;
         let ended = ended.unwrap_or_else(RunError::into_finished);
         self.kept.run = self.kept.name.run(number).map_err(Error::input)?;
         self.details.added.clear();
         let prompt = self.details.with_undone(prompt);
-        self.kept.store(&self.details)?;
+        self.kept.store(&self.details).await?;
         let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
-        let run = self.wait(durable.after(Conversation::from(&ended)).ask(prompt))?;
+        let run = durable.after(Conversation::from(&ended)).ask(prompt).await;
+        let run = run.map_err(|error| problem(&error))?;
         let log = match (file, &self.args.save) {
             (Some(file), Some(path)) => {
                 let header = run.header().map_err(Error::input)?;
@@ -177,41 +179,32 @@ impl Continued<'_> {
             }
             _ => None,
         };
-        self.follow(run, log)
+        self.follow(run, log).await
     }
 
     /// The agent of the session, and the file of `--save`.
-    fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
-        self.servers = mcp::connect(&self.args.options.source, &self.declared, self.printer)?;
+    async fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
+        self.servers =
+            mcp::connect(&self.args.options.source, &self.declared, self.printer).await?;
         let situation = Situation {
             replies,
-            servers: self.servers.clone(),
-            declared: Arc::clone(&self.declared),
             asker: self.kept.asker.clone(),
             approver: Some(Arc::clone(&self.approver)),
+            declared: Arc::clone(&self.declared),
             ..Situation::default()
         };
-        let (agent, in_use) = build_agent(&self.args.options, situation)?;
+        let parts = Parts::read(&self.args.options, situation).await?;
+        let agent = parts.agent(self.servers.as_deref())?;
         let path = self.args.save.as_deref();
         let file = path
-            .map(|path| log_file::create(path, &in_use))
+            .map(|path| log_file::create(path, &parts.in_use))
             .transpose()?;
         Ok((agent, file))
     }
 
-    fn wait(
-        &self,
-        run: impl Future<Output = Result<AgentRun<'static>, gadgetry::journal::JournalError>>,
-    ) -> Result<AgentRun<'static>, Error> {
-        self.kept
-            .sessions
-            .wait(run)
-            .map_err(|error| problem(&error))
-    }
-
-    fn follow(self, run: AgentRun<'static>, log: Option<Log>) -> Result<(), Error> {
+    async fn follow(self, run: AgentRun<'static>, log: Option<Log>) -> Result<(), Error> {
         announce(&self.args, &self.kept, self.printer);
         let user = (Some(&self.kept), &*self.approver);
-        follow(run, &self.args, user, log, self.printer)
+        follow(run, &self.args, user, log, self.printer).await
     }
 }

@@ -1,7 +1,6 @@
 //! `gadgetry demo`: the main job on a small real task, with a scripted model.
 
 use std::fmt::Write as _;
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,7 +56,7 @@ ${discounts}
 const SECOND_REPLY: &str =
     "The total of the order is 25.40. There is no list of discounts, so nothing was taken off.\n";
 
-pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(printer: &mut Printer) -> Result<(), Error> {
     let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
     for (name, content) in [("orders.csv", ORDERS), ("prices.csv", PRICES)] {
         std::fs::write(folder.path().join(name), content)
@@ -75,17 +74,16 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     let introduction = format!(
         "A scripted model, real gadgets on real files in a temporary folder; no key, no network.\n\nUser: {PROMPT}\n\n"
     );
-    printer.out().extend_from_slice(introduction.as_bytes());
+    printer.text(&introduction);
     let show = Show {
-        printer: mem::take(printer),
+        printer: printer.clone(),
         narrator: Narrator::of_everything(),
         timeline: Timeline::default(),
         handle: run.handle(),
         failed: None,
     };
-    let finished = run_agent(run, None, show)?;
+    let finished = run_agent(run, None, show).await?;
     let (summary, show) = (finished.summary, finished.observer);
-    *printer = show.printer;
     if let Some(error) = show.failed {
         return Err(error);
     }
@@ -95,7 +93,7 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         summary.iterations,
         summary.known_cost
     );
-    printer.out().extend_from_slice(end.as_bytes());
+    printer.text(&end);
     verdict(&summary)
 }
 
@@ -115,7 +113,7 @@ impl Observer for Show {
         if self.failed.is_none()
             && let Some(words) = self.narrator.narrate(event)
         {
-            self.printer.out().extend_from_slice(words.as_bytes());
+            self.printer.text(&words);
             self.failed = self.printer.flush().err();
             if self.failed.is_some() {
                 self.handle.cancel();

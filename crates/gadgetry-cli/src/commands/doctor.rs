@@ -114,7 +114,7 @@ impl Recognised {
     }
 }
 
-pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
     }
@@ -128,15 +128,15 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
     let mut report = Report {
         keys: keys(&resolver),
         addresses: addresses(&resolver),
-        servers: servers(resolver, args.wait)?,
+        servers: servers(resolver, args.wait).await?,
         server: None,
         probe: None,
         tested: None,
     };
     if let Some((tested, name)) = tested.zip(args.model.as_ref()) {
-        let facts = connect::server_facts(name, &args.server)?;
+        let facts = connect::server_facts(name, &args.server).await?;
         report.server = Recognised::new(&facts);
-        let probe = tested.probe(args.tools, &facts, printer)?;
+        let probe = tested.probe(args.tools, &facts, printer).await?;
         report.probe = args.json.then(|| probe.json());
         report.tested = Some(probe);
     }
@@ -253,8 +253,8 @@ fn addresses(resolver: &Resolver) -> Vec<Address> {
     addresses.collect()
 }
 
-fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
-    let work = move || async move {
+async fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
+    let work = async move {
         let found = resolver.local_servers_within(wait).await;
         // No model has this name, so that all of them are looked up.
         let any = found.iter().map(|it| format!("{}:*", it.provider));
@@ -262,7 +262,7 @@ fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
         let facts = join_all(any.iter().map(|name| resolver.recognise(name))).await;
         found.into_iter().zip(facts).collect::<Vec<_>>()
     };
-    let found = until_interrupted(work, || true)?;
+    let found = until_interrupted(work, || true).await?;
     let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
     let server = |(server, facts): (LocalServer, ServerFacts)| Server {
         provider: server.provider,

@@ -26,7 +26,11 @@ use cases::Case;
 use measure::{Measured, Plan, Results, measure};
 use report::Report;
 
-pub(crate) fn run(args: &EvalArgs, config: &Config, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(
+    args: &EvalArgs,
+    config: &Config,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
     }
@@ -59,7 +63,7 @@ pub(crate) fn run(args: &EvalArgs, config: &Config, printer: &mut Printer) -> Re
     let unasked = unasked.collect::<Result<Vec<_>, Error>>()?;
     let (mut reports, mut was_stopped) = (Vec::new(), false);
     for (name, unasked) in unasked {
-        let mut report = model(name, &unasked, &cases, args, printer)?;
+        let mut report = model(name, &unasked, &cases, args, printer).await?;
         report.report.configured = config.models.model_settings(name);
         was_stopped = report.is_stopped;
         if !args.json {
@@ -136,7 +140,7 @@ struct OfModel {
     is_stopped: bool,
 }
 
-fn model(
+async fn model(
     name: &str,
     unasked: &Unasked,
     cases: &Arc<[Case]>,
@@ -145,7 +149,7 @@ fn model(
 ) -> Result<OfModel, Error> {
     printer.spin();
     printer.spin_with(|| format!("looks at the server of {}", one_line(name)));
-    let facts = connect::server_facts(name, &args.server)?;
+    let facts = connect::server_facts(name, &args.server).await?;
     let (arms, left_out) = possible(&args.forms, name, &facts);
     let (markers, kind) = match args.markers {
         EvalMarkers::Plain => (Markers::default(), ModelMarkers::Plain),
@@ -163,7 +167,7 @@ fn model(
         patience: args.patience,
         parallel: args.parallel.get(),
     };
-    let (arms, is_stopped) = measured(plan, |_| false, printer)?;
+    let (arms, is_stopped) = measured(plan, |_| false, printer).await?;
     let report = Report {
         model: name.to_owned(),
         server: server_words(&facts),
@@ -185,18 +189,19 @@ pub(super) fn server_words(facts: &ServerFacts) -> String {
 }
 
 /// Measures, and says whether an interrupt has stopped it.
-pub(super) fn measured(
+pub(super) async fn measured(
     plan: Plan,
     is_enough: impl Fn(&Measured) -> bool + Send + 'static,
     printer: &mut Printer,
 ) -> Result<(Vec<Measured>, bool), Error> {
     let results = Results::default();
-    let words = printer.spinner_words();
+    let shown = printer.clone();
+    let words = move |words| shown.spin_with(|| words);
     let work = {
         let results = results.clone();
-        move || async move { measure(plan, results, words, is_enough).await }
+        async move { measure(plan, results, words, is_enough).await }
     };
-    let done = until_interrupted(work, || true)?;
+    let done = until_interrupted(work, || true).await?;
     printer.stop_spinning();
     Ok((results.so_far(), done.is_none()))
 }

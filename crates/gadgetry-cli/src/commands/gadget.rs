@@ -13,13 +13,17 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &GadgetArgs, config: &Config, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(
+    args: &GadgetArgs,
+    config: &Config,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     let declared = &config.declared;
     match &args.verb {
-        GadgetVerb::List(args) => list::run(args, declared, printer),
-        GadgetVerb::Info(args) => info::run(args, declared, printer),
-        GadgetVerb::Validate(args) => validate::run(args, declared, printer),
-        GadgetVerb::Run(args) => run::run(args, declared, printer),
+        GadgetVerb::List(args) => list::run(args, declared, printer).await,
+        GadgetVerb::Info(args) => info::run(args, declared, printer).await,
+        GadgetVerb::Validate(args) => validate::run(args, declared, printer).await,
+        GadgetVerb::Run(args) => run::run(args, declared, printer).await,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use gadgetry::files;
+use gadgetry_files as files;
 use tempfile::NamedTempFile;
 
 use crate::args::InitArgs;

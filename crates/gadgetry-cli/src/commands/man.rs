@@ -12,7 +12,7 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &ManArgs, printer: &mut Printer) -> Result<(), Error> {
     let command = args::command();
     let Some(folder) = &args.folder else {
-        Man::new(command).render(printer.out())?;
+        Man::new(command).render(&mut *printer.out())?;
         return printer.flush();
     };
     if folder.exists() && !folder.is_dir() {

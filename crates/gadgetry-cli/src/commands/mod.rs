@@ -33,52 +33,94 @@ use gadgetry::proto::schema::json_message;
 
 use crate::args::Verb;
 use crate::error::Error;
-use crate::invocation::{Invocation, help};
-use crate::logging;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
+use crate::work::Work;
 
-/// Does what was typed.
-pub(crate) fn run(mut invocation: Invocation, printer: &mut Printer) -> Result<(), Error> {
-    logging::start(invocation.verbose)?;
-    let verb = invocation.verb.take();
-    let (chosen, config) = (invocation.chosen.clone(), &invocation.config);
+/// Does what was typed, as far as it waits for nothing.
+pub(crate) fn run(
+    verb: Verb,
+    invocation: Invocation,
+    printer: &mut Printer,
+) -> Result<Work<'_>, Error> {
+    let Invocation { chosen, config, .. } = &invocation;
     match verb {
-        None => Err(Error::Help(help(config))),
-        Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
-        Some(Verb::Parse(args)) => parse::run(&args, printer),
-        Some(Verb::Write(args)) => write::run(&args, printer),
-        Some(Verb::Agent(args)) => agent::run(&args, &invocation, printer),
+        Verb::Parse(args) if args.batch => batch::run(&args, printer)?,
+        Verb::Parse(args) => parse::run(&args, printer)?,
+        Verb::Write(args) => write::run(&args, printer)?,
+        Verb::Agent(args) => {
+            return Ok(Work::waits(async move {
+                Box::pin(agent::run(&args, &invocation, printer)).await
+            }));
+        }
+        // The program holds the conversation without us.
         #[cfg(feature = "chat")]
-        Some(Verb::Chat(args)) => crate::chat::run(*args, invocation, printer),
-        Some(Verb::Sessions(args)) => sessions::run(&args, printer),
-        Some(Verb::Complete(args)) => complete::run(&args, printer),
-        Some(Verb::Gadget(args)) => gadget::run(&args, config, printer),
-        Some(Verb::Skill(typed)) => skill::run(typed, config, printer),
-        Some(Verb::Models(args)) => models::run(&args, printer),
-        Some(Verb::Doctor(args)) => doctor::run(&args, printer),
-        Some(Verb::Eval(typed)) => eval::run(&typed, config, printer),
-        Some(Verb::Serve(typed)) => serve::run(&typed, &config.models, printer),
-        Some(Verb::Config(typed)) => config::run(chosen, typed, printer),
-        Some(Verb::Init(args)) => init::run(&args, printer),
-        Some(Verb::Completions(typed)) => completions::run(&typed, config, printer),
-        Some(Verb::Man(args)) => man::run(&args, printer),
+        Verb::Chat(_) => {}
+        Verb::Sessions(args) => {
+            return Ok(Work::waits(
+                async move { sessions::run(&args, printer).await },
+            ));
+        }
+        Verb::Complete(args) => {
+            return Ok(Work::waits(
+                async move { complete::run(&args, printer).await },
+            ));
+        }
+        Verb::Gadget(args) => {
+            return Ok(Work::waits(async move {
+                gadget::run(&args, &invocation.config, printer).await
+            }));
+        }
+        Verb::Skill(typed) => skill::run(typed, config, printer)?,
+        Verb::Models(args) => return models::run(args, printer),
+        Verb::Doctor(args) => {
+            return Ok(Work::waits(
+                async move { doctor::run(&args, printer).await },
+            ));
+        }
+        Verb::Eval(args) => {
+            return Ok(Work::waits(async move {
+                eval::run(&args, &invocation.config, printer).await
+            }));
+        }
+        Verb::Serve(args) => {
+            return Ok(Work::serves(async move {
+                serve::run(&args, &invocation.config.models, printer).await
+            }));
+        }
+        Verb::Config(typed) => config::run(chosen.clone(), typed, printer)?,
+        Verb::Init(args) => init::run(&args, printer)?,
+        Verb::Completions(typed) => completions::run(&typed, config, printer)?,
+        Verb::Man(args) => man::run(&args, printer)?,
         #[cfg(feature = "mcp")]
-        Some(Verb::Mcp(typed)) => mcp::run(chosen, typed, printer),
-        Some(Verb::Replay(args)) => replay::run(&args, printer),
-        Some(Verb::Events(args)) => {
+        Verb::Mcp(typed) => return mcp::run(chosen.clone(), typed, printer),
+        Verb::Replay(args) => replay::run(&args, printer)?,
+        Verb::Events(args) => {
             if args.schema {
                 printer.text(EVENTS_SCHEMA);
             }
-            Ok(())
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Worker(args)) => worker::run(&args, &config.declared, printer),
+        Verb::Worker(args) => {
+            return Ok(Work::serves(async move {
+                worker::run(&args, &invocation.config.declared, printer).await
+            }));
+        }
         #[cfg(feature = "restate")]
-        Some(Verb::Submit(args)) => submit::run(&args, printer),
+        Verb::Submit(args) => {
+            return Ok(Work::waits(
+                async move { submit::run(&args, printer).await },
+            ));
+        }
         #[cfg(feature = "restate")]
-        Some(Verb::Remote(args)) => remote::run(&args, printer),
-        Some(Verb::Demo(_)) => demo::run(printer),
+        Verb::Remote(args) => {
+            return Ok(Work::waits(
+                async move { remote::run(&args, printer).await },
+            ));
+        }
+        Verb::Demo(_) => return Ok(Work::waits(demo::run(printer))),
     }
+    Ok(Work::Done)
 }
 
 /// What is wrong with the JSON on one line: serde's words, with the column only.

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gadgetry::files;
 use gadgetry::models::{Date, Feature, Mode, ModelFilter, ModelSpec, Provenance};
 use gadgetry::proto::usage::Price;
 use gadgetry::provider::Resolver;
+use gadgetry_files as files;
 use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsVerb, UpdateArgs};
@@ -21,18 +21,20 @@ use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 use crate::usage_totals::grouped;
+use crate::work::Work;
 
 /// How long a table may take to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-pub(crate) fn run(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
-    match &args.verb {
-        Some(ModelsVerb::Update(args)) => update(args, printer),
-        None => match &args.base_url {
-            Some(url) => served::list(url, args, printer),
-            None => list(args, printer),
-        },
+pub(crate) fn run(args: ModelsArgs, printer: &mut Printer) -> Result<Work<'_>, Error> {
+    if let Some(ModelsVerb::Update(args)) = args.verb {
+        return Ok(Work::waits(async move { update(&args, printer).await }));
     }
+    if let Some(url) = args.base_url.clone() {
+        let work = async move { served::list(&url, &args, printer).await };
+        return Ok(Work::waits(work));
+    }
+    list(&args, printer).map(|()| Work::Done)
 }
 
 fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -203,9 +205,9 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
     out
 }
 
-fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
+async fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
     let path = catalog::path(&args.data)?;
-    let table = table_from(&args.from)?;
+    let table = table_from(&args.from).await?;
     // The stored table may be broken; it is replaced now.
     let mut catalog = catalog::load(&args.data).unwrap_or_default();
     let provenance = Provenance {
@@ -240,13 +242,13 @@ fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
 /// Bytes of a table as it comes, compressed or not.
 const LIMIT: u64 = 64 << 20;
 
-fn table_from(place: &str) -> Result<Vec<u8>, Error> {
+async fn table_from(place: &str) -> Result<Vec<u8>, Error> {
     if !fetch::is_address(place) {
         return files::read(place.as_ref(), LIMIT).map_err(|error| unreadable(place, &error));
     }
     let url = place.to_owned();
-    let work = move || async move { fetch::get(&url, PATIENCE, false).await };
-    match until_interrupted(work, || true)? {
+    let work = async move { fetch::get(&url, PATIENCE, false).await };
+    match until_interrupted(work, || true).await? {
         Some(Ok(table)) => Ok(table),
         Some(Err(problem)) => Err(Error::Failed(format!("{place}: {problem}"))),
         None => Err(Error::Failed("cancelled".to_owned())),

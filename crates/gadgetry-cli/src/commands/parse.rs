@@ -12,17 +12,19 @@ pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> 
     let input = Input::open(&args.file)?;
     match args.chunk_size.map(Pieces::new) {
         None => input.texts(printer, |text, printer| {
-            reader.push(text, printer.out_json(), b'\n');
+            reader.push(text, &mut printer.out_json(), b'\n');
             printer.flush_if_full()
         })?,
         Some(mut pieces) => {
             input.texts(printer, |text, printer| {
-                pieces.push(text, |piece| reader.push(piece, printer.out_json(), b'\n'));
+                pieces.push(text, |piece| {
+                    reader.push(piece, &mut printer.out_json(), b'\n');
+                });
                 printer.flush_if_full()
             })?;
-            reader.push(pieces.rest(), printer.out_json(), b'\n');
+            reader.push(pieces.rest(), &mut printer.out_json(), b'\n');
         }
     }
-    reader.finish(printer.out_json(), b'\n');
+    reader.finish(&mut printer.out_json(), b'\n');
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! `gadgetry remote`: runs on the workers of a Restate server, from outside.
 
-use std::mem;
-
 use gadgetry::journal::JournalError;
 use gadgetry::proto::run::{Decision, OpenQuestionKind};
 use gadgetry_restate::{Client, RestateError, RunOutcome, RunStatus};
@@ -15,12 +13,12 @@ use crate::run_agent::until_interrupted;
 use crate::usage_totals::UsageTotals;
 
 /// Runs the command.
-pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error> {
     match &args.verb {
         RemoteVerb::Status(args) => {
             let client = client(&args.restate.restate)?;
             let run = args.run.clone();
-            let status = unless_interrupted(move || async move { client.status(&run).await })?;
+            let status = unless_interrupted(async move { client.status(&run).await }).await?;
             let status = status.map_err(|error| words(&error))?;
             printer.text(&described(&status));
             Ok(())
@@ -28,13 +26,13 @@ pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error>
         RemoteVerb::Follow(args) => {
             let client = client(&args.run.restate.restate)?;
             let run = args.run.run.clone();
-            follow(client, run, args.from_seq, args.events.is_some(), printer)
+            follow(client, run, args.from_seq, args.events.is_some(), printer).await
         }
         RemoteVerb::Answer(args) => {
             let client = client(&args.restate.restate)?;
             let (run, wanted) = (args.run.clone(), args.question);
             let (text, means) = (args.text.clone(), args.decision);
-            let answer = move || async move {
+            let answer = async move {
                 let status = client.status(&run).await.map_err(|error| words(&error))?;
                 let open = if let RunStatus::Waiting(questions) = status {
                     questions
@@ -51,12 +49,12 @@ pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error>
                 let answered = client.answer(&run, wanted, decision).await;
                 answered.map_err(|error| words(&error))
             };
-            unless_interrupted(answer)?
+            unless_interrupted(answer).await?
         }
         RemoteVerb::Cancel(args) => {
             let client = client(&args.restate.restate)?;
             let run = args.run.clone();
-            let cancelled = unless_interrupted(move || async move { client.cancel(&run).await })?;
+            let cancelled = unless_interrupted(async move { client.cancel(&run).await }).await?;
             cancelled.map_err(|error| words(&error))
         }
     }
@@ -81,14 +79,10 @@ fn client(url: &str) -> Result<Client, Error> {
 }
 
 /// Waits for `work`, or fails at an interrupt.
-pub(crate) fn unless_interrupted<T, F>(
-    work: impl FnOnce() -> F + Send + 'static,
-) -> Result<T, Error>
-where
-    T: Send + 'static,
-    F: Future<Output = T>,
-{
-    let done = until_interrupted(work, || true)?;
+pub(crate) async fn unless_interrupted<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Error> {
+    let done = until_interrupted(work, || true).await?;
     done.ok_or_else(|| Error::Failed("interrupted; the run continues".to_owned()))
 }
 
@@ -118,7 +112,7 @@ fn described(status: &RunStatus) -> String {
 }
 
 /// Shows the progress of a run, or its events, and prints the answer.
-pub(crate) fn follow(
+pub(crate) async fn follow(
     client: Client,
     run: String,
     from: u64,
@@ -128,14 +122,9 @@ pub(crate) fn follow(
     if !has_events {
         printer.spin();
     }
-    let mut shown = mem::take(printer);
-    let work = move || async move {
-        let followed = show(&client, &run, from, has_events, &mut shown).await;
-        (followed, shown)
-    };
-    let (outcome, shown) = unless_interrupted(work)?;
-    *printer = shown;
-    let outcome = outcome?;
+    let mut shown = printer.clone();
+    let work = async move { show(&client, &run, from, has_events, &mut shown).await };
+    let outcome = unless_interrupted(work).await??;
     if !has_events && !outcome.summary.answer.is_empty() {
         printer.text(outcome.summary.answer.trim_end_matches('\n'));
         printer.text("\n");

@@ -2,9 +2,9 @@
 
 use std::io::BufReader;
 
-use gadgetry::files;
 use gadgetry::log::{LogError, replay};
 use gadgetry::proto::event::Event;
+use gadgetry_files as files;
 
 use crate::args::ReplayArgs;
 use crate::error::Error;

@@ -21,7 +21,7 @@ const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
 /// Runs the command until an interrupt.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &ServeArgs,
     models: &ModelTables,
     printer: &mut Printer,
@@ -32,60 +32,54 @@ pub(crate) fn run(
     let Config { settings, listen } = read(args, models)?;
     let listen = args.listen.or(listen).unwrap_or(LISTEN);
     check(listen, &settings)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
+    let interrupts = if is_reloadable(args) {
+        Interrupts::listen_but_hangup()
+    } else {
+        Interrupts::listen()
+    };
+    let mut interrupts = interrupts.map_err(|error| Error::machine(&error))?;
+    let listener = TcpListener::bind(listen)
+        .await
+        .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
+    let address = listener
+        .local_addr()
         .map_err(|error| Error::machine(&error))?;
-    runtime.block_on(async {
-        let interrupts = if is_reloadable(args) {
-            Interrupts::listen_but_hangup()
-        } else {
-            Interrupts::listen()
-        };
-        let mut interrupts = interrupts.map_err(|error| Error::machine(&error))?;
-        let listener = TcpListener::bind(listen)
-            .await
-            .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
-        let address = listener
-            .local_addr()
-            .map_err(|error| Error::machine(&error))?;
-        let upstreams: Vec<String> = settings.upstreams.iter().map(|it| it.place()).collect();
-        printer.progress(&format!(
-            "serving http://{address}/v1 with the models of {}\n",
-            upstreams.join(", ")
-        ));
-        let gateway = Gateway::new(settings);
-        let mut reloads = Reloads::listen(args)?;
-        let reloaded = gateway.clone();
-        let reloading = async {
-            loop {
-                reloads.next().await;
-                match read(args, models).and_then(|it| check(listen, &it.settings).map(|()| it)) {
-                    Ok(config) => {
-                        reloaded.replace(config.settings);
-                        printer.progress("the configuration was read again\n");
-                    }
-                    Err(Error::Input(problem) | Error::Failed(problem) | Error::Help(problem)) => {
-                        printer.progress(&format!("the old configuration stays: {problem}\n"));
-                    }
-                    Err(Error::Closed) => {}
+    let upstreams: Vec<String> = settings.upstreams.iter().map(|it| it.place()).collect();
+    printer.progress(&format!(
+        "serving http://{address}/v1 with the models of {}\n",
+        upstreams.join(", ")
+    ));
+    let gateway = Gateway::new(settings);
+    let mut reloads = Reloads::listen(args)?;
+    let reloaded = gateway.clone();
+    let reloading = async {
+        loop {
+            reloads.next().await;
+            match read(args, models).and_then(|it| check(listen, &it.settings).map(|()| it)) {
+                Ok(config) => {
+                    reloaded.replace(config.settings);
+                    printer.progress("the configuration was read again\n");
                 }
+                Err(Error::Input(problem) | Error::Failed(problem) | Error::Help(problem)) => {
+                    printer.progress(&format!("the old configuration stays: {problem}\n"));
+                }
+                Err(Error::Closed) => {}
             }
-        };
-        let mut serving = std::pin::pin!(server::serve(listener, gateway, async move {
-            interrupts.next().await;
-            // Another one ends the program at once.
-            tokio::spawn(async move {
-                interrupts.next().await;
-                std::process::exit(1);
-            });
-        }));
-        tokio::select! {
-            () = &mut serving => {}
-            () = reloading => {}
         }
-        Ok(())
-    })
+    };
+    let mut serving = std::pin::pin!(server::serve(listener, gateway, async move {
+        interrupts.next().await;
+        // Another one ends the program at once.
+        tokio::spawn(async move {
+            interrupts.next().await;
+            std::process::exit(1);
+        });
+    }));
+    tokio::select! {
+        () = &mut serving => {}
+        () = reloading => {}
+    }
+    Ok(())
 }
 
 /// Whether there is a file to read again.

@@ -5,6 +5,8 @@ mod show;
 
 use std::time::{Duration, SystemTime};
 
+use gadgetry::journal::Journal as _;
+
 use crate::args::{DataArgs, ExportArgs, RemoveArgs, SessionName, SessionsArgs, SessionsVerb};
 use crate::error::Error;
 use crate::log_file::{self, InUse};
@@ -12,32 +14,37 @@ use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, problem, unknown};
 
 /// Runs the command.
-pub(crate) fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<(), Error> {
     match &args.verb {
-        SessionsVerb::List(args) => list::run(args, printer),
-        SessionsVerb::Show(args) => show::run(args, printer),
-        SessionsVerb::Answer(args) => show::answer(args, printer),
-        SessionsVerb::Export(args) => export(args, printer),
-        SessionsVerb::Rm(args) => remove(args, printer),
-        SessionsVerb::Vacuum(data) => vacuum(data),
+        SessionsVerb::List(args) => list::run(args, printer).await,
+        SessionsVerb::Show(args) => show::run(args, printer).await,
+        SessionsVerb::Answer(args) => show::answer(args, printer).await,
+        SessionsVerb::Export(args) => export(args, printer).await,
+        SessionsVerb::Rm(args) => remove(args, printer).await,
+        SessionsVerb::Vacuum(data) => vacuum(data).await,
         // It was made a run of `gadgetry agent` while it was parsed.
         SessionsVerb::Resume(args) => Err(unknown(&args.name)),
     }
 }
 
 /// The sessions, if `name` is among them.
-fn open(data: &DataArgs, name: &SessionName) -> Result<(Sessions, Session), Error> {
+async fn open(data: &DataArgs, name: &SessionName) -> Result<(Sessions, Session), Error> {
     let sessions = Sessions::existing(data)?.ok_or_else(|| unknown(name))?;
-    let session = sessions.get(name)?;
+    let session = sessions.get(name).await?;
     Ok((sessions, session))
 }
 
-fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name)?;
+async fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
+    let (sessions, session) = open(&args.data, &args.name).await?;
     let (_, run) = session.run(args.run.map(Into::into))?;
-    let exported = match &args.file {
-        Some(path) => sessions.export(&run.id, log_file::create(path, &InUse::by([], &[]))?)?,
-        None => sessions.export(&run.id, printer.out_json())?,
+    let exported = if let Some(path) = &args.file {
+        let file = log_file::create(path, &InUse::by([], &[]))?;
+        sessions.export(&run.id, file).await?
+    } else {
+        let mut log = Vec::new();
+        let exported = sessions.export(&run.id, &mut log).await;
+        printer.out_json().append(&mut log);
+        exported?
     };
     match exported.damage {
         Some(error) => Err(Error::Failed(error.to_string())),
@@ -45,43 +52,39 @@ fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
     }
 }
 
-fn remove(args: &RemoveArgs, printer: &mut Printer) -> Result<(), Error> {
+async fn remove(args: &RemoveArgs, printer: &mut Printer) -> Result<(), Error> {
     let Some(sessions) = Sessions::existing(&args.data)? else {
         return args.names.first().map_or(Ok(()), |name| Err(unknown(name)));
     };
-    let found: Vec<Session> = match args.older_than {
-        Some(age) => old(&sessions, age)?,
-        None => args
-            .names
-            .iter()
-            .map(|name| sessions.get(name))
-            .collect::<Result<_, _>>()?,
-    };
+    let mut found = Vec::new();
+    if let Some(age) = args.older_than {
+        found = old(&sessions, age).await?;
+    } else {
+        for name in &args.names {
+            found.push(sessions.get(name).await?);
+        }
+    }
     for session in &found {
         // The first run last: without it there would be no session to remove if this is interrupted.
         for run in session.runs.values().rev() {
-            sessions
-                .wait(gadgetry::journal::Journal::forget(
-                    &sessions.journal,
-                    &run.id,
-                ))
-                .map_err(|error| problem(&error))?;
+            let forgotten = sessions.journal.forget(&run.id).await;
+            forgotten.map_err(|error| problem(&error))?;
         }
     }
     if args.older_than.is_some() {
         let plural = if found.len() == 1 { "" } else { "s" };
         printer.progress(&format!("removed {} session{plural}\n", found.len()));
     }
-    sessions.flush();
+    sessions.flush().await;
     Ok(())
 }
 
 /// The sessions that were not used for this time and are not in progress.
-fn old(sessions: &Sessions, age: Duration) -> Result<Vec<Session>, Error> {
+async fn old(sessions: &Sessions, age: Duration) -> Result<Vec<Session>, Error> {
     let Some(before) = SystemTime::now().checked_sub(age) else {
         return Ok(Vec::new());
     };
-    let mut all = sessions.all()?;
+    let mut all = sessions.all().await?;
     all.retain(|session| {
         let is_driven = session.runs.values().any(|run| run.is_driven);
         session.updated() <= before && !is_driven
@@ -89,10 +92,10 @@ fn old(sessions: &Sessions, age: Duration) -> Result<Vec<Session>, Error> {
     Ok(all)
 }
 
-fn vacuum(data: &DataArgs) -> Result<(), Error> {
+async fn vacuum(data: &DataArgs) -> Result<(), Error> {
     let Some(sessions) = Sessions::existing(data)? else {
         return Ok(());
     };
-    let done = sessions.wait(sessions.journal.vacuum());
+    let done = sessions.journal.vacuum().await;
     done.map_err(|error| Error::Failed(error.to_string()))
 }

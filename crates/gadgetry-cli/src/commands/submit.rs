@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::prompt::{not_empty, typed_or_piped};
 
 /// Runs the command.
-pub(crate) fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error> {
     let client = Client::new(&args.restate.restate).map_err(Error::input)?;
     let run = match &args.run_id {
         Some(id) => id.clone(),
@@ -22,13 +22,13 @@ pub(crate) fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error>
     let submitting = client.clone();
     let id = run.clone();
     let submitted =
-        unless_interrupted(move || async move { submitting.submit(&id, &prompt).await })?;
+        unless_interrupted(async move { submitting.submit(&id, &prompt).await }).await?;
     let is_new = submitted.map_err(|error| words(&error))?;
     if !is_new {
         printer.progress(&format!("run {run} was submitted before\n"));
     }
     if args.follow {
-        return follow(client, run, 0, false, printer);
+        return follow(client, run, 0, false, printer).await;
     }
     printer.text(&run);
     printer.text("\n");

@@ -7,7 +7,7 @@ use gadgetry::DynGadget;
 use gadgetry_restate::{Spread, Worker, WorkerError};
 
 use crate::args::WorkerArgs;
-use crate::build_agent::{Situation, build_agent_with};
+use crate::build_agent::{Parts, Situation};
 use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
@@ -15,7 +15,7 @@ use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
 /// Runs the command until an interrupt.
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &WorkerArgs,
     declared: &Arc<Declared>,
     printer: &mut Printer,
@@ -32,13 +32,13 @@ pub(crate) fn run(
             gadget
         }
     };
-    let servers = mcp::connect(&args.options.source, declared, printer)?;
+    let servers = mcp::connect(&args.options.source, declared, printer).await?;
     let situation = Situation {
-        servers: servers.clone(),
         declared: Arc::clone(declared),
         ..Situation::default()
     };
-    let (agent, _) = build_agent_with(&args.options, situation, wrap)?;
+    let parts = Parts::read(&args.options, situation).await?;
+    let agent = parts.agent_with(servers.as_deref(), wrap)?;
     if let Some(name) = unknown.first() {
         return Err(Error::input(format_args!(
             "--spread {name}: there is no such gadget"
@@ -65,8 +65,8 @@ pub(crate) fn run(
     }
     let worker = worker.build().map_err(|error| words(&error))?;
     let restate = args.restate.restate.clone();
-    let mut progress = std::mem::take(printer);
-    let work = move || async move {
+    let progress = printer.clone();
+    let work = async move {
         let serving = worker.start().await.map_err(|error| words(&error))?;
         let address = serving.address();
         progress.progress(&format!(
@@ -75,7 +75,7 @@ pub(crate) fn run(
         serving.ended().await;
         Ok(())
     };
-    until_interrupted(work, || true)?.unwrap_or(Ok(()))
+    until_interrupted(work, || true).await?.unwrap_or(Ok(()))
 }
 
 fn words(error: &WorkerError) -> Error {

@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fmt};
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 use crate::args::ConfigArgs;
 use crate::data_dir;

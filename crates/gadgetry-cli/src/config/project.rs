@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 use super::file::{self, ConfigFile, PromptSource};
 use super::keys::Keys;

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gadgetry::files;
 use gadgetry::models::Date;
 use gadgetry::proto::schema::closest;
+use gadgetry_files as files;
 use minijinja::machinery::Token;
 use minijinja::value::{Object, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use gadgetry::files;
+use gadgetry_files as files;
 
 /// Bytes of a configuration file. A larger one would not be read.
 const LIMIT: u64 = super::file::LIMIT;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gadgetry::files;
+use gadgetry_files as files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gadgetry::toml_text;
+use gadgetry_files::toml_text;
 use serde_json::{Map, Number, Value as Json};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};

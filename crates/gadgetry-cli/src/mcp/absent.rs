@@ -30,12 +30,16 @@ impl Connected {
     }
 }
 
+/// Waits for the work of the program.
+pub(crate) async fn until_ended(
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    work.await
+}
+
 /// Notes that the servers of the configuration are not used.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "with the feature there are errors"
-)]
-pub(crate) fn connect(
+#[expect(clippy::unused_async, reason = "with the feature it waits")]
+pub(crate) async fn connect(
     options: &GadgetOptions,
     _: &Declared,
     printer: &mut Printer,

@@ -1,24 +1,20 @@
-//! The connections to servers, on a thread of their own, until the end of the program.
-//!
-//! Agents are built, and runs are driven, on several runtimes. Connections outlive each of them, so they have their own.
+//! The connections to servers, until the end of the program.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{io, process};
+use std::{mem, process};
 
+use futures_util::future::join_all;
 use gadgetry::proto::convo::viewer;
 use gadgetry::proto::prompt::search;
 use gadgetry::{DynGadget, Skills};
 use gadgetry_mcp::{ServerConfig, Servers};
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::gadget::OnRuntime;
 use super::{Consent, Consents, Subject, configured, login};
 use crate::args::GadgetOptions;
 use crate::config::Declared;
@@ -30,26 +26,24 @@ use crate::printer::{Printer, is_at_terminal};
 /// How long servers may take to end. Each has two seconds after its stdin was closed, and two after SIGTERM.
 const CLOSING: Duration = Duration::from_secs(6);
 
-/// How long a part of the program that an interrupt has ended may take to say so, and a stuck thread to end.
+/// How long a part of the program that an interrupt has ended may take to say so.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Servers that are connected. Dropping it ends them, and waits until no process of theirs is left.
+/// Servers that are connected. Dropping it ends them; [`until_ended`] waits until no process of theirs is left.
 pub(crate) struct Connected {
     /// Absent once they are closed.
     servers: Option<Servers>,
-    runtime: Handle,
     ready: usize,
     /// The number of changes that the gadgets which were given last have.
     offered: AtomicU64,
     end: Option<oneshot::Sender<Servers>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// Connects to the servers of the options: those that were typed, and those of the configuration that the user has agreed to.
 /// The user is prompted about the others, if there is a terminal.
 ///
 /// A server that cannot be used is a line of progress. `None` if there are no servers.
-pub(crate) fn connect(
+pub(crate) async fn connect(
     options: &GadgetOptions,
     declared: &Declared,
     printer: &mut Printer,
@@ -63,7 +57,7 @@ pub(crate) fn connect(
     if !options.no_mcp {
         servers.extend(agreed(options, declared, &names, printer)?);
     }
-    let connected = open(servers, printer)?;
+    let connected = open(servers, printer).await?;
     if let Some(servers) = connected.as_ref().and_then(|it| it.servers.as_ref()) {
         for failure in servers.failures() {
             printer.progress(&format!("{}\n", login::explained(failure)));
@@ -156,16 +150,8 @@ pub(crate) fn is_agreed(
     is_trusted
 }
 
-/// What the thread reports: that it listens for interrupts, and then how it went.
-enum Begun {
-    Listening,
-    Connected(Servers),
-    Interrupted,
-    Failed(io::Error),
-}
-
 /// Connects to these servers, which the user has agreed to. Says nothing about those that fail.
-pub(crate) fn open(
+pub(crate) async fn open(
     servers: Vec<(String, ServerConfig)>,
     printer: &mut Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
@@ -176,80 +162,61 @@ pub(crate) fn open(
     let servers: Vec<_> = servers.into_iter().map(login::with_tokens).collect();
     let names: Vec<&str> = servers.iter().map(|(name, _)| name.as_str()).collect();
     let doing = format!("connecting to MCP servers: {}", names.join(", "));
-    let (begun, begins) = channel();
+    // Before any server is started: they are in process groups of their own, which no signal of the terminal reaches.
+    let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+    printer.spin();
+    printer.spin_with(|| doing);
+    let connected = tokio::select! {
+        biased;
+        () = interrupts.next() => None,
+        servers = Servers::connect(servers) => Some(servers),
+    };
+    printer.stop_spinning();
+    let servers = connected.ok_or_else(cancelled)?;
     let (end, ended) = oneshot::channel();
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let handle = runtime.handle().clone();
-    let work = move || {
-        let is_abandoned = runtime.block_on(hold(servers, begun, ended));
-        // Processes that are left are killed.
-        runtime.shutdown_timeout(PATIENCE);
-        if is_abandoned {
-            process::exit(1);
-        }
-    };
-    let thread = thread::Builder::new().name("mcp".to_owned()).spawn(work);
-    let thread = thread.map_err(|error| Error::machine(&error))?;
-    let mut begun = begins.recv();
-    // What is shown then can be interrupted.
-    if matches!(begun, Ok(Begun::Listening)) {
-        printer.spin();
-        printer.spin_with(|| doing);
-        begun = begins.recv();
-        printer.stop_spinning();
-    }
-    let servers = match begun {
-        Ok(Begun::Connected(servers)) => servers,
-        Ok(Begun::Interrupted) => {
-            // What it does now is to end the processes.
-            let _ = thread.join();
-            return Err(Error::Failed("cancelled".to_owned()));
-        }
-        Ok(Begun::Failed(error)) => return Err(Error::machine(&error)),
-        Ok(Begun::Listening) | Err(_) => {
-            let problem = "internal error (please report): no connections to MCP servers";
-            return Err(Error::Failed(problem.to_owned()));
-        }
-    };
+    held().push(tokio::spawn(hold(interrupts, ended)));
     Ok(Some(Arc::new(Connected {
         ready: count - servers.failures().len().min(count),
         servers: Some(servers),
-        runtime: handle,
         offered: AtomicU64::new(0),
         end: Some(end),
-        thread: Some(thread),
     })))
 }
 
-/// Connects, and waits until the connections are to be closed. Returns whether an interrupt has ended the program before that.
+/// Tasks that end when the connections they hold are closed.
+static HELD: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// An interrupt ends the program.
+static ABANDONED: Notify = Notify::const_new();
+
+fn held() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn cancelled() -> Error {
+    Error::Failed("cancelled".to_owned())
+}
+
+/// Waits for the work of the program, and then until no process of an MCP server is left. While there are servers, an interrupt
+/// that nothing else waits for drops the work.
+pub(crate) async fn until_ended(
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), Error> {
+    let done = tokio::select! {
+        done = work => done,
+        () = ABANDONED.notified() => Err(cancelled()),
+    };
+    let held = mem::take(&mut *held());
+    // A panic was printed, and there is nothing to return it to.
+    join_all(held).await;
+    done
+}
+
+/// Waits until the connections are to be closed, and closes them.
 ///
 /// An interrupt while a run is in progress is the business of that run. When nothing else waits for one, as while the user types,
-/// it ends the program: processes of servers are in groups of their own, which no signal of the terminal reaches.
-async fn hold(
-    servers: Vec<(String, ServerConfig)>,
-    begun: Sender<Begun>,
-    mut ended: oneshot::Receiver<Servers>,
-) -> bool {
-    // The receiver is there until the report has come.
-    let report = |what| drop(begun.send(what));
-    let mut interrupts = match Interrupts::listen() {
-        Ok(interrupts) => interrupts,
-        Err(error) => {
-            report(Begun::Failed(error));
-            return false;
-        }
-    };
-    report(Begun::Listening);
-    let servers = tokio::select! {
-        biased;
-        () = interrupts.next() => {
-            report(Begun::Interrupted);
-            return false;
-        }
-        servers = Servers::connect(servers) => servers,
-    };
-    report(Begun::Connected(servers));
+/// it ends the program.
+async fn hold(mut interrupts: Interrupts, mut ended: oneshot::Receiver<Servers>) {
     let servers = loop {
         tokio::select! {
             servers = &mut ended => break servers,
@@ -257,9 +224,11 @@ async fn hold(
                 if !has_one_listener() {
                     continue;
                 }
+                ABANDONED.notify_one();
                 match timeout(PATIENCE, &mut ended).await {
                     Ok(servers) => break servers,
-                    Err(_) => return true,
+                    // The program is stuck, as in a write to a pipe that is not read.
+                    Err(_) => process::exit(1),
                 }
             }
         }
@@ -270,7 +239,6 @@ async fn hold(
             _ = timeout(CLOSING, servers.close()) => {}
         }
     }
-    false
 }
 
 impl Connected {
@@ -285,8 +253,8 @@ impl Connected {
     }
 
     /// The revision of the protocol that a server speaks.
-    pub(crate) fn protocol(&self, server: &str) -> Option<String> {
-        self.runtime.block_on(self.servers()?.protocol(server))
+    pub(crate) async fn protocol(&self, server: &str) -> Option<String> {
+        self.servers()?.protocol(server).await
     }
 
     /// The gadgets of the servers, with names that none of the `others` has, nor any built-in gadget: rules that allow those would
@@ -302,12 +270,7 @@ impl Connected {
         let reserved: Vec<&str> = names.chain([viewer::NAME, search::NAME]).collect();
         self.offered
             .store(*servers.changes().borrow(), Ordering::Relaxed);
-        let gadgets = servers.gadgets(&reserved).gadgets.into_iter();
-        let on_runtime = gadgets.map(|gadget| {
-            let runtime = self.runtime.clone();
-            Arc::new(OnRuntime { gadget, runtime }) as Arc<dyn DynGadget>
-        });
-        on_runtime.collect()
+        servers.gadgets(&reserved).gadgets
     }
 
     /// Whether a server has changed its tools since the gadgets were given.
@@ -322,13 +285,9 @@ impl Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        // Fails if the thread has ended, and its servers with it.
         if let Some((end, servers)) = self.end.take().zip(self.servers.take()) {
+            // Fails only while the runtime ends, and their processes with it.
             drop(end.send(servers));
-        }
-        if let Some(thread) = self.thread.take() {
-            // Its panic was printed, and there is nothing to return it to.
-            let _ = thread.join();
         }
     }
 }

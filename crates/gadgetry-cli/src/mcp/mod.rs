@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `configured` | `[mcp.servers.NAME]` |
 //! | `consent` | which servers of files the user has agreed to |
-//! | `connected` | the connections, on a thread of their own, until the end of the program |
-//! | `gadget` | gadgets of servers, wherever they are executed |
+//! | `connected` | the connections, until the end of the program |
 //! | `login` | where the tokens of logins are |
 //!
 //! Without the feature `mcp`, only the words about its absence are left.
@@ -19,16 +18,14 @@ mod connected;
 #[cfg(feature = "mcp")]
 mod consent;
 #[cfg(feature = "mcp")]
-mod gadget;
-#[cfg(feature = "mcp")]
 mod login;
 
 #[cfg(not(feature = "mcp"))]
-pub(crate) use absent::{Connected, connect};
+pub(crate) use absent::{Connected, connect, until_ended};
 #[cfg(feature = "mcp")]
 pub(crate) use {
     configured::{Configured, check_address, configured},
-    connected::{Connected, connect, is_agreed, open},
+    connected::{Connected, connect, is_agreed, open, until_ended},
     consent::{Consent, Consents, Subject},
     login::{explained, tokens},
 };

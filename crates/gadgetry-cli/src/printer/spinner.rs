@@ -30,12 +30,6 @@ impl Spinner {
         self.bar.set_message(words);
     }
 
-    /// Sets the message, from anywhere.
-    pub(super) fn words(&self) -> impl Fn(String) + Send + Sync + 'static {
-        let bar = self.bar.clone();
-        move |words| bar.set_message(words)
-    }
-
     /// Takes the line away for a while, from anywhere.
     pub(super) fn pause(&self) -> Pause {
         Pause(self.bar.clone())
@@ -64,6 +58,11 @@ impl Pause {
         self.0.set_draw_target(ProgressDrawTarget::hidden());
         // A failure shows a line too much.
         let _ = io::stderr().write_all(CLEAR);
+    }
+
+    /// Does something to the terminal while the line is away.
+    pub(super) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.0.suspend(work)
     }
 
     /// Draws the line again.

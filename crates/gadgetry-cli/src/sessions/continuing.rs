@@ -60,9 +60,9 @@ pub(crate) fn not_kept(missing: &[&str]) -> Option<String> {
 }
 
 /// Replies that the run has read, without one that will be requested again.
-pub(crate) fn replies_read(sessions: &Sessions, run: &RunId) -> Result<usize, Error> {
+pub(crate) async fn replies_read(sessions: &Sessions, run: &RunId) -> Result<usize, Error> {
     let mut log = Vec::new();
-    sessions.export(run, &mut log)?;
+    sessions.export(run, &mut log).await?;
     let mut run = load(&log[..]).map_err(Error::input)?;
     if !run.pending().is_empty() {
         // What the driver does first.

@@ -13,7 +13,6 @@ use std::time::SystemTime;
 
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
-use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{DataArgs, SessionName};
 use crate::data_dir;
@@ -32,7 +31,6 @@ const FILE: [&str; 2] = ["sessions", "sessions.db"];
 /// The stored sessions.
 pub(crate) struct Sessions {
     pub(crate) journal: SqliteJournal,
-    runtime: Runtime,
 }
 
 impl Sessions {
@@ -53,21 +51,12 @@ impl Sessions {
 
     fn at(path: &Path) -> Result<Self, Error> {
         let journal = SqliteJournal::open(path).map_err(|error| problem(&error))?;
-        let runtime = Builder::new_current_thread().enable_time().build();
-        Ok(Self {
-            journal,
-            runtime: runtime.map_err(|error| Error::machine(&error))?,
-        })
-    }
-
-    /// Waits for a future of the journal.
-    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+        Ok(Self { journal })
     }
 
     /// All sessions, the latest first.
-    pub(crate) fn all(&self) -> Result<Vec<Session>, Error> {
-        let runs = self.wait(self.journal.runs());
+    pub(crate) async fn all(&self) -> Result<Vec<Session>, Error> {
+        let runs = self.journal.runs().await;
         let mut sessions: BTreeMap<SessionName, BTreeMap<u32, RunRecord>> = BTreeMap::new();
         for run in runs.map_err(|error| problem(&error))? {
             if let Some((name, number)) = SessionName::of(&run.id) {
@@ -87,25 +76,25 @@ impl Sessions {
     }
 
     /// The session of this name, if there is one.
-    pub(crate) fn find(&self, name: &SessionName) -> Result<Option<Session>, Error> {
-        let mut all = self.all()?.into_iter();
+    pub(crate) async fn find(&self, name: &SessionName) -> Result<Option<Session>, Error> {
+        let mut all = self.all().await?.into_iter();
         Ok(all.find(|session| session.name == *name))
     }
 
     /// The session of this name, which must be there.
-    pub(crate) fn get(&self, name: &SessionName) -> Result<Session, Error> {
-        self.find(name)?.ok_or_else(|| unknown(name))
+    pub(crate) async fn get(&self, name: &SessionName) -> Result<Session, Error> {
+        self.find(name).await?.ok_or_else(|| unknown(name))
     }
 
     /// Writes the log of a run.
-    pub(crate) fn export(&self, run: &RunId, out: impl Write) -> Result<Exported, Error> {
-        let exported = self.wait(self.journal.export(run, out));
+    pub(crate) async fn export(&self, run: &RunId, out: impl Write) -> Result<Exported, Error> {
+        let exported = self.journal.export(run, out).await;
         exported.map_err(|error| problem(&error))
     }
 
     /// Waits until everything is written.
-    pub(crate) fn flush(&self) {
-        self.wait(self.journal.flush());
+    pub(crate) async fn flush(&self) {
+        self.journal.flush().await;
     }
 }
 
@@ -202,14 +191,14 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// A new session. Only its details are stored.
-    pub(crate) fn begin(
+    pub(crate) async fn begin(
         data: &DataArgs,
         name: Option<&SessionName>,
         settings: &Settings,
     ) -> Result<Self, Error> {
         let sessions = Sessions::open(data)?;
         let name = match name {
-            Some(name) if sessions.find(name)?.is_some() => {
+            Some(name) if sessions.find(name).await?.is_some() => {
                 return Err(Error::input(format_args!(
                     "there is a session {name} already; continue it with --continue {name}, or choose another name"
                 )));
@@ -217,7 +206,7 @@ impl Kept {
             Some(name) => name.clone(),
             None => loop {
                 let name = SessionName::generated();
-                if sessions.find(&name)?.is_none() {
+                if sessions.find(&name).await?.is_none() {
                     break name;
                 }
             },
@@ -229,15 +218,15 @@ impl Kept {
             name,
             asker: None,
         };
-        kept.store(&details)?;
+        kept.store(&details).await?;
         Ok(kept)
     }
 
     /// Stores the details of the run.
-    pub(crate) fn store(&self, details: &Details) -> Result<(), Error> {
+    pub(crate) async fn store(&self, details: &Details) -> Result<(), Error> {
         let json = serde_json::to_string(details).map_err(Error::input)?;
         let journal = &self.sessions.journal;
-        let stored = self.sessions.wait(journal.set_details(&self.run, json));
+        let stored = journal.set_details(&self.run, json).await;
         stored.map_err(|error| problem(&error))
     }
 }

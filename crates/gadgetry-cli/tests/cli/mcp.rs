@@ -83,6 +83,41 @@ Late   Does not end in time
     );
 }
 
+/// A server may change the files that the options name: they were read before it was started, and once.
+#[test]
+fn files_are_read_once() {
+    let check = |args: &[&str], stdin: &str| {
+        let workshop = Workshop::new(&reply("As it was."));
+        let changed = reply("As it is now.");
+        workshop.write("changed.jsonl", &changed);
+        let server = own();
+        let (_, server) = server.split_once('=').expect("a name");
+        let script = format!("cp changed.jsonl script.jsonl; exec {server}");
+        let server = format!("own=sh -c '{}'", script.replace('\'', r"'\''"));
+        let mut command = workshop.command(&[args, &["--mcp", &server]].concat());
+        workshop.write("stdin", stdin);
+        command.stdin(std::fs::File::open(workshop.path("stdin")).expect("a file"));
+        let ended = Ended::of(&mut command);
+        assert_eq!(
+            (&*ended.stdout, ended.code),
+            ("As it was.\n", Some(0)),
+            "{ended:?}"
+        );
+        assert_eq!(workshop.read("script.jsonl"), changed, "{args:?}");
+    };
+    check(&[&AGENT[..], &["--no-session"]].concat(), "");
+    if cfg!(feature = "chat") {
+        let chat = [
+            "chat",
+            "--model",
+            "script:script.jsonl",
+            "--builtins",
+            "none",
+        ];
+        check(&chat, "Go!\n");
+    }
+}
+
 #[test]
 fn what_cannot_be_a_server() {
     let workshop = Workshop::new("");

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use super::workshop::{Ended, Workshop, call};
 use foreign::Server;
 
-#[path = "../../../gadgetry/tests/foreign_servers/server.rs"]
+#[path = "../../../gadgetry-providers/tests/foreign_servers/server.rs"]
 #[expect(dead_code, reason = "the runtime's tests use all of it")]
 mod foreign;
 

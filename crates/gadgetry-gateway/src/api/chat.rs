@@ -1,7 +1,7 @@
 //! Chat Completions: the body of a request.
 
-use gadgetry::proto::message::ToolChoice;
-use gadgetry::provider::openai::chat;
+use gadgetry_proto::message::ToolChoice;
+use gadgetry_providers::openai::chat;
 use serde_json::{Value, json};
 
 use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool};

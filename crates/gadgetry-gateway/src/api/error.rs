@@ -1,7 +1,7 @@
 //! What goes wrong, in each API's own shape.
 
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
 use serde_json::{Value, json};
 
 use super::kind::Api;
@@ -35,8 +35,8 @@ impl Refusal {
     }
 }
 
-impl From<gadgetry::provider::RequestError> for Refusal {
-    fn from(error: gadgetry::provider::RequestError) -> Self {
+impl From<gadgetry_providers::RequestError> for Refusal {
+    fn from(error: gadgetry_providers::RequestError) -> Self {
         Self::new(&error.field, error.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! Fields of a request's body, taken out before the rest is read.
 
-use gadgetry::proto::message::{Message, Role, ToolChoice};
+use gadgetry_proto::message::{Message, Role, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use crate::exchange::{Choice, Tool};

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use gadgetry::proto::message::ToolChoice;
-use gadgetry::provider::anthropic;
+use gadgetry_proto::message::ToolChoice;
+use gadgetry_providers::anthropic;
 use serde_json::{Value, json};
 
 use crate::exchange::{Choice, ClientRequest, Tool};

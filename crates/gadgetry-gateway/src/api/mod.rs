@@ -9,13 +9,13 @@ mod known_tools;
 mod messages;
 mod responses;
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::provider::sse::Event;
-use gadgetry::provider::{Encode, anthropic, openai};
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_providers::sse::Event;
+use gadgetry_providers::{Encode, anthropic, openai};
 use serde_json::Value;
 
 use crate::exchange::{ClientRequest, ToolKind};
-use gadgetry::provider::tools::ToolForms;
+use gadgetry_providers::tools::ToolForms;
 
 pub use error::{Failure, Refusal};
 pub use kind::Api;

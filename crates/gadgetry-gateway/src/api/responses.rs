@@ -1,7 +1,7 @@
 //! The Responses API: the body of a request.
 
-use gadgetry::proto::message::{Message, Role, ToolChoice};
-use gadgetry::provider::openai::responses;
+use gadgetry_proto::message::{Message, Role, ToolChoice};
+use gadgetry_providers::openai::responses;
 use serde_json::{Value, json};
 
 use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool, full_name};

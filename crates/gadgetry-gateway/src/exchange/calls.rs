@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::call::{Call, Parameters};
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::reply::Verdict;
+use gadgetry_proto::call::{Call, Parameters};
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::reply::Verdict;
 use serde_json::Value;
 
 use super::turn::{Failure, NativeCall};

@@ -1,10 +1,10 @@
 //! How an exchange ends.
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::dialect::Gate;
-use gadgetry::proto::error::DiagnosticCode;
-use gadgetry::proto::reply::Stopped;
-use gadgetry::proto::usage::Usage;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::dialect::Gate;
+use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::reply::Stopped;
+use gadgetry_proto::usage::Usage;
 
 use super::prefill::Prefill;
 use super::{Exchange, HeldCall, Progress};

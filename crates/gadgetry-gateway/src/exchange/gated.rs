@@ -1,11 +1,11 @@
 //! Text of a reply on its way to the client, through the gate that takes calls in other forms out of it.
 
-use gadgetry::proto::block::Anchoring;
-use gadgetry::proto::call::Parameters;
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::dialect::{Dialect, DialectCall, Gate, Gated, Rules};
-use gadgetry::proto::limits::Limits;
+use gadgetry_proto::block::Anchoring;
+use gadgetry_proto::call::Parameters;
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::dialect::{Dialect, DialectCall, Gate, Gated, Rules};
+use gadgetry_proto::limits::Limits;
 
 use super::Exchange;
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry_proto::message::{Content, Message, Role};
 use serde_json::Value;
 
 use super::call_ids::parts;

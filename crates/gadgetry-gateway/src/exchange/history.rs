@@ -16,13 +16,13 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use gadgetry::proto::block::Writer;
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::convo::escape_markers;
-use gadgetry::proto::message::{Content, Media, Message, Role};
-use gadgetry::proto::prompt::json_call;
-use gadgetry::proto::schema::RegisteredGadget;
-use gadgetry::proto::visible::visible_line;
+use gadgetry_proto::block::Writer;
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::convo::escape_markers;
+use gadgetry_proto::message::{Content, Media, Message, Role};
+use gadgetry_proto::prompt::json_call;
+use gadgetry_proto::schema::RegisteredGadget;
+use gadgetry_proto::visible::visible_line;
 use serde_json::Value;
 
 use super::call_ids::PromptIds;

@@ -1,8 +1,8 @@
 //! What a text model reads about tools.
 
-use gadgetry::proto::block::Anchoring;
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::prompt::{CallStyle, CatalogEntry, PromptTemplate, WorkedTurns};
+use gadgetry_proto::block::Anchoring;
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::prompt::{CallStyle, CatalogEntry, PromptTemplate, WorkedTurns};
 
 use super::request::{Choice, ToolKind};
 use super::rules::{ModelRules, Secrets};
@@ -118,7 +118,7 @@ pub(crate) fn must_call(
     rules: &ModelRules,
     secrets: &Secrets,
 ) -> String {
-    use gadgetry::proto::message::ToolChoice;
+    use gadgetry_proto::message::ToolChoice;
     let start = match rules.call_form() {
         CallForm::Json => "<tool_call>\n{\"name\": \"",
         _ => secrets.markers.start(),

@@ -29,14 +29,14 @@ mod turn;
 
 use std::sync::Arc;
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::dialect::{Dialects, Gate, Gated};
-use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
-use gadgetry::proto::message::{Constraint, Message, Request};
-use gadgetry::proto::reply::{Format, Reader, StopEarly};
-use gadgetry::proto::schema::{Registry, Unterminated};
-use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
-use gadgetry::proto::usage::Usage;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::dialect::{Dialects, Gate, Gated};
+use gadgetry_proto::error::{DiagnosticCode, ModelErrorKind};
+use gadgetry_proto::message::{Constraint, Message, Request};
+use gadgetry_proto::reply::{Format, Reader, StopEarly};
+use gadgetry_proto::schema::{Registry, Unterminated};
+use gadgetry_proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
+use gadgetry_proto::usage::Usage;
 use serde_json::Value;
 
 use call_ids::CallIds;
@@ -121,7 +121,7 @@ pub struct Counts {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::delta::{Delta, StopReason};
+/// use gadgetry_proto::delta::{Delta, StopReason};
 /// use gadgetry_gateway::Api;
 /// use gadgetry_gateway::exchange::{Exchange, Progress, Secrets, Setup, Toolset};
 /// use serde_json::json;

@@ -6,7 +6,7 @@
 //! or                          !!!GADGET_START:weather:w1\n!!!ARG:city\n… some repeat what they continue
 //! ```
 
-use gadgetry::proto::delta::Delta;
+use gadgetry_proto::delta::Delta;
 
 /// A reply whose beginning the request has.
 #[derive(Debug)]

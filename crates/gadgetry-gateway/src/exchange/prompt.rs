@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::convo::TokenEstimate;
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
-use gadgetry::proto::prompt::append_to_system;
-use gadgetry::proto::schema::{GadgetSpec, coerce_json};
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::convo::TokenEstimate;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::message::{Content, Message, Request, Role, ToolChoice};
+use gadgetry_proto::prompt::append_to_system;
+use gadgetry_proto::schema::{GadgetSpec, coerce_json};
 use serde_json::Value;
 
 use super::call_ids::CallIds;

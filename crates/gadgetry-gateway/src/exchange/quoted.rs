@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::dialect::Dialects;
-use gadgetry::proto::message::{Content, Role};
-use gadgetry::proto::visible::is_invisible;
+use gadgetry_proto::dialect::Dialects;
+use gadgetry_proto::message::{Content, Role};
+use gadgetry_proto::visible::is_invisible;
 
 use super::ClientRequest;
 

@@ -1,9 +1,9 @@
 //! Turns in which the model corrects its calls, invisible to the client.
 
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::proto::message::{Content, Message, Role};
-use gadgetry::proto::prompt::correction;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::message::{Content, Message, Role};
+use gadgetry_proto::prompt::correction;
 use serde_json::Value;
 
 use super::history::HistoryWriter;

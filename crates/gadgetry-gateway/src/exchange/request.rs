@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use gadgetry::proto::message::{Message, Role, ToolChoice};
-use gadgetry::provider::ModelOptions;
+use gadgetry_proto::message::{Message, Role, ToolChoice};
+use gadgetry_providers::ModelOptions;
 use serde_json::{Value, json};
 
-pub use gadgetry::provider::tools::TEXT_PARAMETER;
+pub use gadgetry_providers::tools::TEXT_PARAMETER;
 
 /// One request of a client: the common form of Chat Completions, Responses and Messages.
 ///

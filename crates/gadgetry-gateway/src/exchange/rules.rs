@@ -1,10 +1,10 @@
 //! How one model is treated.
 
-use gadgetry::model::Mode;
-use gadgetry::proto::block::Markers;
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::dialect::{Dialect, Dialects};
-use gadgetry::{ConstraintField, ModelInfo};
+use gadgetry_proto::block::Markers;
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::dialect::{Dialect, Dialects};
+use gadgetry_providers::model::Mode;
+use gadgetry_providers::model::{ConstraintField, ModelInfo};
 use serde::Deserialize;
 
 /// How a model calls tools.

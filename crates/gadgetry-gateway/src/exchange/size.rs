@@ -1,6 +1,6 @@
 //! Sizes of deltas, which the limit of a reply counts.
 
-use gadgetry::proto::delta::{ContentMetadata, Delta};
+use gadgetry_proto::delta::{ContentMetadata, Delta};
 use serde_json::Value;
 
 use crate::memory::weight;

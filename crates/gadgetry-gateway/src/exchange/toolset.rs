@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gadgetry::proto::limits::Limits;
-use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry, RegistryError};
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::schema::{GadgetSpec, RegisteredGadget, Registry, RegistryError};
 use gadgetry_validator::pattern_bytes;
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! One reply of the upstream, and what of it cannot be sent to the client.
 
 use crate::memory::most_values;
-use gadgetry::proto::delta::Delta;
+use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
 /// A call that was written and cannot be sent to the client.

@@ -3,7 +3,7 @@
 use axum::extract::Request;
 use axum::http::header;
 use futures_util::StreamExt as _;
-use gadgetry::provider::json;
+use gadgetry_providers::json;
 use serde_json::Value;
 
 use super::Gateway;

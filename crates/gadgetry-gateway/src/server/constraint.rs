@@ -1,7 +1,7 @@
 //! What the replies to a request are held to.
 
-use gadgetry::proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool, multiline};
-use gadgetry::proto::message::{Constraint, Notation, ToolChoice};
+use gadgetry_proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool, multiline};
+use gadgetry_proto::message::{Constraint, Notation, ToolChoice};
 use serde_json::Value;
 
 use super::reply::Job;

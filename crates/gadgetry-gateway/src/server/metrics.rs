@@ -156,7 +156,7 @@ impl Metrics {
             .inc();
     }
 
-    pub(super) fn exchange(&self, counts: Counts, usage: gadgetry::proto::usage::Usage) {
+    pub(super) fn exchange(&self, counts: Counts, usage: gadgetry_proto::usage::Usage) {
         self.calls.inc_by(counts.calls.into());
         self.invalid_calls.inc_by(counts.invalid.into());
         self.repairs.inc_by(counts.repairs.into());

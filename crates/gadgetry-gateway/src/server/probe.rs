@@ -5,10 +5,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::provider::ModelOptions;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::{Message, Request, Role};
+use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_providers::ModelOptions;
 use serde_json::json;
 
 use super::Gateway;
@@ -85,7 +85,7 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
                 json = input.to_string();
             }
             Delta::Error { kind, .. } => {
-                use gadgetry::proto::error::ModelErrorKind as Kind;
+                use gadgetry_proto::error::ModelErrorKind as Kind;
                 // A server without tools refuses the request.
                 return (kind == Kind::BadRequest).then_some(false);
             }

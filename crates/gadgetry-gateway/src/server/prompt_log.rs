@@ -1,7 +1,7 @@
 //! Prompts and replies in the log, for those who have switched it on.
 
-use gadgetry::proto::delta::Delta;
-use gadgetry::proto::message::Request;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::Request;
 
 /// Logs what goes to the upstream, and what comes back.
 pub(super) struct PromptLog {

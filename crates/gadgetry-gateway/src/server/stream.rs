@@ -9,8 +9,8 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use gadgetry::proto::delta::Delta;
-use gadgetry::provider::sse::Event;
+use gadgetry_proto::delta::Delta;
+use gadgetry_providers::sse::Event;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Sleep, sleep, timeout};
 

@@ -1,9 +1,9 @@
 //! What of a model's text the client receives as text and as calls.
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::dialect::Dialects;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::dialect::Dialects;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, ask, end, feed, tool};

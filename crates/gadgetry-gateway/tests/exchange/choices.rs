@@ -1,10 +1,10 @@
 //! Tool choices, and one call at a time.
 
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::proto::delta::StopReason;
-use gadgetry::proto::message::Role;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::delta::StopReason;
+use gadgetry_proto::message::Role;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, ask, feed, texts};

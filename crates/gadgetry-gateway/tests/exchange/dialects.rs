@@ -2,9 +2,9 @@
 //!
 //! The forms are rows of `corpus/dialects.json`; the engine checks the same ones.
 
-use gadgetry::proto::dialect::{CustomDialect, Dialects};
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::dialect::{CustomDialect, Dialects};
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, ask, feed, tool};
@@ -164,7 +164,7 @@ fn channels_are_reasoning_and_text() {
         let thought: String = out
             .iter()
             .filter_map(|delta| match delta {
-                gadgetry::proto::delta::Delta::Reasoning { delta, .. } => Some(delta.as_str()),
+                gadgetry_proto::delta::Delta::Reasoning { delta, .. } => Some(delta.as_str()),
                 _ => None,
             })
             .collect();

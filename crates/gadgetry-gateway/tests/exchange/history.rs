@@ -1,7 +1,7 @@
 //! Earlier calls and results in the prompt.
 
-use gadgetry::proto::message::Role;
 use gadgetry_gateway::Api;
+use gadgetry_proto::message::Role;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

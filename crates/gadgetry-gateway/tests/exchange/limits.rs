@@ -1,8 +1,8 @@
 //! Replies that are too long, and those that would take too long.
 
-use gadgetry::proto::delta::Delta;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::delta::Delta;
 
 use crate::support::exchanges::{Client, Received, ask, feed};
 

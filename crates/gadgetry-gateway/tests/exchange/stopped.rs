@@ -1,8 +1,8 @@
 //! Replies that are ended early: at calls that cannot become valid, and at lines that repeat without end.
 
-use gadgetry::proto::delta::StopReason;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::delta::StopReason;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, feed, texts, tool};

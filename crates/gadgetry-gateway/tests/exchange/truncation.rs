@@ -1,9 +1,9 @@
 //! A reply that breaks off anywhere has no call that the whole reply would not have, and pieces do not matter.
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
 
 use crate::support::exchanges::{Client, Received, ask, end, feed};
 

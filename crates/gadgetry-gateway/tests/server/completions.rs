@@ -6,11 +6,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use axum::{Json, Router, routing};
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::exchange::{Constrain, ModelRules, ToolMode};
 use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
 use gadgetry_gateway::{Api, Settings};
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_providers::{BaseUrl, HttpConfig, Resolver};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

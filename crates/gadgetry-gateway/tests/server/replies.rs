@@ -1,15 +1,15 @@
 //! Replies of the three APIs, streamed and whole, read by this project's own decoders.
 
 use futures_util::StreamExt as _;
-use gadgetry::model::Model as _;
-use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::provider::{Anthropic, ModelOptions, OpenAi, OpenAiResponses};
 use gadgetry_gateway::Api;
+use gadgetry_proto::message::{Message, Request, Role};
+use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_providers::model::Model as _;
+use gadgetry_providers::{Anthropic, ModelOptions, OpenAi, OpenAiResponses};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry_proto::delta::{Delta, StopReason};
 
 use crate::support::world::{World, client};
 
@@ -28,7 +28,7 @@ async fn receive(world: &World, api: Api, scenario: &str, is_streaming: bool) ->
         max_tokens: Some(1_000),
         ..ModelOptions::default()
     };
-    let model: Arc<dyn gadgetry::model::Model> = match api {
+    let model: Arc<dyn gadgetry_providers::model::Model> = match api {
         Api::Chat => Arc::new(
             OpenAi::builder("m")
                 .options(options)

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::{Json, Router, routing};
-use gadgetry::proto::call_form::CallForm;
-use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::exchange::{Constrain, ModelRules, RulesPatch, ToolMode};
 use gadgetry_gateway::settings::Route;
 use gadgetry_gateway::upstream::{Target, Upstream as Server, UpstreamApi};
 use gadgetry_gateway::{Api, Settings};
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_providers::{BaseUrl, HttpConfig, Resolver};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -241,7 +241,7 @@ async fn tools_go_upstream_in_mode_native() {
 
 #[test]
 fn a_key_of_its_own_is_enough_for_a_named_model() {
-    use gadgetry::provider::{ApiKey, Resolver};
+    use gadgetry_providers::{ApiKey, Resolver};
     let made = |key: Option<ApiKey>| {
         let target = Target::Model {
             name: "openai:gpt-4o".to_owned(),

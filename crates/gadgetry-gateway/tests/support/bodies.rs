@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Exchange, ModelRules, Progress, Secrets, Setup, Toolset};
+use gadgetry_proto::delta::{Delta, StopReason};
 
 /// Reads a body, and lets a model answer it. It may be refused, and nothing panics.
 pub(crate) fn check(api: Api, body: &[u8]) {
@@ -38,7 +38,7 @@ pub(crate) fn check(api: Api, body: &[u8]) {
     let mut out = Vec::new();
     let mut is_over = false;
     for message in sent.all_messages() {
-        let text = gadgetry::proto::convo::prompt_text(message);
+        let text = gadgetry_proto::convo::prompt_text(message);
         is_over = is_over || exchange.push(Delta::text(text), &mut out) != Progress::More;
     }
     if !is_over {

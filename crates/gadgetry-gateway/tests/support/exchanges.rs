@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::message::Request;
 use gadgetry_gateway::exchange::{
     ClientRequest, Exchange, HeldCalls, ModelRules, Progress, Secrets, Setup, Toolset,
 };
 use gadgetry_gateway::{Api, Owner};
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::message::Request;
 use serde_json::{Value, json};
 
 /// A client of one gateway, before a model whose replies the test writes.
@@ -180,9 +180,9 @@ pub(crate) fn end(
 
 /// The text of each message of a request, with its role.
 pub(crate) fn texts(request: &Request) -> Vec<String> {
-    let text = |message: &gadgetry::proto::message::Message| {
+    let text = |message: &gadgetry_proto::message::Message| {
         let role = format!("{:?}", message.role).to_lowercase();
-        let text = gadgetry::proto::convo::prompt_text(message);
+        let text = gadgetry_proto::convo::prompt_text(message);
         format!("{role}: {text}")
     };
     request.all_messages().map(text).collect()

@@ -4,10 +4,10 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use gadgetry::provider::{BaseUrl, HttpConfig};
 use gadgetry_gateway::exchange::ModelRules;
 use gadgetry_gateway::upstream::{Target, Upstream as Target_, UpstreamApi};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::net::TcpListener;
 
 use super::upstream::Upstream;
@@ -74,7 +74,7 @@ pub(crate) fn settings_of(api: UpstreamApi, url: &str, rules: ModelRules) -> Set
 
 /// A plain HTTP client.
 pub(crate) fn client() -> reqwest::Client {
-    let (tls, _) = gadgetry::provider::tls::config();
+    let (tls, _) = gadgetry_providers::tls::config();
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .no_proxy();

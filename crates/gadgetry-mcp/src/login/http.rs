@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::Response;
 use futures_util::StreamExt as _;
-use gadgetry::provider::addresses::{PublicAddresses, is_loopback};
+use gadgetry_providers::addresses::{PublicAddresses, is_loopback};
 use reqwest::{Client, Request, Url};
 use rmcp::transport::auth::{AuthError, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use tokio::net::lookup_host;
@@ -82,7 +82,7 @@ fn check(allowed: &PublicAddresses, url: &Url) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use gadgetry::provider::addresses::PublicAddresses;
+    use gadgetry_providers::addresses::PublicAddresses;
 
     use super::check;
 

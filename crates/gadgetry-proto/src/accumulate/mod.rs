@@ -58,15 +58,15 @@ use crate::message::ProviderData;
 use crate::message::Role;
 use crate::usage::Usage;
 
-/// A reply, whole.
+/// The message of a whole reply, and its metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Output {
     /// The assistant's message. Its `raw` text is absent: the accumulator never sees the tags and markers as written.
     pub message: Message,
-    /// What the provider said about texts and reasoning, each with its place in `message.content`, in that order.
+    /// Provider metadata of texts and reasoning, each with its index in `message.content`, in that order.
     pub metadata: Vec<(usize, ContentMetadata)>,
-    /// Why the model stopped; absent if the stream broke off before it said so.
+    /// The reason the model stopped; absent if the stream broke off before it was reported.
     pub stop_reason: Option<StopReason>,
     /// Field by field the largest count that was reported.
     pub usage: Usage,
@@ -87,14 +87,14 @@ pub struct Accumulator {
     stop_reason: Option<StopReason>,
     usage: Usage,
     errors: Vec<StreamError>,
-    /// By block index.
-    places: Vec<Place>,
+    /// Blocks of the message, by block index.
+    places: Vec<BlockSlot>,
     prose: Option<Prose>,
     tool_calls: BTreeMap<String, OpenToolCall>,
     /// The place of the last complete tool call of each id.
     #[serde(default)]
     tool_uses: BTreeMap<String, usize>,
-    /// In the inputs of tool calls that were read as JSON.
+    /// Number of JSON values in the inputs of tool calls that were read as JSON.
     #[serde(default)]
     json_values: usize,
     custom_blocks: BTreeMap<BlockId, OpenCustomBlock>,
@@ -105,13 +105,13 @@ pub struct Accumulator {
 
 /// The place of one block; empty until it is complete.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct BlockSlot {
     content: Option<Content>,
     metadata: Option<ContentMetadata>,
 }
 
 impl Accumulator {
-    /// For a reply of `model`, unless the stream names another.
+    /// Creates an accumulator for a reply of `model`, unless the stream names another.
     pub fn new(model: Option<String>) -> Self {
         Self {
             model,
@@ -181,12 +181,12 @@ impl Accumulator {
         self.places.get(*self.tool_uses.get(id)?)?.content.as_ref()
     }
 
-    /// Whether the reply has a tool call, complete or not.
+    /// Returns `true` if the reply has a tool call, complete or not.
     pub(crate) fn has_tool_calls(&self) -> bool {
         !self.tool_calls.is_empty() || !self.tool_uses.is_empty()
     }
 
-    /// Why the model stopped, if it has said so.
+    /// Returns the reason the model stopped, if it was reported.
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()
     }
@@ -216,13 +216,13 @@ impl Accumulator {
     }
 }
 
-/// What all kinds of blocks share.
+/// The steps that all kinds of blocks share.
 impl Accumulator {
     /// Ends open text or reasoning and gives the next block its place.
     fn begin(&mut self) -> usize {
         self.start_message();
         self.end_prose();
-        self.places.push(Place::default());
+        self.places.push(BlockSlot::default());
         self.places.len() - 1
     }
 

@@ -10,9 +10,9 @@ use crate::message::Content;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ProseKind {
-    /// What the user reads.
+    /// Text that the user reads.
     Text,
-    /// What the model thinks.
+    /// Reasoning of the model.
     Reasoning,
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum ProseKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Prose {
-    /// Which of the two.
+    /// Text or reasoning.
     pub(crate) kind: ProseKind,
     block_index: usize,
     text: String,
@@ -67,11 +67,11 @@ impl Prose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OpenToolCall {
-    /// Its place.
+    /// The index of the block in the message.
     pub(crate) block_index: usize,
-    /// The tool.
+    /// The name of the tool.
     pub(crate) name: String,
-    /// What has arrived of its input.
+    /// The part of its input that has arrived.
     pub(crate) json: String,
 }
 

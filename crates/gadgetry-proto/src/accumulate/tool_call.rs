@@ -104,7 +104,7 @@ fn without_lone_halves(json: &str) -> Option<Value> {
     serde_json::from_str(&mended).ok()
 }
 
-/// Whether a number may be read with other digits: it has more than 64 bits hold, a fraction or an exponent.
+/// Returns `true` if a number may be read with other digits: it has more than 64 bits hold, a fraction or an exponent.
 fn may_lose_digits(json: &str) -> bool {
     const DIGITS: usize = 19;
     let mut run = 0;

@@ -3,9 +3,22 @@
 //! The body is kept as one text, because the call needs it; everything else is an offset into it, but for the current
 //! pointer, which comes with every part of its value: a text of its own takes 45 instructions less a push than a range.
 //! Inequalities that always hold: `value start <= emitted <= scan <= text.len()`.
+//!
+//! For example, with the default markers, after the pieces `!!!ARG:n\n12` and `\n!!!GAD`:
+//!
+//! ```text
+//! !!!ARG:n␊12␊!!!GAD
+//!          │ ││     └ text.len() = 18
+//!          │ │└ scan = 12: a marker may begin here
+//!          │ └ emitted = 11: the line break is held, because it is not value if a marker follows
+//!          └ value start = 9
+//! ```
+//!
+//! With `GET_END` the value is `12`, and complete. If other text follows, `\n!!!GAD` turns out to be value and is emitted.
 
 mod arguments;
 mod diagnostics;
+mod lines;
 mod value;
 
 use std::ops::Range;
@@ -23,7 +36,7 @@ use crate::block::search::MarkerSearch;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError};
 use crate::limits::{Limit, LimitExceeded, Limits};
-use value::{line_of, without_newline};
+use lines::{line_of, without_newline};
 
 /// A body as far as it has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,9 +46,9 @@ pub(crate) struct Body {
     base: u64,
     /// No marker begins before this offset of the text.
     scan: usize,
-    /// How much of the current value was emitted.
+    /// End of the emitted part of the current value, as an offset of the text.
     emitted: usize,
-    part: Part,
+    part: BodyPart,
     /// The pointer of the current value; empty if it is invalid or the body passed its cap, and the value is not emitted.
     pointer: String,
     arguments: Vec<ArgumentSpan>,
@@ -43,7 +56,7 @@ pub(crate) struct Body {
     escapes: Vec<usize>,
     /// The fence that opened the body.
     fence: Option<Fence>,
-    /// Where the text before the first argument ends.
+    /// End of the text before the first argument.
     preamble: usize,
     /// A mistake that the arguments do not show.
     error: Option<ParseError>,
@@ -51,20 +64,20 @@ pub(crate) struct Body {
     overflown: bool,
     /// The last place in the current value that may be a near miss.
     suspect: Option<usize>,
-    /// How many more near misses may be reported.
+    /// Number of near misses that may still be reported.
     room: usize,
-    /// In the order in which they are reported.
+    /// Diagnostics, in the order in which they are reported.
     diagnostics: Vec<Diagnostic>,
 }
 
 /// Up to this many bytes, a body that is whole is read by the short way.
 const SMALL: usize = 1 << 10;
 
-/// How much of a body that passed its cap piles up before it is dropped; dropping it bit by bit would not be linear.
+/// Bytes of a body beyond its cap that pile up before they are dropped; dropping them bit by bit would not be linear.
 const FORGOTTEN: usize = 1 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Part {
+enum BodyPart {
     #[default]
     Preamble,
     /// The line of an argument marker; where the pointer starts.
@@ -73,7 +86,7 @@ enum Part {
     Value(usize),
 }
 
-/// Where one argument is in the body.
+/// The position of one argument in the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ArgumentSpan {
     pointer: Range<usize>,
@@ -90,12 +103,12 @@ pub(crate) struct Partial<'a> {
     pub(crate) head: Option<&'a str>,
 }
 
-/// Where parts of values go.
+/// The consumer of parts of values.
 pub(crate) type Sink<'a> = dyn FnMut(Partial<'_>) + 'a;
 
 /// A marker ended the body; it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct BodyEnd {
     pub(crate) by: TerminatedBy,
     /// Bytes of the last piece that were not read.
     pub(crate) unread: usize,
@@ -111,7 +124,7 @@ impl Body {
         self.diagnostics.clear();
         (self.base, self.room, self.suspect) = (base, room, None);
         (self.scan, self.emitted, self.preamble) = (0, 0, 0);
-        self.part = Part::Preamble;
+        self.part = BodyPart::Preamble;
         (self.fence, self.error, self.overflown) = (None, None, false);
     }
 
@@ -120,7 +133,7 @@ impl Body {
         self.base
     }
 
-    /// How large a piece is worth reading at once: what a block does not use of it is read again.
+    /// Returns the size of a piece that is worth reading at once: what a block does not use of it is read again.
     pub(crate) fn appetite(&self) -> usize {
         self.text.len().max(128)
     }
@@ -132,7 +145,7 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         self.text.push_str(piece);
         let ended = self.read(search, limits, out);
         if ended.is_none() {
@@ -155,7 +168,7 @@ impl Body {
     /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body is elsewhere.
     #[inline]
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
-        let Part::Value(start) = self.part else {
+        let BodyPart::Value(start) = self.part else {
             return None;
         };
         let old = self.text.len();
@@ -184,6 +197,7 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
     ) -> Option<usize> {
+        // `begin` has emptied the body, so offsets of `text` will be offsets of the body, and no counter has to move.
         let text = &text[..text.floor_char_boundary(SMALL.min(limits.block))];
         let len = self.take_arguments(text, search, limits);
         let whole = len.filter(|len| text[*len..].starts_with(search.text(Marker::End)));
@@ -222,11 +236,11 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         loop {
             let at = match self.part {
-                Part::Pointer(_) => self.pointer_stop(search),
-                Part::Preamble | Part::Value(_) => {
+                BodyPart::Pointer(_) => self.pointer_stop(search),
+                BodyPart::Preamble | BodyPart::Value(_) => {
                     search.candidate(self.text.as_bytes(), self.scan)
                 }
             };
@@ -235,7 +249,7 @@ impl Body {
                 return None;
             };
             let text = self.text.as_bytes();
-            if let Part::Pointer(start) = self.part
+            if let BodyPart::Pointer(start) = self.part
                 && text[at] == b'\n'
             {
                 self.end_pointer(start, at, at + 1, limits);
@@ -297,9 +311,9 @@ impl Body {
         search: &MarkerSearch,
         limits: &Limits,
         out: &mut Sink<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         let end_of_marker = at + search.text(marker).len();
-        if let Part::Pointer(start) = self.part {
+        if let BodyPart::Pointer(start) = self.part {
             self.end_pointer(start, at, at, limits);
         }
         let last = marker != Marker::Arg;
@@ -311,9 +325,9 @@ impl Body {
             };
             let unread = self.text.len() - end_of_marker;
             self.text.truncate(at);
-            return Some(Ended { by, unread });
+            return Some(BodyEnd { by, unread });
         }
-        self.part = Part::Pointer(end_of_marker);
+        self.part = BodyPart::Pointer(end_of_marker);
         self.scan = end_of_marker;
         None
     }
@@ -332,7 +346,7 @@ impl Body {
                 value: value..value,
             });
         }
-        self.part = Part::Value(value);
+        self.part = BodyPart::Value(value);
         self.emitted = value;
         self.scan = value;
     }
@@ -348,12 +362,12 @@ impl Body {
         out: &mut Sink<'_>,
     ) {
         match self.part {
-            Part::Preamble => {
+            BodyPart::Preamble => {
                 self.preamble = at;
                 self.fence = fence::opening(&self.text[..at]).filter(|_| !self.overflown);
             }
-            Part::Pointer(_) => {}
-            Part::Value(start) => {
+            BodyPart::Pointer(_) => {}
+            BodyPart::Value(start) => {
                 let mut end = without_newline(&self.text, start, line.max(start));
                 if let Some(fence) = self.fence.filter(|_| last) {
                     end = self.remove_fence(start, end, fence, limits);
@@ -391,9 +405,9 @@ impl Body {
         self.scan -= keep;
         self.emitted = 0;
         self.part = match self.part {
-            Part::Preamble => Part::Preamble,
-            Part::Pointer(_) => Part::Pointer(0),
-            Part::Value(_) => Part::Value(0),
+            BodyPart::Preamble => BodyPart::Preamble,
+            BodyPart::Pointer(_) => BodyPart::Pointer(0),
+            BodyPart::Value(_) => BodyPart::Value(0),
         };
     }
 
@@ -405,12 +419,12 @@ impl Body {
         let end = self.text.len();
         let mut line = end;
         match self.part {
-            Part::Preamble => {}
-            Part::Pointer(start) => {
+            BodyPart::Preamble => {}
+            BodyPart::Pointer(start) => {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Value(start) => {
+            BodyPart::Value(start) => {
                 let fragment = self.scan.max(start);
                 if !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
                     let span = self.span(fragment..end);
@@ -455,7 +469,7 @@ impl Body {
     }
 }
 
-/// A readable length.
+/// Cuts a text to a readable length.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
 }

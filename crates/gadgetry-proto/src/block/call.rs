@@ -41,7 +41,7 @@ impl<'a> CallBlock<'a> {
         self.body.raw()
     }
 
-    /// What ended the block.
+    /// Returns the marker, or the end of the text, that ended the block.
     pub fn terminated_by(&self) -> TerminatedBy {
         self.terminated_by
     }
@@ -137,7 +137,7 @@ impl<'a> CallBlock<'a> {
     }
 }
 
-/// What is said about values with slips.
+/// Returns the message about values with slips.
 fn lenient(notes: &[(String, Slips)]) -> String {
     let mut text = "Values were read leniently: ".to_owned();
     for (index, (place, slips)) in notes.iter().take(LISTED).enumerate() {

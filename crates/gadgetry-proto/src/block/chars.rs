@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// Whether a byte can be part of the word of a marker.
+/// Returns `true` if a byte can be part of the word of a marker.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// How often `byte` is repeated from `at` on.
+/// Returns the number of times that `byte` is repeated from `at` on.
 pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
     text[at..]
         .iter()
@@ -15,7 +15,7 @@ pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
         .count()
 }
 
-/// What `str::trim` leaves of a text.
+/// Returns the range that `str::trim` leaves of a text.
 pub(crate) fn trimmed(text: &str) -> Range<usize> {
     // Nearly all names and pointers have no whitespace around them, and two bytes show that.
     let bytes = text.as_bytes();

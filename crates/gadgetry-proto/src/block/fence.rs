@@ -10,9 +10,9 @@ const SHORTEST: usize = 3;
 /// A line that opens a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fence {
-    /// Where the line starts.
+    /// Offset at which the line starts.
     pub(crate) at: usize,
-    /// How many backticks it has.
+    /// Number of backticks.
     pub(crate) ticks: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn opening(preamble: &str) -> Option<Fence> {
     (ticks >= SHORTEST && !line[ticks..].contains(TICK)).then_some(Fence { at, ticks })
 }
 
-/// Where the last line of `value` starts, if it closes a fence of `ticks` backticks that opened before the value.
+/// Returns the offset of the last line of `value`, if it closes a fence of `ticks` backticks that opened before the value.
 pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
     let start = value.rfind('\n').map_or(0, |at| at + 1);
     let last = &value[start..];

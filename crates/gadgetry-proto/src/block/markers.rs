@@ -121,7 +121,7 @@ impl Markers {
         is_nonce.then_some(words)
     }
 
-    /// Whether they have the form of [`Markers::nonce`], or the one that it had in earlier versions: eight hexadecimal digits.
+    /// Returns `true` if they have the form of [`Markers::nonce`], or the one that it had in earlier versions: eight hexadecimal digits.
     ///
     /// ```
     /// use gadgetry_proto::block::Markers;
@@ -137,17 +137,17 @@ impl Markers {
         is_hex || self.words().is_some()
     }
 
-    /// Begins a block.
+    /// Returns the marker that begins a block.
     pub fn start(&self) -> &str {
         &self.start
     }
 
-    /// Ends a block.
+    /// Returns the marker that ends a block.
     pub fn end(&self) -> &str {
         &self.end
     }
 
-    /// Begins an argument.
+    /// Returns the marker that begins an argument.
     pub fn arg(&self) -> &str {
         &self.arg
     }
@@ -170,20 +170,20 @@ fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Why markers cannot be used. All of them are mistakes of the caller.
+/// Error for invalid markers; always a mistake of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerError {
     /// A marker is empty.
     #[error("the {name} marker is empty")]
     Empty {
-        /// Which one.
+        /// The name of the marker.
         name: &'static str,
     },
     /// A marker contains a line break or begins with whitespace.
     #[error("the {name} marker {marker:?} contains a line break or begins with whitespace")]
     WhiteSpace {
-        /// Which one.
+        /// The name of the marker.
         name: &'static str,
         /// The marker.
         marker: String,
@@ -191,9 +191,9 @@ pub enum MarkerError {
     /// Two markers are the same.
     #[error("the {name} marker and the {other_name} marker are both {marker:?}; they must differ")]
     Equal {
-        /// One.
+        /// The name of the first marker.
         name: &'static str,
-        /// The other.
+        /// The name of the second marker.
         other_name: &'static str,
         /// The marker.
         marker: String,
@@ -203,16 +203,16 @@ pub enum MarkerError {
         "the {other_name} marker begins with the {name} marker {marker:?}; a parser could not distinguish them"
     )]
     Prefix {
-        /// The shorter one.
+        /// The name of the shorter marker.
         name: &'static str,
-        /// The longer one.
+        /// The name of the longer marker.
         other_name: &'static str,
         /// The shorter marker.
         marker: String,
     },
 }
 
-/// Where a marker counts as one.
+/// The places where a marker counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Anchoring {

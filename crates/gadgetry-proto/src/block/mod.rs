@@ -12,7 +12,7 @@ mod near_miss;
 mod search;
 mod writer;
 
-pub(crate) use body::{Body, Ended, Partial};
+pub(crate) use body::{Body, BodyEnd, Partial};
 pub use call::CallBlock;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};

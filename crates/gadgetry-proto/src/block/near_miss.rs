@@ -67,7 +67,7 @@ impl Suspect {
         end
     }
 
-    /// Whether the word may have this byte next. Where markers have a nonce, it is `GADGET_START option client`: up to two blanks after
+    /// Returns `true` if the word may have this byte next. Where markers have a nonce, it is `GADGET_START option client`: up to two blanks after
     /// the word of a marker, each followed by small letters.
     fn admits(&self, byte: u8, lead: Lead) -> bool {
         match self.word.split_once(' ') {
@@ -89,7 +89,7 @@ impl Suspect {
     }
 }
 
-/// How many diagnostics about near misses and stray markers a reply has, the one that says that they are too many
+/// The number of diagnostics about near misses and stray markers in a reply, the one that says that they are too many
 /// included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -100,7 +100,7 @@ pub(crate) struct MissCount {
 }
 
 impl MissCount {
-    /// How many more may be reported.
+    /// Returns the number of near misses that may still be reported.
     pub(crate) fn room(self, limits: &Limits) -> usize {
         limits
             .near_misses
@@ -138,7 +138,7 @@ impl MissCount {
     }
 }
 
-/// What a run, a word and the byte after it are.
+/// Returns the diagnostic for a run, its word and the byte after it, if they are a near miss.
 pub(crate) fn classify(
     search: &MarkerSearch,
     lead: Lead,
@@ -190,7 +190,7 @@ pub(crate) fn classify(
     })
 }
 
-/// Whether this is the word of the default start marker, or of one with a nonce.
+/// Returns `true` for the word of the default start marker, or of one with a nonce.
 fn is_start_of_others(word: &str) -> bool {
     let nonce = word.strip_prefix("GADGET_START").unwrap_or("-");
     nonce.is_empty() || nonce.starts_with(' ') && nonce.split(' ').count() == 3

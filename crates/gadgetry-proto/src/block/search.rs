@@ -31,7 +31,7 @@ pub(crate) enum Marker {
     Arg,
 }
 
-/// What is at a place where a marker may begin.
+/// The marker, or part of one, at a place of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Whole(Marker),
@@ -50,15 +50,15 @@ pub(crate) struct MarkerSearch {
     start: Start,
     /// The first byte of each marker.
     pub(crate) first: [u8; 3],
-    /// Which bytes are visible ASCII and begin no marker.
+    /// For each byte, whether it is visible ASCII and begins no marker.
     plain: Box<[bool; 256]>,
-    /// How many bytes all markers share at their start.
+    /// Number of bytes that all markers share at their start.
     shared: usize,
     /// The byte after those, of each marker. There is one, since no marker begins with another.
     distinct: [u8; 3],
 }
 
-/// What a marker begins with, which is what a search looks for.
+/// The beginning of markers, which is what a search looks for.
 #[derive(Debug)]
 enum Start {
     /// There are no markers, so nothing is found.
@@ -147,7 +147,7 @@ impl MarkerSearch {
         }
     }
 
-    /// Whether there are markers, and they count anywhere.
+    /// Returns `true` if there are markers, and they count anywhere.
     pub(crate) fn is_anywhere(&self) -> bool {
         self.anchoring == Anchoring::Anywhere && !matches!(self.start, Start::Nothing)
     }
@@ -217,7 +217,7 @@ impl MarkerSearch {
         }
     }
 
-    /// What is at `at`. A whole marker wins over a part of one.
+    /// Returns the wanted marker at `at`. A whole marker wins over a part of one.
     #[inline]
     pub(crate) fn at(&self, text: &[u8], at: usize, wanted: &[Marker]) -> Found {
         let rest = &text[at..];
@@ -244,7 +244,7 @@ impl MarkerSearch {
         self.at(text, at, &ALL)
     }
 
-    /// After a position where no marker begins: the next byte, or the last place in a run of the lead character where
+    /// Returns where to continue after a position where no marker begins: the next byte, or the last place in a run of the lead character where
     /// one could begin, so that long runs cost nothing.
     pub(crate) fn skip(&self, text: &[u8], at: usize) -> usize {
         let Some(lead) = self.lead else { return at + 1 };
@@ -287,7 +287,7 @@ impl Next {
     }
 }
 
-/// What a line holds before some place.
+/// The text on a line before some place, as far as markers depend on it.
 ///
 /// Where markers count only at the start of a line, this is what decides. It is short by a cap, so it is known without
 /// going back further: of `"  \\!!!ARG:"` the marker is escaped, of `"x !!!ARG:"` it is text.
@@ -297,7 +297,7 @@ pub(crate) enum LinePrefix {
     Blank(usize),
     /// Blanks and then backslashes, and how many bytes of both.
     Escaped(usize),
-    /// Anything else.
+    /// Any other text.
     Other,
 }
 

@@ -42,7 +42,7 @@ pub use error::WriteError;
 pub struct Writer<'a> {
     /// The markers of the block.
     pub markers: &'a Markers,
-    /// Where the reader takes a marker for one.
+    /// The places where the reader takes a marker for one.
     pub anchoring: Anchoring,
 }
 
@@ -168,7 +168,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a text is read back unchanged between two argument lines.
+    /// Returns `true` if a text is read back unchanged between two argument lines.
     fn carries(&self, text: &str) -> bool {
         let escapable = self.anchoring == Anchoring::LineStart
             && !self.each().iter().any(|marker| marker.starts_with('\\'));
@@ -263,7 +263,7 @@ impl Leaves<'_> {
         }
     }
 
-    /// Whether a pointer can be written in an argument line. One with an empty key is legal, but easily misread.
+    /// Returns `true` if a pointer can be written in an argument line. One with an empty key is legal, but easily misread.
     fn writable(&self, pointer: &str) -> bool {
         let limits = Limits::default();
         !pointer.contains(|c: char| c.is_whitespace() || c.is_control())

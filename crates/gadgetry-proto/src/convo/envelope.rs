@@ -1,4 +1,4 @@
-//! How the results of gadgets are put before the model.
+//! Envelopes of results: how the model reads what gadgets have returned.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::convo::neutral::escape_markers;
 use crate::id::InvocationId;
 use crate::message::{Content, Message, Role};
 
-/// How the line of an envelope begins.
+/// The beginning of an envelope's line.
 const OPENING: &str = "Result (";
 
 /// One user message with the results of a reply's calls, in the order given. Other content is kept in its place.
@@ -37,7 +37,7 @@ pub fn result_content(
     }
 }
 
-/// What the model reads of one result: `Result (id): text`.
+/// Returns the text of one result for the model: `Result (id): text`.
 ///
 /// ```
 /// use gadgetry_proto::convo::result_envelope;

@@ -72,7 +72,7 @@ impl History {
         self.push(Message::text(role, text));
     }
 
-    /// [`append_to_system`].
+    /// Appends to the system message, as [`append_to_system`] does.
     pub fn append_to_system(&mut self, text: &str) {
         if !text.is_empty() {
             append_to_system(self.messages_mut(), text);

@@ -45,9 +45,9 @@ pub struct OutputStore {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredOutput {
-    /// `Name_hhhhhhhh`.
+    /// The id, `Name_hhhhhhhh`.
     pub id: String,
-    /// The gadget.
+    /// The name of the gadget.
     pub gadget_name: String,
     /// The whole result.
     pub content: Arc<str>,
@@ -108,7 +108,7 @@ impl OutputStore {
         &self.outputs
     }
 
-    /// What the viewer says: a part of a stored result, or an error text that names the latest ids.
+    /// Returns the part of a stored result that is requested, or an error text that names the latest ids.
     pub fn view(&self, id: &str, request: &ViewRequest, max_chars: usize) -> String {
         if let Some(output) = self.get(id.trim()) {
             return view(&output.content, request, max_chars);
@@ -125,7 +125,7 @@ impl OutputStore {
     }
 }
 
-/// How many ids an error text names.
+/// Maximum number of ids that an error text names.
 const NAMED_IDS: usize = 50;
 
 fn fits(text: &str, max_chars: usize) -> bool {

@@ -9,7 +9,7 @@ const DENSE_LINES: usize = 3;
 /// Characters that a tip suggests to read at once.
 pub(super) const CHUNK: usize = 2_000;
 
-/// How long a text is.
+/// The length of a text.
 pub(super) struct Shape {
     pub(super) bytes: usize,
     pub(super) chars: usize,
@@ -37,7 +37,7 @@ impl Shape {
         shape
     }
 
-    /// Whether reading it by lines is hopeless where `max_chars` characters are shown at once.
+    /// Returns `true` if it is hopeless to read the text by lines where `max_chars` characters are shown at once.
     pub(super) fn is_dense(&self, max_chars: usize) -> bool {
         self.lines <= DENSE_LINES && (self.longest > max_chars || self.longest >= DENSE_LINE)
     }

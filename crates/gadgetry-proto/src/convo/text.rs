@@ -33,19 +33,19 @@ pub fn prompt_text(message: &Message) -> Cow<'_, str> {
     Cow::Owned(form.write(message))
 }
 
-/// How messages are turned into text.
+/// The form in which messages become text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextForm<'a> {
     /// The markers for calls that have no raw text.
     pub markers: &'a Markers,
-    /// Where they count as markers.
+    /// The places where they count as markers.
     pub anchoring: Anchoring,
     /// Key of a custom block → its XML tag, where they differ.
     pub xml_names: &'a BTreeMap<String, String>,
 }
 
 impl TextForm<'_> {
-    /// What a text provider sends for `message`.
+    /// Returns the text that a text provider sends for `message`.
     ///
     /// A message with raw text is that text. Otherwise the parts follow each other as they are, with these
     /// additions: a blank line around results, and between the parts of a system message; a line break around
@@ -62,7 +62,7 @@ impl TextForm<'_> {
                 continue;
             };
             if let Some(before) = before {
-                separate(&mut out, Kind::max(before, kind));
+                separate(&mut out, Spacing::max(before, kind));
             }
             out.push_str(&text);
             before = Some(kind);
@@ -70,23 +70,23 @@ impl TextForm<'_> {
         out
     }
 
-    fn part<'m>(&self, part: &'m Content, role: Role) -> Option<(Kind, Cow<'m, str>)> {
+    fn part<'m>(&self, part: &'m Content, role: Role) -> Option<(Spacing, Cow<'m, str>)> {
         let kind = if role == Role::System {
-            Kind::Paragraph
+            Spacing::Paragraph
         } else {
-            Kind::Inline
+            Spacing::Inline
         };
         Some(match part {
             Content::Reasoning { .. } | Content::ProviderData(_) => return None,
             Content::Text { text } => (kind, Cow::Borrowed(text.as_str())),
             Content::Custom(block) => (kind, Cow::Owned(self.tag(block))),
-            Content::GadgetCall(call) => (Kind::Lines, Cow::Owned(self.block(call))),
+            Content::GadgetCall(call) => (Spacing::Lines, Cow::Owned(self.block(call))),
             Content::ToolUse {
                 tool_use_id,
                 name,
                 input,
             } => (
-                Kind::Lines,
+                Spacing::Lines,
                 Cow::Owned(self.tool_block(name, tool_use_id, input)),
             ),
             Content::GadgetResult {
@@ -102,13 +102,13 @@ impl TextForm<'_> {
                     text.push('\n');
                     text.push_str(&escape_markers(&medium.caption(), self.markers));
                 }
-                (Kind::Paragraph, Cow::Owned(text))
+                (Spacing::Paragraph, Cow::Owned(text))
             }
-            Content::Media(medium) => (Kind::Paragraph, Cow::Owned(medium.caption())),
+            Content::Media(medium) => (Spacing::Paragraph, Cow::Owned(medium.caption())),
             Content::Summary { text, turns } => {
-                (Kind::Paragraph, Cow::Owned(summary_text(text, *turns)))
+                (Spacing::Paragraph, Cow::Owned(summary_text(text, *turns)))
             }
-            Content::Omission { turns } => (Kind::Paragraph, Cow::Owned(omission_text(*turns))),
+            Content::Omission { turns } => (Spacing::Paragraph, Cow::Owned(omission_text(*turns))),
         })
     }
 
@@ -172,20 +172,20 @@ impl TextForm<'_> {
     }
 }
 
-/// What a part wants around it, the stronger the later.
+/// The spacing around a part, the stronger the later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum Spacing {
     Inline,
     Lines,
     Paragraph,
 }
 
-fn separate(out: &mut String, kind: Kind) {
+fn separate(out: &mut String, kind: Spacing) {
     match kind {
-        Kind::Inline => {}
-        Kind::Lines if out.ends_with('\n') => {}
-        Kind::Lines => out.push('\n'),
-        Kind::Paragraph => out.push_str("\n\n"),
+        Spacing::Inline => {}
+        Spacing::Lines if out.ends_with('\n') => {}
+        Spacing::Lines => out.push('\n'),
+        Spacing::Paragraph => out.push_str("\n\n"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::message::{Content, Media, Message};
 /// Bytes of text for a token, before anything better is known.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What goes around a message and around a part of one, in bytes of text.
+/// Bytes of text that frame a message, and each part of one.
 const FRAME: u64 = 16;
 
 /// A picture or a page costs models about a thousand tokens, however many bytes it has.
@@ -34,13 +34,13 @@ const MEDIUM: u64 = 1_000 * BYTES_PER_TOKEN;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenEstimate {
-    /// Of all messages, by [`size`].
+    /// The size of all messages, by [`size`].
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     observed: Option<Observed>,
 }
 
-/// What a provider counted for messages of this size.
+/// The tokens that a provider counted for messages of this size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Observed {
     size: u64,
@@ -193,7 +193,7 @@ fn length(text: &str) -> u64 {
     text.len() as u64
 }
 
-/// Of the value as it is written, without writing it.
+/// Returns the length of the value as JSON, without writing it.
 fn json_length(value: &serde_json::Value) -> u64 {
     let mut count = Count(0);
     // Neither can fail: the value is JSON, and counting always succeeds.

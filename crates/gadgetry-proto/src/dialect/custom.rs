@@ -1,4 +1,4 @@
-//! Which dialects are read, and those that a configuration defines.
+//! The list of dialects that are read, and dialects that a configuration defines.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::dialect::{Dialect, UnknownDialect};
+use crate::dialect::known::{Dialect, UnknownDialect};
 
 /// Bytes of a marker of a dialect that a configuration defines.
 const MARKER: usize = 64;
@@ -38,7 +38,7 @@ pub struct CustomDialect {
     /// The text between the name and the arguments.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name_after: String,
-    /// How the arguments are written.
+    /// The notation of the arguments.
     #[serde(default)]
     pub arguments: Arguments,
 }
@@ -47,10 +47,10 @@ pub struct CustomDialect {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arguments {
-    /// As one JSON object.
+    /// One JSON object.
     #[default]
     Json,
-    /// As keys and values, each between two texts.
+    /// Keys and values, each between two texts.
     #[serde(rename_all = "kebab-case")]
     Pairs {
         /// The text before a key.
@@ -180,7 +180,7 @@ impl Dialects {
         Dialect::ALL.into_iter().collect()
     }
 
-    /// Those that a wrapper, or JSON with the name of a gadget, marks: all but XML and Python.
+    /// Returns those that a wrapper, or JSON with the name of a gadget, marks: all but XML and Python.
     pub fn marked() -> Self {
         let all = Dialect::ALL.into_iter();
         all.filter(|it| !matches!(it, Dialect::Xml | Dialect::Python))
@@ -218,12 +218,12 @@ impl Dialects {
         self.known.is_empty() && self.custom.is_empty()
     }
 
-    /// Those that are known by name.
+    /// Returns the dialects that are known by name.
     pub fn known(&self) -> &[Dialect] {
         &self.known
     }
 
-    /// Those that the configuration defines.
+    /// Returns the dialects that the configuration defines.
     pub fn custom(&self) -> &[CustomDialect] {
         &self.custom
     }
@@ -302,7 +302,7 @@ impl FromStr for Dialects {
 }
 
 impl fmt::Display for Dialects {
-    /// As [`FromStr`] reads it, with the names of definitions.
+    /// Writes the list as [`FromStr`] reads it, with the names of definitions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.known.iter().map(|it| it.name());
         let names: Vec<&str> = known

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::dialect::markup::PYTHON_TAG;
-use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read};
 use crate::error::ParseError;
 use crate::schema::{Json, RegisteredGadget, json_parameters, read_whole, shape_parameters};
 
@@ -73,7 +74,7 @@ impl Finder<'_> {
         calls.collect()
     }
 
-    /// Those of registered gadgets.
+    /// Returns the calls of registered gadgets.
     fn known(&self, json: &str) -> Vec<Envelope> {
         let mut calls = self.envelopes(json);
         calls.retain(|(name, _)| self.gadget(name).is_some());
@@ -260,7 +261,7 @@ impl Finder<'_> {
         known.or(names.first()).copied()
     }
 
-    /// Where the object or array at `from` ends, and whether it does.
+    /// Returns the end of the object or array at `from`, and whether it is complete.
     pub(super) fn json_end(&self, from: usize) -> (usize, bool) {
         let bytes = self.text.as_bytes();
         let (mut depth, mut quoted, mut at) = (0_usize, false, from);
@@ -283,7 +284,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a fence of this language may hold a call.
+/// Returns `true` if a fence of this language may hold a call.
 pub(super) fn is_json(language: &str) -> bool {
     let known = [
         "",
@@ -307,7 +308,7 @@ fn take<'a>(object: &mut Fields<'a>, key: &str) -> Option<Json<'a>> {
     Some(object.swap_remove(at).1)
 }
 
-/// Whether the text of an object has a key of parameters near its beginning or its end.
+/// Returns `true` if the text of an object has a key of parameters near its beginning or its end.
 fn has_parameters(json: &str) -> bool {
     let begin = &json[..json.floor_char_boundary(PEEKED)];
     let end = &json[json.ceil_char_boundary(json.len().saturating_sub(PEEKED))..];

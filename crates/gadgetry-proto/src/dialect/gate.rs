@@ -18,12 +18,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
-use crate::dialect::openers::{OPENERS, Recognized};
+use crate::dialect::forms::{Channel, OPENERS, OpenForm, Recognized};
 use crate::dialect::quotes::Surroundings;
 use crate::dialect::template::{HARMONY, HARMONY_ENDS, HARMONY_MESSAGE, Header};
-use crate::dialect::{
-    DialectCall, Dialects, Place, begins_wrapper, find_in, split_wrappers, unwrapped,
-};
+use crate::dialect::wrappers::{begins_wrapper, split_wrappers, unwrapped};
+use crate::dialect::{DialectCall, Dialects, TextContext, find_in};
 use crate::limits::Limits;
 use crate::schema::Registry;
 
@@ -36,9 +35,9 @@ pub enum Gated {
     Reasoning(String),
     /// A call of a known gadget, and its text. It may have been cut off: [`DialectCall::is_whole`].
     Call(DialectCall, String),
-    /// What wraps the next call, often nothing. It is text for a caller to whom that call is text.
+    /// The wrapper of the next call, often empty. It is text for a caller to whom that call is text.
     Opening(String),
-    /// What wraps the call before, and is text if that is.
+    /// The end of the wrapper around the call before, which is text if that call is.
     Closing(String),
     /// The beginning of a call that the end of the reply has cut off before its name.
     Cut(String),
@@ -53,7 +52,7 @@ pub struct Rules<'a> {
     pub registry: &'a Registry,
     /// Caps on what is kept back.
     pub limits: &'a Limits,
-    /// Where a call may begin.
+    /// The places where a call may begin.
     pub anchoring: Anchoring,
 }
 
@@ -62,55 +61,21 @@ pub struct Rules<'a> {
 pub struct Gate {
     /// Text from the beginning of a possible form on.
     pub(super) kept: String,
-    /// Where in it the form begins that is read; forms that nothing marks precede it.
+    /// Offset of the form that is read; forms that nothing marks precede it.
     pub(super) base: usize,
-    /// What ends the form; `None` while nothing is kept.
-    form: Option<Form>,
-    /// What was given out.
+    /// The end that the form waits for; `None` while nothing is kept.
+    form: Option<OpenForm>,
+    /// The text that was released.
     pub(super) around: Option<Surroundings>,
     /// The channel of a message of Harmony.
     pub(super) channel: Channel,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Channel {
-    /// The reply has had no channel so far.
-    #[default]
-    None,
-    Reasoning,
-    Visible,
-}
-
-/// A form that has begun. Positions are those of the kept text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Form {
-    /// Not known yet: more text is needed to see which one it is, if any.
-    Unknown { at_line_start: bool },
-    /// It ends with this text, which does not begin before `from`.
-    Until {
-        end: Cow<'static, str>,
-        from: usize,
-        attempts: u32,
-    },
-    /// It ends with the reply.
-    Rest,
-    /// The header of a message of Harmony.
-    Header,
-    /// A JSON object, read up to a position at this depth.
-    Object {
-        at: usize,
-        depth: usize,
-        in_text: bool,
-    },
-    /// It has ended here; what follows decides.
-    Ended { end: usize },
 }
 
 /// Bytes of the header of a message of Harmony.
 const HEADER: usize = 256;
 /// Bytes of text that are read at once.
 const PIECE: usize = 4 << 10;
-/// How often a form is read whose end may be a part of a value.
+/// Maximum number of times a form is read whose end may be a part of a value.
 const ATTEMPTS: u32 = 100;
 impl Gate {
     /// Takes more text.
@@ -166,44 +131,48 @@ impl Gate {
                 if self.channel != Channel::Reasoning && self.around().is_quoted() {
                     return self.release_first(out);
                 }
-                (self.form, self.base) = (Some(Form::Unknown { at_line_start }), 0);
+                (self.form, self.base) = (Some(OpenForm::Unknown { at_line_start }), 0);
                 true
             }
-            Some(Form::Unknown { at_line_start }) => match self.recognized(at_line_start, rules) {
-                Recognized::Form(form) => {
-                    self.form = Some(form);
-                    true
+            Some(OpenForm::Unknown { at_line_start }) => {
+                match self.recognized(at_line_start, rules) {
+                    Recognized::Form(form) => {
+                        self.form = Some(form);
+                        true
+                    }
+                    Recognized::Token(length) if self.base == 0 => {
+                        let rest = self.kept.split_off(length);
+                        let token = std::mem::replace(&mut self.kept, rest);
+                        out.push(Gated::Closing(token));
+                        (self.form, self.channel) = (None, Channel::Visible);
+                        true
+                    }
+                    Recognized::Text | Recognized::Token(_) if self.base > 0 => {
+                        let end = self.kept[..self.base].trim_end().len();
+                        self.read(end, false, false, rules, out);
+                        true
+                    }
+                    Recognized::Text | Recognized::Token(_) => self.release_first(out),
+                    Recognized::NotYet => false,
                 }
-                Recognized::Token(length) if self.base == 0 => {
-                    let rest = self.kept.split_off(length);
-                    let token = std::mem::replace(&mut self.kept, rest);
-                    out.push(Gated::Closing(token));
-                    (self.form, self.channel) = (None, Channel::Visible);
-                    true
-                }
-                Recognized::Text | Recognized::Token(_) if self.base > 0 => {
-                    let end = self.kept[..self.base].trim_end().len();
-                    self.read(end, false, false, rules, out);
-                    true
-                }
-                Recognized::Text | Recognized::Token(_) => self.release_first(out),
-                Recognized::NotYet => false,
-            },
-            Some(Form::Header) => self.header(out),
-            Some(Form::Until {
+            }
+            Some(OpenForm::Header) => self.header(out),
+            Some(OpenForm::Until {
                 end,
                 from,
                 attempts,
             }) => self.until(end, from, attempts, rules, out),
-            Some(Form::Rest) => self.overflows(rules, out),
-            Some(Form::Object { at, depth, in_text }) => match self.object(at, depth, in_text) {
-                Some(end) => {
-                    self.form = Some(Form::Ended { end });
-                    true
+            Some(OpenForm::Rest) => self.overflows(rules, out),
+            Some(OpenForm::Object { at, depth, in_text }) => {
+                match self.object(at, depth, in_text) {
+                    Some(end) => {
+                        self.form = Some(OpenForm::Ended { end });
+                        true
+                    }
+                    None => self.overflows(rules, out),
                 }
-                None => self.overflows(rules, out),
-            },
-            Some(Form::Ended { end }) => self.ended(end, rules, out),
+            }
+            Some(OpenForm::Ended { end }) => self.ended(end, rules, out),
         }
     }
 
@@ -218,7 +187,7 @@ impl Gate {
         let Some(at) = self.kept[from..].find(&*end) else {
             let seen = (self.kept.len() + 1).saturating_sub(end.len()).max(from);
             let from = self.kept.floor_char_boundary(seen);
-            self.form = Some(Form::Until {
+            self.form = Some(OpenForm::Until {
                 end,
                 from,
                 attempts,
@@ -228,20 +197,20 @@ impl Gate {
         let behind = from + at + end.len();
         // The end may be a part of a value.
         if attempts < ATTEMPTS && self.is_cut(behind, rules) {
-            self.form = Some(Form::Until {
+            self.form = Some(OpenForm::Until {
                 end,
                 from: behind,
                 attempts: attempts + 1,
             });
         } else if attempts < ATTEMPTS {
-            self.form = Some(Form::Ended { end: behind });
+            self.form = Some(OpenForm::Ended { end: behind });
         } else {
-            self.form = Some(Form::Rest);
+            self.form = Some(OpenForm::Rest);
         }
         true
     }
 
-    /// Whether the form that is read ends inside a call.
+    /// Returns `true` if the form that is read ends inside a call.
     fn is_cut(&self, end: usize, rules: &Rules<'_>) -> bool {
         let text = &self.kept[self.base..end];
         if text.ends_with('\n') && text.matches('(').count() > text.matches(')').count() {
@@ -252,7 +221,7 @@ impl Gate {
             rules.registry,
             rules.limits,
             rules.dialects.custom(),
-            &Place::default(),
+            &TextContext::default(),
         );
         calls.last().is_some_and(|call| !call.is_whole)
     }
@@ -278,7 +247,7 @@ impl Gate {
         if HARMONY.iter().any(|it| self.kept.starts_with(it)) {
             if let Some(token) = HARMONY_ENDS.iter().find(|it| behind.starts_with(**it)) {
                 let end = next + token.len();
-                self.form = Some(Form::Ended { end });
+                self.form = Some(OpenForm::Ended { end });
                 return true;
             }
             if HARMONY_ENDS.iter().any(|it| it.starts_with(behind)) {
@@ -300,7 +269,7 @@ impl Gate {
             return true;
         }
         (self.form, self.base) = (
-            Some(Form::Unknown {
+            Some(OpenForm::Unknown {
                 at_line_start: is_line_start,
             }),
             next,
@@ -308,7 +277,7 @@ impl Gate {
         true
     }
 
-    /// Whether another object follows the one that ends here, after a `;`; `None` if more text is needed.
+    /// Returns `true` if another object follows the one that ends here, after a `;`; `None` if more text is needed.
     fn next_object(&mut self, end: usize) -> Option<bool> {
         let behind = &self.kept[end..];
         let rest = match behind.strip_prefix(';') {
@@ -321,7 +290,7 @@ impl Gate {
         }
         let follows = rest.starts_with('{');
         if follows {
-            self.form = Some(Form::Object {
+            self.form = Some(OpenForm::Object {
                 at: self.kept.len() - rest.len(),
                 depth: 0,
                 in_text: false,
@@ -330,7 +299,7 @@ impl Gate {
         Some(follows)
     }
 
-    /// Whether a wrapper marks the kept form.
+    /// Returns `true` if a wrapper marks the kept form.
     fn is_marked(&self, rules: &Rules<'_>) -> bool {
         let text = self.kept.as_str();
         OPENERS.iter().any(|(opener, ..)| text.starts_with(opener))
@@ -374,7 +343,7 @@ impl Gate {
         }
         self.channel = Channel::Visible;
         let at = self.kept.len() - rest.len();
-        self.form = Some(Form::Object {
+        self.form = Some(OpenForm::Object {
             at,
             depth: 0,
             in_text: false,
@@ -403,7 +372,7 @@ impl Gate {
             }
             at += 1;
         }
-        self.form = Some(Form::Object { at, depth, in_text });
+        self.form = Some(OpenForm::Object { at, depth, in_text });
         None
     }
 
@@ -420,7 +389,7 @@ impl Gate {
         let text = std::mem::replace(&mut self.kept, rest);
         (self.form, self.base) = (None, 0);
         let around = self.around.get_or_insert_default();
-        let place = Place {
+        let place = TextContext {
             around: Some(around),
             behind: if is_end { "" } else { &self.kept },
             before_form,

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read};
 use crate::schema::{RegisteredGadget, json_parameters};
 
 /// The markers of a form: before a call, after it, and around a text.

@@ -6,7 +6,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::block::Next;
-use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, name_at, template};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, template};
 use crate::error::ParseError;
 use crate::schema::{RegisteredGadget, json_parameters};
 
@@ -15,7 +16,7 @@ const HERMES_END: &str = "</tool_call>";
 const QWEN: &str = "<function=";
 pub(super) const PYTHON_TAG: &str = "<|python_tag|>";
 const INVOKE: &str = "invoke name=\"";
-/// What models write before the names of these tags.
+/// The prefixes that models write before the names of these tags.
 const PREFIXES: [(&str, Dialect); 5] = [
     ("", Dialect::Anthropic),
     ("ant\u{6d}l:", Dialect::Anthropic),
@@ -318,7 +319,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// What follows the closing tag of `name`.
+/// Returns the text after the closing tag of `name`.
 fn closed<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.strip_prefix("</")?
         .strip_prefix(name)?
@@ -328,10 +329,10 @@ fn closed<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 /// The tags of parameters.
 struct Tags<'t> {
     opening: &'t str,
-    /// What follows the name.
+    /// The text after the name.
     opened: &'t str,
     closing: &'t str,
-    /// What ends the form.
+    /// The text that ends the form.
     end: &'t str,
 }
 

@@ -52,22 +52,24 @@
 
 mod custom;
 mod envelope;
+mod forms;
 mod gate;
 mod gemma;
+mod known;
 mod markup;
+mod name;
 mod openers;
 mod python;
 mod quotes;
 mod template;
+mod wrappers;
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use quotes::{Before, Surroundings};
+use wrappers::unwrapped;
 
 use crate::call::Parameters;
 use crate::error::ParseError;
@@ -76,120 +78,12 @@ use crate::schema::{RegisteredGadget, Registry, Schema, parameters, pointer};
 
 pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
 pub use gate::{Gate, Gated, Rules};
-
-/// A form of calling that is not ours. See the [module](self).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Dialect {
-    /// JSON in `<tool_call>`: Hermes, Qwen and others.
-    Hermes,
-    /// `<function=…>` and `<parameter=…>`: Qwen3-Coder.
-    QwenCoder,
-    /// `[TOOL_CALLS]`: Mistral.
-    Mistral,
-    /// A JSON object that is the call: Llama 3.
-    Llama,
-    /// `<invoke name="…">`: Anthropic.
-    Anthropic,
-    /// A JSON object in a code fence.
-    FencedJson,
-    /// The gadget's name as a tag.
-    Xml,
-    /// A function call of Python with keyword arguments.
-    Python,
-    /// A message to a function in `<|channel|>`: gpt-oss.
-    Harmony,
-    /// A name and tagged arguments in `<tool_call>`: GLM.
-    Glm,
-    /// `<|tool_call_begin|>`: Kimi K2.
-    Kimi,
-    /// `<｜tool▁call▁begin｜>` and `<｜DSML｜invoke …>`: `DeepSeek`.
-    #[serde(rename = "deepseek")]
-    DeepSeek,
-    /// A fence of `tool_code`, `<start_function_call>` and `<|tool_call>`: Gemma.
-    Gemma,
-    /// A list of Python's calls in `<|tool_call_start|>`: LFM2.
-    Lfm2,
-    /// One that the configuration defines.
-    #[serde(skip)]
-    Custom,
-}
-
-impl Dialect {
-    /// All that have a name.
-    pub const ALL: [Self; 14] = [
-        Self::Hermes,
-        Self::QwenCoder,
-        Self::Mistral,
-        Self::Llama,
-        Self::Anthropic,
-        Self::FencedJson,
-        Self::Xml,
-        Self::Python,
-        Self::Harmony,
-        Self::Glm,
-        Self::Kimi,
-        Self::DeepSeek,
-        Self::Gemma,
-        Self::Lfm2,
-    ];
-
-    /// The name that [`FromStr`] reads.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hermes => "hermes",
-            Self::QwenCoder => "qwen-coder",
-            Self::Mistral => "mistral",
-            Self::Llama => "llama",
-            Self::Anthropic => "anthropic",
-            Self::FencedJson => "fenced-json",
-            Self::Xml => "xml",
-            Self::Python => "python",
-            Self::Harmony => "harmony",
-            Self::Glm => "glm",
-            Self::Kimi => "kimi",
-            Self::DeepSeek => "deepseek",
-            Self::Gemma => "gemma",
-            Self::Lfm2 => "lfm2",
-            Self::Custom => "custom",
-        }
-    }
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A word that names no dialect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
-     kimi, deepseek, gemma and lfm2"
-)]
-pub struct UnknownDialect(pub String);
-
-impl FromStr for Dialect {
-    type Err = UnknownDialect;
-
-    fn from_str(name: &str) -> Result<Self, UnknownDialect> {
-        let mut all = Self::ALL.into_iter();
-        // Once they were stored in another case.
-        let stored = |it: Dialect| {
-            it == Self::QwenCoder && name == "qwenCoder"
-                || it == Self::FencedJson && name == "fencedJson"
-        };
-        all.find(|dialect| dialect.name() == name || stored(*dialect))
-            .ok_or_else(|| UnknownDialect(name.to_owned()))
-    }
-}
+pub use known::{Dialect, UnknownDialect};
 
 /// A call in the form of a dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DialectCall {
-    /// The form.
+    /// The form of the call.
     pub dialect: Dialect,
     /// The name as written.
     pub gadget_name: String,
@@ -197,7 +91,7 @@ pub struct DialectCall {
     pub parameters: Parameters,
     /// Whether the form has its end. A call without it may have been cut off.
     pub is_whole: bool,
-    /// Its position in the text.
+    /// The position in the text.
     pub range: Range<usize>,
 }
 
@@ -219,15 +113,15 @@ pub struct DialectCall {
 /// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall> {
-    find_in(text, registry, limits, &[], &Place::default())
+    find_in(text, registry, limits, &[], &TextContext::default())
 }
 
-/// Where a text is in a reply.
+/// The position of a text in a reply.
 #[derive(Default)]
-pub(crate) struct Place<'a> {
-    /// What precedes it; nothing by default.
+pub(crate) struct TextContext<'a> {
+    /// The text before it; none by default.
     pub(crate) around: Option<&'a Surroundings>,
-    /// What has arrived after it.
+    /// The text that has arrived after it.
     pub(crate) behind: &'a str,
     /// Whether a form follows at once.
     pub(crate) before_form: bool,
@@ -239,7 +133,7 @@ pub(crate) fn find_in(
     registry: &Registry,
     limits: &Limits,
     custom: &[CustomDialect],
-    place: &Place<'_>,
+    place: &TextContext<'_>,
 ) -> Vec<DialectCall> {
     let mut finder = Finder {
         text,
@@ -262,13 +156,13 @@ struct Finder<'a> {
     unread: usize,
 }
 
-/// How reading a form ended.
+/// The outcome of reading a form.
 enum Read {
-    /// It reaches up to here.
+    /// The form reaches up to here.
     To(usize),
     /// There is no such form here.
     No,
-    /// It looks like one, but is not.
+    /// The text looks like a form, but is not.
     Unread,
 }
 
@@ -280,7 +174,7 @@ struct Open {
 }
 
 impl<'a> Finder<'a> {
-    fn run(&mut self, place: &Place<'_>) -> Vec<DialectCall> {
+    fn run(&mut self, place: &TextContext<'_>) -> Vec<DialectCall> {
         let mut around = place.around.cloned().unwrap_or_default();
         let (mut at, mut seen) = (0, 0);
         let mut at_line_start = around.is_line_blank();
@@ -351,7 +245,7 @@ impl<'a> Finder<'a> {
             .collect()
     }
 
-    /// Where the next form may begin, or a line ends.
+    /// Returns the next place where a form may begin, or a line ends.
     fn next_candidate(&self, from: usize) -> Option<usize> {
         let rest = self.text.as_bytes().get(from..)?;
         let first = |it: &CustomDialect| it.before.as_bytes().first().copied().unwrap_or(b'<');
@@ -369,7 +263,7 @@ impl<'a> Finder<'a> {
         found.map(|found| from + found)
     }
 
-    /// Whether a wrapper marks the form that begins here.
+    /// Returns `true` if a wrapper marks the form that begins here.
     fn is_marked(&self, at: usize, dialect: Dialect) -> bool {
         let first = self.text.as_bytes().get(at);
         let is_bare = matches!(first, Some(b'{' | b'`'));
@@ -474,102 +368,8 @@ fn settle(
     }
 }
 
-/// Wrappers around forms, which are not a part of the text.
-const WRAPPERS: [&str; 18] = [
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_calls>",
-    "</tool_calls>",
-    "<function_calls>",
-    "</function_calls>",
-    "<ant\u{6d}l:function_calls>",
-    "</ant\u{6d}l:function_calls>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|tool_calls_section_begin|>",
-    "<|tool_calls_section_end|>",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁calls▁end｜>",
-    "<｜end▁of▁sentence｜>",
-    "<|call|>",
-    "<end_of_turn>",
-];
-/// What begins a tag of the markup of `DeepSeek`.
-const DSML: [&str; 4] = ["<｜DSML｜", "</｜DSML｜", "<|DSML|", "</|DSML|"];
-
-/// Whether a text is the beginning of a wrapper.
-pub(crate) fn begins_wrapper(text: &str) -> bool {
-    let is_begun = |whole: &str| whole.starts_with(text);
-    WRAPPERS.into_iter().any(is_begun)
-        || DSML
-            .into_iter()
-            .any(|tag| is_begun(tag) || text.starts_with(tag))
-}
-
-/// What precedes the blanks and wrappers at the end of a text.
-pub(crate) fn before_wrappers(mut text: &str) -> &str {
-    loop {
-        text = text.trim_end();
-        if !text.ends_with('>') {
-            return text;
-        }
-        let tag = &text[text.rfind('<').unwrap_or_default()..];
-        if !unwrapped(tag).is_empty() {
-            return text;
-        }
-        text = &text[..text.len() - tag.len()];
-    }
-}
-
-/// Text without wrappers of calls.
-pub(crate) fn unwrapped(text: &str) -> String {
-    let parts = split_wrappers(text).into_iter();
-    parts
-        .filter_map(|(part, is_wrapper)| (!is_wrapper).then_some(part))
-        .collect()
-}
-
-/// The parts of a text, and whether each is a wrapper of calls.
-pub(crate) fn split_wrappers(text: &str) -> Vec<(&str, bool)> {
-    let mut parts = Vec::new();
-    let (mut done, mut at) = (0, 0);
-    while let Some(found) = memchr::memchr(b'<', &text.as_bytes()[at..]) {
-        let start = at + found;
-        at = start + 1;
-        if let Some(length) = wrapper(&text[start..]) {
-            parts.push((&text[done..start], false));
-            at = start + length;
-            parts.push((&text[start..at], true));
-            done = at;
-        }
-    }
-    parts.push((&text[done..], false));
-    parts.retain(|(part, _)| !part.is_empty());
-    parts
-}
-
-/// The length of the wrapper that a text begins with.
-fn wrapper(text: &str) -> Option<usize> {
-    let plain = WRAPPERS.into_iter().find(|it| text.starts_with(it));
-    let tag = || {
-        let tag = DSML.into_iter().find(|it| text.starts_with(it))?;
-        let rest = &text[tag.len()..];
-        let mut names = ["function_calls>", "tool_calls>", " calls>"].into_iter();
-        let name = names.find(|it| rest.starts_with(it))?;
-        Some(tag.len() + name.len())
-    };
-    plain.map(str::len).or_else(tag)
-}
-
-/// Whether the schema of a gadget names this parameter.
+/// Returns `true` if the schema of a gadget names this parameter.
 fn has_parameter(gadget: &RegisteredGadget, key: &str) -> bool {
     let properties = gadget.spec().parameters.get("properties");
     properties.is_some_and(|properties| properties.get(key).is_some())
-}
-
-/// A name of a gadget at the beginning of `text`: everything up to what cannot be in one.
-fn name_at(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-    &text[..end.unwrap_or(text.len())]
 }

@@ -1,95 +1,15 @@
-//! Which text may begin a call, and where such a form ends.
+//! Recognises texts that may begin a call.
 
 use std::borrow::Cow;
 
-use super::gate::{Channel, Form, Gate, Rules};
+use crate::dialect::Dialect;
 use crate::dialect::envelope::is_json;
+use crate::dialect::forms::{Channel, OPENERS, OpenForm, Recognized};
+use crate::dialect::gate::{Gate, Rules};
+use crate::dialect::name::name_at;
 use crate::dialect::quotes::Surroundings;
-use crate::dialect::template::{self, HARMONY, HARMONY_ENDS};
-use crate::dialect::{Dialect, name_at};
+use crate::dialect::template::{HARMONY, HARMONY_ENDS};
 use crate::schema::RegisteredGadget;
-
-/// Openers of marked forms, what ends them, and the dialects that they may begin; without an end, the reply ends them.
-pub(super) const OPENERS: [Opener; 21] = [
-    (
-        "<tool_call>",
-        "</tool_call>",
-        &[Dialect::Hermes, Dialect::QwenCoder, Dialect::Glm],
-    ),
-    ("<function=", "</function>", &[Dialect::QwenCoder]),
-    (
-        "<function_calls>",
-        "</function_calls>",
-        &[Dialect::Anthropic],
-    ),
-    ("<invoke ", "</invoke>", &[Dialect::Anthropic]),
-    (
-        "<ant\u{6d}l:function_calls>",
-        "</ant\u{6d}l:function_calls>",
-        &[Dialect::Anthropic],
-    ),
-    (
-        "<ant\u{6d}l:invoke ",
-        "</ant\u{6d}l:invoke>",
-        &[Dialect::Anthropic],
-    ),
-    ("<|python_tag|>", "", &[Dialect::Llama]),
-    ("[TOOL_CALLS]", "", &[Dialect::Mistral]),
-    (
-        "<|tool_calls_section_begin|>",
-        "<|tool_calls_section_end|>",
-        &[Dialect::Kimi],
-    ),
-    (template::KIMI, template::KIMI_END, &[Dialect::Kimi]),
-    (
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        template::DEEPSEEK,
-        template::DEEPSEEK_END,
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜function_calls>",
-        "</｜DSML｜function_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜tool_calls>",
-        "</｜DSML｜tool_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜ calls>",
-        "</｜DSML｜ calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<｜DSML｜invoke ",
-        "</｜DSML｜invoke>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<|DSML|tool_calls>",
-        "</|DSML|tool_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (
-        "<|DSML|function_calls>",
-        "</|DSML|function_calls>",
-        &[Dialect::DeepSeek],
-    ),
-    (template::LFM2, template::LFM2_END, &[Dialect::Lfm2]),
-    (
-        "<start_function_call>",
-        "<end_function_call>",
-        &[Dialect::Gemma],
-    ),
-    ("<|tool_call>", "<tool_call|>", &[Dialect::Gemma]),
-];
-pub(super) type Opener = (&'static str, &'static str, &'static [Dialect]);
 
 const FENCE: &str = "```";
 
@@ -118,35 +38,8 @@ const FIRST_KEY: usize = 128;
 /// Bytes of an opener that prose does not end with.
 const BEGUN: usize = 6;
 
-/// What is known of text that may begin a form.
-pub(super) enum Recognized {
-    /// It does.
-    Form(Form),
-    /// A token of Harmony without content.
-    Token(usize),
-    /// It does not.
-    Text,
-    /// More text is needed.
-    NotYet,
-}
-
-impl Recognized {
-    fn text_if(is_text: bool) -> Self {
-        if is_text { Self::Text } else { Self::NotYet }
-    }
-
-    /// A form whose first key decides, if that is known.
-    fn of(is_call: Option<bool>, form: Form) -> Self {
-        match is_call {
-            Some(true) => Self::Form(form),
-            Some(false) => Self::Text,
-            None => Self::NotYet,
-        }
-    }
-}
-
 impl Gate {
-    /// Where the first possible form begins.
+    /// Returns the offset of the first possible form.
     pub(super) fn suspect(&self, rules: &Rules<'_>) -> Option<usize> {
         let custom = rules.dialects.custom();
         let has_names = rules.dialects.contains(Dialect::Python);
@@ -160,7 +53,7 @@ impl Gate {
         suspects.find(|at| self.may_open(&self.kept[*at..], self.is_line_start(*at), rules))
     }
 
-    /// Whether nothing precedes a place of the kept text on its line.
+    /// Returns `true` if nothing precedes a place of the kept text on its line.
     pub(super) fn is_line_start(&self, at: usize) -> bool {
         let before = &self.kept[..at];
         let is_blank = |text: &str| text.chars().all(|c| c == ' ' || c == '\t');
@@ -172,7 +65,7 @@ impl Gate {
         }
     }
 
-    /// Whether text begins with an opener, or with the beginning of one.
+    /// Returns `true` if text begins with an opener, or with the beginning of one.
     pub(super) fn may_open(&self, text: &str, at_line_start: bool, rules: &Rules<'_>) -> bool {
         let opens = |opener: &str| text.starts_with(opener) || opener.starts_with(text);
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
@@ -195,7 +88,7 @@ impl Gate {
                         && names(Some(text.strip_prefix('[').unwrap_or(text)), '(', rules))
     }
 
-    /// Which form begins the kept text at its base.
+    /// Recognises the form that begins the kept text at its base.
     pub(super) fn recognized(&self, at_line_start: bool, rules: &Rules<'_>) -> Recognized {
         let text = &self.kept[self.base..];
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
@@ -208,7 +101,7 @@ impl Gate {
         }
         if has(Dialect::Harmony) {
             if HARMONY.iter().any(|it| text.starts_with(it)) {
-                return Recognized::Form(Form::Header);
+                return Recognized::Form(OpenForm::Header);
             }
             may_be |= HARMONY.iter().any(|it| it.starts_with(text));
         }
@@ -231,7 +124,7 @@ impl Gate {
         for (opener, end, _) in OPENERS {
             if text.starts_with(opener) {
                 let form = if end.is_empty() {
-                    Form::Rest
+                    OpenForm::Rest
                 } else {
                     self.until_text(end.into())
                 };
@@ -243,7 +136,7 @@ impl Gate {
             return Recognized::text_if(!may_be);
         }
         if text.starts_with('{') && has(Dialect::Llama) {
-            let object = Form::Object {
+            let object = OpenForm::Object {
                 at: self.base,
                 depth: 0,
                 in_text: false,
@@ -292,15 +185,15 @@ impl Gate {
         Recognized::of(first_key(object), self.until_text("\n```".into()))
     }
 
-    fn until_text(&self, end: Cow<'static, str>) -> Form {
-        Form::Until {
+    fn until_text(&self, end: Cow<'static, str>) -> OpenForm {
+        OpenForm::Until {
             end,
             from: self.base,
             attempts: 0,
         }
     }
 
-    /// Whether a text that ends the reply is the beginning of a call, of which not even the name is there.
+    /// Returns `true` if a text that ends the reply is the beginning of a call, of which not even the name is there.
     pub(super) fn is_begun(&self, text: &str, rules: &Rules<'_>) -> bool {
         let around = self.around.clone().unwrap_or_default();
         if around.is_quoted() {
@@ -336,7 +229,7 @@ impl Gate {
     }
 }
 
-/// Whether text begins with the name of a gadget and `end`, or may once more of it is there.
+/// Returns `true` if text begins with the name of a gadget and `end`, or may once more of it is there.
 fn names(text: Option<&str>, end: char, rules: &Rules<'_>) -> bool {
     let Some(text) = text else { return false };
     let name = name_at(text);
@@ -350,7 +243,7 @@ fn names(text: Option<&str>, end: char, rules: &Rules<'_>) -> bool {
     }
 }
 
-/// Whether the first key of an object can be that of a call; `None` if it is not there yet.
+/// Returns `true` if the first key of an object can be that of a call; `None` if it is not there yet.
 fn first_key(object: &str) -> Option<bool> {
     let body = object[1..].trim_start();
     if body.is_empty() {

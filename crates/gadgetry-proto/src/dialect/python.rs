@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
+use crate::dialect::name::name_at;
+use crate::dialect::{Dialect, Finder, Read, has_parameter};
 use crate::schema::{RegisteredGadget, json_parameters};
 
 /// The name and the parameters of a call.
@@ -86,7 +87,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Where a literal ends: before a `,` or `)` outside quotes and brackets.
+/// Returns the end of a literal: before a `,` or `)` outside quotes and brackets.
 fn literal_end(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut at) = (0_usize, None, 0);
     let bytes = text.as_bytes();
@@ -105,7 +106,7 @@ fn literal_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether text ends inside the brackets or quotes that it begins with.
+/// Returns `true` if text ends inside the brackets or quotes that it begins with.
 pub(super) fn is_open(text: &str) -> bool {
     let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-//! Whether a form in a text is a call, or a text that quotes one.
+//! Distinguishes calls from texts that quote one.
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{before_wrappers, unwrapped};
+use crate::dialect::wrappers::{before_wrappers, unwrapped};
 
 /// Bytes of the beginning and of the end of a line that are kept.
 const HEAD: usize = 64;
@@ -35,7 +35,7 @@ const DATA: [&str; 23] = [
     "tool_results",
 ];
 
-/// What the words before an example end with or contain.
+/// Phrases that announce an example, before it.
 const CUES: [&str; 12] = [
     "for example",
     "for instance",
@@ -51,7 +51,7 @@ const CUES: [&str; 12] = [
     "never write",
 ];
 
-/// What precedes a place in a reply. It is the same however the text arrived.
+/// The text before a place in a reply, as far as it decides about quotations. It is the same however the text arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -78,7 +78,7 @@ pub(crate) struct Surroundings {
     escaped: bool,
 }
 
-/// What is known of a place before a form.
+/// The facts about the text before a form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Before {
     has_prose: bool,
@@ -210,12 +210,12 @@ impl Surroundings {
         }
     }
 
-    /// Whether the line begins the result of a gadget, as a conversation shows it.
+    /// Returns `true` if the line begins the result of a gadget, as a conversation shows it.
     fn is_result(&self) -> bool {
         self.head.starts_with("RESULT (") || self.head.starts_with("RESULT:")
     }
 
-    /// Whether a form that begins here is quoted.
+    /// Returns `true` if a form that begins here is quoted.
     pub(crate) fn is_quoted(&self) -> bool {
         let last = self.tail.chars().next_back();
         let bullet = self.head.trim_end();
@@ -233,7 +233,7 @@ impl Surroundings {
             || last.is_some_and(|last| "`'\"‘“«„(".contains(last))
     }
 
-    /// What decides, with what follows, about a form that begins here.
+    /// Returns the facts that decide, with the text that follows, about a form that begins here.
     pub(crate) fn before(&self) -> Before {
         let line = if self.is_line_used {
             &self.tail
@@ -255,7 +255,7 @@ impl Surroundings {
 }
 
 impl Before {
-    /// Whether a form is a call, given the text that follows it; `None` if that must be known first.
+    /// Returns `true` if a form is a call, given the text that follows it; `None` if that must be known first.
     ///
     /// `is_marked` says that a wrapper marks the form.
     pub(crate) fn is_call(self, is_marked: bool, behind: &str, is_end: bool) -> Option<bool> {

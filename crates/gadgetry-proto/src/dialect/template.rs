@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::dialect::custom::{Arguments, CustomDialect};
+use crate::dialect::name::name_at;
 use crate::dialect::python::is_open;
-use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::dialect::{Dialect, Finder, Read};
 use crate::schema::{RegisteredGadget, json_parameters};
 
 pub(super) const HARMONY: [&str; 2] = ["<|channel|>", "<|start|>"];
 pub(super) const HARMONY_MESSAGE: &str = "<|message|>";
-/// What ends a message of Harmony. Servers often withhold the last two, which stop the model.
+/// The ends of a message of Harmony. Servers often withhold the last two, which stop the model.
 pub(super) const HARMONY_ENDS: [&str; 3] = ["<|end|>", "<|call|>", "<|return|>"];
 pub(super) const KIMI: &str = "<|tool_call_begin|>";
 pub(super) const KIMI_END: &str = "<|tool_call_end|>";
@@ -418,7 +419,7 @@ struct Pairs<'t> {
     after: &'t str,
 }
 
-/// Where the JSON string ends that a text begins with.
+/// Returns the end of the JSON string that a text begins with.
 fn literal_end(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -429,7 +430,7 @@ fn literal_end(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// Whether a text that has arrived so far may become one of `ends`.
+/// Returns `true` if a text that has arrived so far may become one of `ends`.
 fn is_prefix_of(text: &str, ends: &[&str]) -> bool {
     ends.iter().any(|end| end.starts_with(text))
 }

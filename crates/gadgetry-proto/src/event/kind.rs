@@ -15,7 +15,7 @@ use crate::message::{CustomContentBlock, Purpose};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
 use crate::usage::Usage;
 
-/// What an [`Event`](super::Event) reports.
+/// The content of an [`Event`](super::Event).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
@@ -40,9 +40,9 @@ pub enum EventKind {
         /// The purpose of the call.
         #[serde(default, skip_serializing_if = "Purpose::is_reply")]
         purpose: Purpose,
-        /// Why the model stopped.
+        /// The reason the model stopped.
         stop_reason: StopReason,
-        /// Tokens.
+        /// The token counts.
         usage: Usage,
         /// The cost of the call in US dollars; `None`, in JSON `null`, if the price is not known.
         #[serde(default)]
@@ -61,7 +61,7 @@ pub enum EventKind {
     ModelRetry {
         /// The number of the reply in its run, from 1.
         iteration: u32,
-        /// Which retry of this request, from 1.
+        /// The number of the retry for this request, from 1.
         attempt: u32,
         /// The number of retries that may follow.
         left: u32,
@@ -79,7 +79,7 @@ pub enum EventKind {
     },
     /// Older parts of the conversation were removed or summarised.
     Compaction(Compacted),
-    /// Visible text.
+    /// A piece of the visible text.
     Text {
         /// More text.
         text: String,
@@ -121,7 +121,7 @@ pub enum EventKind {
     GadgetStart {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -133,7 +133,7 @@ pub enum EventKind {
     GadgetRestarted {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -142,7 +142,7 @@ pub enum EventKind {
     GadgetResult {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -165,7 +165,7 @@ pub enum EventKind {
     GadgetCost {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -176,7 +176,7 @@ pub enum EventKind {
     GadgetProgress {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -188,7 +188,7 @@ pub enum EventKind {
         /// The call, if a gadget asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// Its id for the model; present if `call` is.
+        /// The id of the call for the model; present if `call` is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invocation_id: Option<InvocationId>,
         /// The question.
@@ -199,7 +199,7 @@ pub enum EventKind {
         /// The call, if a gadget asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// Its id for the model; present if `call` is.
+        /// The id of the call for the model; present if `call` is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invocation_id: Option<InvocationId>,
         /// Whether there was an answer.
@@ -209,7 +209,7 @@ pub enum EventKind {
     GadgetSkipped {
         /// The call.
         call: CallId,
-        /// Its id for the model.
+        /// The id of the call for the model.
         invocation_id: InvocationId,
         /// The name as written.
         gadget_name: String,
@@ -235,7 +235,7 @@ pub enum EventKind {
     },
     /// The run has finished. This is its last event.
     RunFinished {
-        /// Why it finished.
+        /// The reason it finished.
         reason: FinishReason,
         /// The number of replies.
         iterations: u32,

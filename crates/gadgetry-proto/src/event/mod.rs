@@ -62,7 +62,7 @@ pub struct Event {
     /// The calls that started the subagent from which the event comes, the outermost first. Empty for the run's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Ancestor>,
-    /// What happened.
+    /// The content of the event.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -111,9 +111,9 @@ impl Event {
 pub struct Ancestor {
     /// The call in its run.
     pub call: CallId,
-    /// Its id for the model.
+    /// The id of the call for the model.
     pub invocation_id: InvocationId,
-    /// Which of the subagents of this call, from 0.
+    /// The number of the subagent among those of this call, from 0.
     pub agent: u32,
 }
 

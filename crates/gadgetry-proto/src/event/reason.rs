@@ -1,8 +1,8 @@
-//! Why a run finished, and what compaction did.
+//! Reasons for the end of a run, and results of compaction.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a run ended.
+/// The reason a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -20,7 +20,7 @@ pub enum FinishReason {
     Withheld,
     /// The model failed.
     ModelError,
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
     /// The budget is spent.
     BudgetExceeded,
@@ -51,7 +51,7 @@ pub struct Compacted {
     pub tokens_after: u64,
 }
 
-/// How compaction shortens a conversation.
+/// The way in which compaction shortens a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -50,7 +50,7 @@ impl JsonSchema for StopReason {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Why a model stopped. Any other text is the provider's own word.",
+            "description": "The reason a model stopped. Any other text is the provider's own word.",
             "anyOf": [
                 { "enum": [
                     "stop", "max_tokens", "stop_sequence", "tool_use", "next_turn", "content_filter", "error",

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::prompt::params::parameter_list;
 
-/// What the catalog says of one gadget.
+/// The entry of one gadget in the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogEntry<'a> {
     /// The name that a block's header gives.
     pub name: &'a str,
-    /// What the gadget does.
+    /// The purpose of the gadget.
     pub description: &'a str,
     /// JSON Schema of the parameters.
     pub schema: &'a Value,
@@ -20,11 +20,11 @@ pub struct CatalogEntry<'a> {
 /// A call to learn from.
 #[derive(Clone, Copy, Debug)]
 pub struct CatalogExample<'a> {
-    /// What it shows.
+    /// A comment on the example.
     pub comment: Option<&'a str>,
     /// The call as a block, written with the run's markers.
     pub block: &'a str,
-    /// What the call gives.
+    /// The result of the call.
     pub output: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! What a model reads after the error of a malformed call: the gadget's usage and the form of a block.
+//! Corrections: the text after the error of a malformed call, with the gadget's usage and the form of a block.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::schema::RegisteredGadget;
 /// Characters of a usage. The system message has all of it.
 const USAGE: usize = 2_000;
 
-/// What a model reads after the error of a malformed call: the usage of the gadget and the form of a call, each below a blank
+/// Returns the text after the error of a malformed call: the usage of the gadget and the form of a call, each below a blank
 /// line.
 ///
 /// ```

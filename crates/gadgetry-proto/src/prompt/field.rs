@@ -48,7 +48,7 @@ pub(super) fn fixed_values(keywords: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// Whether `flat` says no more than its kind.
+/// Returns `true` if `flat` says no more than its kind.
 pub(super) fn is_plain(flat: &Flat) -> bool {
     let scalar = matches!(
         kinds(&flat.keywords).as_slice(),
@@ -159,7 +159,7 @@ fn show(value: &Value) -> String {
     }
 }
 
-/// Several values.
+/// Writes several values as text.
 pub(super) fn show_all(values: &[Value]) -> String {
     let shown: Vec<String> = values.iter().map(show).collect();
     shown.join(" | ")

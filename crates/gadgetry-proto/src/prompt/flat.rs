@@ -26,9 +26,9 @@ pub(super) struct Flat {
     pub(super) keywords: Map<String, Value>,
     /// Whether `null` is also allowed.
     pub(super) nullable: bool,
-    /// Where a reference that would expand forever was first expanded.
+    /// The pointer at which a reference that would expand forever was first expanded.
     pub(super) same_as: Option<String>,
-    /// What `anyOf` or `oneOf` leaves to choose from, without `null`; never just one.
+    /// The alternatives that `anyOf` or `oneOf` leaves, without `null`; never just one.
     pub(super) alternatives: Vec<Value>,
 }
 

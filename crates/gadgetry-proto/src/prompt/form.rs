@@ -42,11 +42,11 @@ pub struct Form {
     schema: Schema,
     /// The next one last.
     pending: Vec<Field>,
-    /// What was answered.
+    /// The answer.
     value: Value,
 }
 
-/// What one question is about.
+/// The field that one question is about.
 #[derive(Clone, Debug)]
 struct Field {
     /// The names of the properties that lead to it; empty for all parameters together.
@@ -56,13 +56,13 @@ struct Field {
     trail: Trail,
 }
 
-/// How a field is asked for.
-enum Kind {
+/// The way in which a field is asked for.
+enum FieldKind {
     /// Field by field, if the user wants it.
     Object,
     /// Items on one line.
     List,
-    /// As one value.
+    /// The field is asked for as one value.
     Value,
 }
 
@@ -81,7 +81,7 @@ impl Form {
             value: Value::Object(Map::new()),
         };
         let (flat, trail) = form.flat(&root);
-        if matches!(kind(&root, &flat), Kind::Object) {
+        if matches!(kind(&root, &flat), FieldKind::Object) {
             form.enter(&root, &flat, &trail);
         } else if says_more(&flat) {
             form.pending.push(root);
@@ -107,10 +107,10 @@ impl Form {
         });
         facts.extend(field::constraints(&flat.keywords));
         facts.extend(match kind(field, &flat) {
-            Kind::Object => Some("yes to fill it in, or JSON".to_owned()),
-            Kind::List => Some("items separated by commas, or JSON".to_owned()),
-            Kind::Value if is_json(&flat) => Some("as JSON".to_owned()),
-            Kind::Value => None,
+            FieldKind::Object => Some("yes to fill it in, or JSON".to_owned()),
+            FieldKind::List => Some("items separated by commas, or JSON".to_owned()),
+            FieldKind::Value if is_json(&flat) => Some("as JSON".to_owned()),
+            FieldKind::Value => None,
         });
         let titles = choices(&flat).into_iter();
         let titles = titles.filter(|it| it.title != it.value);
@@ -142,7 +142,7 @@ impl Form {
             self.pending.pop();
             return Ok(());
         }
-        if matches!(kind(&field, &flat), Kind::Object) && !text.starts_with('{') {
+        if matches!(kind(&field, &flat), FieldKind::Object) && !text.starts_with('{') {
             match boolean(text) {
                 Some(true) => {
                     self.pending.pop();
@@ -168,7 +168,7 @@ impl Form {
         self.value
     }
 
-    /// What the schema says about a field.
+    /// Returns what the schema says about a field.
     fn flat(&self, field: &Field) -> (Flat, Trail) {
         let resolver = Resolver::new(self.schema.value());
         let mut trail = field.trail.clone();
@@ -207,24 +207,26 @@ impl Form {
             .fold(self.schema.root(), |place, name| place.property(name));
         let choices = choices(flat);
         let chosen = |text: &str| {
-            let is_meant = |it: &&Choice| {
+            let is_meant = |it: &&FieldChoice| {
                 it.value.eq_ignore_ascii_case(text) || it.title.eq_ignore_ascii_case(text)
             };
             let choice = choices.iter().find(is_meant);
             choice.map_or_else(|| text.to_owned(), |it| it.value.clone())
         };
         match kind(field, flat) {
-            Kind::List if !text.starts_with('[') => {
+            FieldKind::List if !text.starts_with('[') => {
                 let items = text.split(',').map(str::trim).enumerate();
                 let items = items.filter(|(_, item)| !item.is_empty());
                 let items = items.map(|(at, item)| coerce(&chosen(item), Some(&place.item(at))));
                 Ok(items.collect())
             }
-            Kind::List | Kind::Object => read_json(text).map_err(|error| error.to_string()),
-            Kind::Value if field.path.is_empty() => {
+            FieldKind::List | FieldKind::Object => {
                 read_json(text).map_err(|error| error.to_string())
             }
-            Kind::Value => match field::kinds(&flat.keywords).as_slice() {
+            FieldKind::Value if field.path.is_empty() => {
+                read_json(text).map_err(|error| error.to_string())
+            }
+            FieldKind::Value => match field::kinds(&flat.keywords).as_slice() {
                 ["boolean"] => boolean(text)
                     .map(Value::Bool)
                     .ok_or_else(|| "expected yes or no".to_owned()),
@@ -234,7 +236,7 @@ impl Form {
         }
     }
 
-    /// Whether the schema admits the field in the parameters as far as they are known.
+    /// Checks that the schema admits the field in the parameters as far as they are known.
     fn check(&self, field: &Field, whole: &Value) -> Result<(), String> {
         let path = field.path.join(".");
         let below = format!("{path}.");
@@ -257,7 +259,7 @@ impl Form {
     }
 }
 
-/// Whether parameters are more than an object without properties.
+/// Returns `true` if parameters are more than an object without properties.
 fn says_more(flat: &Flat) -> bool {
     let map = ["additionalProperties", "patternProperties"].into_iter();
     let mut map = map.filter_map(|key| flat.keywords.get(key));
@@ -268,23 +270,23 @@ fn is_optional(field: &Field, flat: &Flat) -> bool {
     !field.is_required || flat.keywords.contains_key("default")
 }
 
-fn kind(field: &Field, flat: &Flat) -> Kind {
+fn kind(field: &Field, flat: &Flat) -> FieldKind {
     if flat.same_as.is_some() || !flat.alternatives.is_empty() {
-        return Kind::Value;
+        return FieldKind::Value;
     }
     let has_properties = flat.keywords.get("properties").is_some_and(|it| {
         let properties = it.as_object();
         properties.is_some_and(|properties| !properties.is_empty())
     });
     match field::kinds(&flat.keywords).as_slice() {
-        ["object"] if has_properties && field.path.len() < DEPTH => Kind::Object,
-        [] if has_properties && field.path.is_empty() => Kind::Object,
-        ["array"] if is_of_scalars(&flat.keywords) => Kind::List,
-        _ => Kind::Value,
+        ["object"] if has_properties && field.path.len() < DEPTH => FieldKind::Object,
+        [] if has_properties && field.path.is_empty() => FieldKind::Object,
+        ["array"] if is_of_scalars(&flat.keywords) => FieldKind::List,
+        _ => FieldKind::Value,
     }
 }
 
-/// Whether the items of a list are scalars by the letter.
+/// Returns `true` if the items of a list are scalars by the letter.
 fn is_of_scalars(keywords: &Map<String, Value>) -> bool {
     let items = keywords.get("items").and_then(Value::as_object);
     items.is_some_and(|items| {
@@ -296,7 +298,7 @@ fn is_of_scalars(keywords: &Map<String, Value>) -> bool {
     })
 }
 
-/// Whether only JSON can be an answer.
+/// Returns `true` if only JSON can be an answer.
 fn is_json(flat: &Flat) -> bool {
     let kinds = field::kinds(&flat.keywords);
     flat.same_as.is_some()
@@ -304,13 +306,13 @@ fn is_json(flat: &Flat) -> bool {
 }
 
 /// A value that can be chosen.
-struct Choice {
+struct FieldChoice {
     value: String,
     title: String,
 }
 
 /// The texts that a field, or an item of it, can be, with their titles.
-fn choices(flat: &Flat) -> Vec<Choice> {
+fn choices(flat: &Flat) -> Vec<FieldChoice> {
     let items = flat.keywords.get("items").and_then(Value::as_object);
     let keywords = items.unwrap_or(&flat.keywords);
     let texts = |key: &str| {
@@ -319,27 +321,27 @@ fn choices(flat: &Flat) -> Vec<Choice> {
         values.filter_map(Value::as_str).map(str::to_owned)
     };
     let mut names = texts("enumNames");
-    let plain = texts("enum").map(|value| Choice {
+    let plain = texts("enum").map(|value| FieldChoice {
         title: names.next().unwrap_or_else(|| value.clone()),
         value,
     });
-    let mut all: Vec<Choice> = plain.collect();
+    let mut all: Vec<FieldChoice> = plain.collect();
     all.extend(titled(keywords));
     all.extend(flat.alternatives.iter().filter_map(choice));
     all
 }
 
 /// Choices as alternatives, each with a title.
-fn titled(keywords: &Map<String, Value>) -> Vec<Choice> {
+fn titled(keywords: &Map<String, Value>) -> Vec<FieldChoice> {
     let all = ["oneOf", "anyOf"].into_iter();
     let all = all.filter_map(|key| keywords.get(key)?.as_array());
     all.flatten().filter_map(choice).collect()
 }
 
-fn choice(schema: &Value) -> Option<Choice> {
+fn choice(schema: &Value) -> Option<FieldChoice> {
     let value = schema.get("const")?.as_str()?.to_owned();
     let title = schema.get("title").and_then(Value::as_str);
-    Some(Choice {
+    Some(FieldChoice {
         title: title.unwrap_or(&value).to_owned(),
         value,
     })

@@ -6,7 +6,7 @@ use crate::prompt::field;
 use crate::prompt::flat::{Flat, Resolver, Trail};
 
 impl Resolver<'_> {
-    /// What kind of value goes to `pointer`: `string`, `array of object`, `one of a | b`, `integer or null`.
+    /// Returns the kind of value at `pointer`: `string`, `array of object`, `one of a | b`, `integer or null`.
     pub(super) fn label(&self, flat: &Flat, pointer: &str, trail: &mut Trail) -> String {
         let mut label = self.label_without_null(flat, pointer, trail);
         if flat.nullable {

@@ -48,9 +48,9 @@ struct List<'a> {
     full: bool,
 }
 
-/// What a line says in its parentheses before the type.
+/// The words in a line's parentheses before the type.
 #[derive(Clone, Copy)]
-enum Place {
+enum Occurrence {
     Required,
     Optional,
     /// Any item of an array, or any value of a map.
@@ -59,7 +59,7 @@ enum Place {
 
 impl List<'_> {
     /// The line of `pointer`, and the lines of what it holds.
-    fn line(&mut self, schema: &Value, pointer: &str, place: Place, depth: usize) {
+    fn line(&mut self, schema: &Value, pointer: &str, place: Occurrence, depth: usize) {
         if schema == &Value::Bool(false) || !self.room(depth) {
             return;
         }
@@ -67,15 +67,15 @@ impl List<'_> {
         let flat = self.resolver.flatten(schema, pointer, &mut self.trail);
         let label = self.label(&flat, pointer);
         let mut facts = match place {
-            Place::Required if !flat.keywords.contains_key("default") => {
+            Occurrence::Required if !flat.keywords.contains_key("default") => {
                 vec![label, "required".to_owned()]
             }
-            Place::Required | Place::Optional => {
+            Occurrence::Required | Occurrence::Optional => {
                 // What may be left out need not be null.
                 let label = label.strip_suffix(" or null").unwrap_or(&label);
                 vec![label.to_owned(), "optional".to_owned()]
             }
-            Place::Each(what) => vec![format!("each {what}: {label}")],
+            Occurrence::Each(what) => vec![format!("each {what}: {label}")],
         };
         facts.extend(field::constraints(&flat.keywords));
         self.write(pointer, &facts.join("; "), &flat, depth);
@@ -100,7 +100,7 @@ impl List<'_> {
         }
     }
 
-    /// Whether one more line may be written. The last one says that the list is cut.
+    /// Returns `true` if one more line may be written. The last one says that the list is cut.
     fn room(&mut self, depth: usize) -> bool {
         if self.full {
             return false;
@@ -131,9 +131,9 @@ impl List<'_> {
         for (name, schema) in properties {
             let is_required = required.is_some_and(|names| names.iter().any(|entry| entry == name));
             let place = if is_required {
-                Place::Required
+                Occurrence::Required
             } else {
-                Place::Optional
+                Occurrence::Optional
             };
             self.line(schema, &child(pointer, &escape(name)), place, depth);
         }
@@ -143,7 +143,12 @@ impl List<'_> {
         if let Some(Value::Object(patterns)) = keywords.get("patternProperties") {
             for (pattern, schema) in patterns {
                 let key = format!("<key matching {}>", one_line(pattern));
-                self.line(schema, &child(pointer, &key), Place::Each("value"), depth);
+                self.line(
+                    schema,
+                    &child(pointer, &key),
+                    Occurrence::Each("value"),
+                    depth,
+                );
             }
         }
         let Some(schema) = keywords.get("additionalProperties") else {
@@ -157,7 +162,7 @@ impl List<'_> {
             self.line(
                 schema,
                 &child(pointer, "<key>"),
-                Place::Each("value"),
+                Occurrence::Each("value"),
                 depth,
             );
         }
@@ -169,9 +174,9 @@ impl List<'_> {
             let least = keywords.get("minItems").and_then(Value::as_u64);
             let is_required = least.is_none_or(|least| (index as u64) < least);
             let place = if is_required {
-                Place::Required
+                Occurrence::Required
             } else {
-                Place::Optional
+                Occurrence::Optional
             };
             self.line(schema, &child(pointer, &index.to_string()), place, depth);
         }
@@ -185,9 +190,14 @@ impl List<'_> {
         };
         if !tuple.is_empty() {
             let position = child(pointer, &tuple.len().to_string());
-            self.line(schema, &position, Place::Each("further item"), depth);
+            self.line(schema, &position, Occurrence::Each("further item"), depth);
         } else if !field::is_plain(&self.peek(schema, pointer)) {
-            self.line(schema, &child(pointer, "0"), Place::Each("item"), depth);
+            self.line(
+                schema,
+                &child(pointer, "0"),
+                Occurrence::Each("item"),
+                depth,
+            );
         }
     }
 
@@ -213,7 +223,7 @@ impl List<'_> {
         }
     }
 
-    /// What kind of value goes to `pointer`.
+    /// Returns the kind of value at `pointer`.
     fn label(&self, flat: &Flat, pointer: &str) -> String {
         self.resolver.label(flat, pointer, &mut self.trail.clone())
     }

@@ -30,7 +30,7 @@ const LINE: usize = 80;
 /// Gadgets that are found at once, and the bytes of their descriptions, unless the first one alone is longer.
 const FOUND: (usize, usize) = (5, 6_000);
 
-/// Whether the system message describes all gadgets, or has the names of most of them and a gadget that finds them. The
+/// The choice whether the system message describes all gadgets, or has the names of most of them and a gadget that finds them. The
 /// text never changes during a run: what was found is the result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -49,9 +49,9 @@ pub enum SearchWhen {
     /// With more than 30 gadgets, and where their descriptions fill more than 40 % of the context window, if that is known.
     #[default]
     Auto,
-    /// Always.
+    /// Search is always used.
     Always,
-    /// Never.
+    /// Search is never used.
     Never,
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn find(parameters: &Value, registry: &Registry) -> Result<String, St
     Ok(out)
 }
 
-/// How well a gadget matches: its name counts most, then its description, then its parameters.
+/// Returns how well a gadget matches: its name counts most, then its description, then its parameters.
 fn score(gadget: &RegisteredGadget, query: &str, words: &[&str]) -> usize {
     let name = gadget.name().to_lowercase();
     let description = gadget.spec().description.to_lowercase();

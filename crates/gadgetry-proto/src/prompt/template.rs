@@ -15,7 +15,7 @@ pub struct CallStyle<'a> {
     pub form: CallForm,
     /// The markers of blocks.
     pub markers: &'a Markers,
-    /// Where markers count.
+    /// The places where markers count.
     pub anchoring: Anchoring,
 }
 
@@ -51,19 +51,19 @@ pub struct CallStyle<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PromptTemplate {
-    /// What gadgets are; nothing by default.
+    /// An introduction to gadgets; empty by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intro: Option<String>,
     /// The catalog, in place of `{gadgets}`, and its surroundings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
-    /// How a call is written. The default one depends on the form.
+    /// The form of a call. The default depends on the form of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// What happens to calls. The default one depends on the form.
+    /// The rules of execution. The default depends on the form of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<String>,
-    /// What to do about markers inside values. The default one depends on the form and on the anchoring.
+    /// The way to write markers inside values. The default depends on the form of calls and on the anchoring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escape: Option<String>,
 }

@@ -43,7 +43,7 @@ pub const MAX_EXAMPLES: usize = 2;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkedTurns {
     turns: Vec<Message>,
-    /// What the user's first message begins with.
+    /// The beginning of the user's first message.
     lead: String,
 }
 
@@ -179,7 +179,7 @@ impl WorkedTurns {
     }
 }
 
-/// The first text.
+/// Returns the first text.
 fn text_of(content: &[Content]) -> Option<&str> {
     content.iter().find_map(|content| {
         if let Content::Text { text } = content {
@@ -190,7 +190,7 @@ fn text_of(content: &[Content]) -> Option<&str> {
     })
 }
 
-/// What a message of the user begins with.
+/// Returns the beginning of a message of the user.
 fn lead(tools: &[CatalogEntry<'_>]) -> String {
     format!("Tools:\n{}\n\nQuestion: ", catalog(tools))
 }

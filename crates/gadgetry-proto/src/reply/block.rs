@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Body, CallBlock, Ended, Header, Partial};
+use crate::block::{Body, BodyEnd, CallBlock, Header, Partial};
 use crate::call::TerminatedBy;
 use crate::error::Span;
 use crate::limits::Limits;
@@ -37,7 +37,7 @@ impl OpenBlock {
         out.event(Event::CallStart(&self.header));
     }
 
-    /// How large a piece is worth reading at once.
+    /// Returns the size of a piece that is worth reading at once.
     pub(super) fn appetite(&self) -> usize {
         self.body.appetite()
     }
@@ -48,7 +48,7 @@ impl OpenBlock {
         piece: &str,
         format: &Prepared,
         out: &mut Emitter<'_>,
-    ) -> Option<Ended> {
+    ) -> Option<BodyEnd> {
         let (header, search) = (&self.header, &format.search);
         let origin = self.origin();
         let mut sink = |partial: Partial<'_>| out.event(argument(header, partial, origin));
@@ -89,8 +89,8 @@ impl OpenBlock {
         })
     }
 
-    fn origin(&self) -> Origin {
-        Origin {
+    fn origin(&self) -> BlockOrigin {
+        BlockOrigin {
             opener: self.opener,
             body: self.body.base(),
         }
@@ -131,12 +131,12 @@ impl OpenBlock {
 
 /// Offsets in the reply.
 #[derive(Clone, Copy)]
-struct Origin {
+struct BlockOrigin {
     opener: u64,
     body: u64,
 }
 
-fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: Origin) -> Event<'a> {
+fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: BlockOrigin) -> Event<'a> {
     Event::Argument {
         header,
         pointer: partial.pointer,

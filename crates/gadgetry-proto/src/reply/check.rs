@@ -1,4 +1,4 @@
-//! Whether a call could be executed, decided without executing it.
+//! Checks of calls: decides whether one could be executed, without executing it.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::schema::{RegisteredGadget, Registry, Unterminated, parse_failure};
 const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
                             last value may be incomplete. Write the call again, whole, with its end marker.";
 
-/// What a run would do with a call, as far as its text and the schema of its gadget decide. Made by [`crate::reply::Reader::check`].
+/// The decision of a run about a call, as far as its text and the schema of its gadget decide. Made by [`crate::reply::Reader::check`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The gadget can be executed with these parameters: coerced, completed with defaults, and valid.
     Valid(Value),
     /// Parameters refer to results of other calls. They can be checked when these are there.
     NeedsResults,
-    /// It cannot be executed. The text is what the model reads as its result.
+    /// The call cannot be executed. The text is its result for the model.
     Invalid(String),
 }
 

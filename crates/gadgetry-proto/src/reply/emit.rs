@@ -7,14 +7,14 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{LimitExceeded, Limits};
 use crate::reply::Event;
 
-/// Where events go. A trait object, so that the scanner is compiled once and not for each caller; the short cut of
+/// The consumer of events. A trait object, so that the scanner is compiled once and not for each caller; the short cut of
 /// [`crate::reply::Scanner::push`] does without it.
 pub(super) type Sink<'a> = dyn FnMut(Event<'_>) + 'a;
 
-/// What precedes the current place of the prose. It lasts while a block or a tag is read.
+/// The text before the current place of the prose. It lasts while a block or a tag is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Around {
-    /// What the line holds before the held text, or before the opener.
+    /// The part of the line before the held text, or before the opener.
     pub(super) line: LinePrefix,
     /// Whether the last byte before the held text is a backtick.
     pub(super) ticked: bool,
@@ -30,7 +30,7 @@ pub(super) enum Segment {
     Blank,
     /// Whitespace so far, after reasoning: it is dropped, whatever follows.
     Quiet,
-    /// It has text.
+    /// The segment has text.
     Text,
 }
 

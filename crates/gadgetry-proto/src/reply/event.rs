@@ -1,4 +1,4 @@
-//! What the scanner sees.
+//! Events of the scanner.
 
 use crate::block::CallBlock;
 use crate::block::Header;
@@ -18,13 +18,13 @@ pub enum Event<'a> {
     Argument {
         /// The call it belongs to.
         header: &'a Header,
-        /// Where the value goes.
+        /// The pointer of the value.
         pointer: &'a str,
         /// More of the value; may be empty if `complete`.
         delta: &'a str,
         /// Whether the value is now whole.
         complete: bool,
-        /// Where the argument begins, with the first part of its value.
+        /// The beginning of the argument, with the first part of its value.
         begins: Option<ArgumentStart<'a>>,
     },
     /// A gadget block is complete.
@@ -35,7 +35,7 @@ pub enum Event<'a> {
         block: BlockId,
         /// The name of the tag.
         tag: &'a str,
-        /// Its attributes.
+        /// The attributes of the tag.
         attributes: &'a Attributes,
     },
     /// More content of the open tag, never empty.
@@ -53,7 +53,7 @@ pub enum Event<'a> {
         block: BlockId,
         /// The name of the tag.
         tag: &'a str,
-        /// Why.
+        /// The reason it ended.
         reason: EndReason,
     },
     /// The whole of the tag that just ended.
@@ -64,18 +64,18 @@ pub enum Event<'a> {
         tag: &'a str,
         /// Everything between opening and closing tag.
         content: &'a str,
-        /// Its attributes.
+        /// The attributes of the tag.
         attributes: &'a Attributes,
         /// Whether the tag closed itself.
         self_closing: bool,
-        /// Why it ended.
+        /// The reason it ended.
         reason: EndReason,
     },
-    /// Something noteworthy.
+    /// A diagnostic of the reply.
     Diagnostic(Diagnostic),
 }
 
-/// Where an argument begins.
+/// The place where an argument begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentStart<'a> {
     /// The body of the block up to the value.

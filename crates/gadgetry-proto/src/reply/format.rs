@@ -1,4 +1,4 @@
-//! What a reply may contain, and the same prepared for reading.
+//! The format of a reply, and the same prepared for reading.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use crate::limits::Limits;
 use crate::reply::shortcut::Stops;
 use crate::tags::{NameIndex, Names, TagNameError};
 
-/// What a reply may contain in addition to text.
+/// The parts that a reply may contain in addition to text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Format {
     /// The markers of gadget blocks; without them there are no blocks.
     pub markers: Option<Markers>,
-    /// Where a marker counts.
+    /// The places where a marker counts.
     pub anchoring: Anchoring,
     /// The names of tags that are taken out.
     pub tags: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Format {
     pub reasoning: Vec<String>,
     /// Whether a reply begins inside the first of `reasoning`, because the prompt template of the model has opened it.
     pub reasoning_open: bool,
-    /// Caps.
+    /// The limits of a reply.
     pub limits: Limits,
 }
 

@@ -6,7 +6,7 @@ use crate::block::Marker;
 use crate::limits::{Limit, LimitExceeded};
 use crate::reply::format::Prepared;
 
-/// What follows a start marker, as far as it has arrived.
+/// The line after a start marker, as far as it has arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct HeaderLine {
     /// Offset of the start marker in the reply.
@@ -14,7 +14,7 @@ pub(super) struct HeaderLine {
     pub(super) text: String,
 }
 
-/// What a piece has made of the line, and how much of the piece was read.
+/// The effect of a piece on the line, and how much of the piece was read.
 pub(super) enum HeaderStep {
     More {
         read: usize,

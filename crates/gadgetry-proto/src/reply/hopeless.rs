@@ -14,7 +14,7 @@ use crate::reply::Event;
 use crate::reply::event::ArgumentStart;
 use crate::schema::Registry;
 
-/// What a gadget with a closed schema takes.
+/// The parameters of a gadget with a closed schema.
 #[derive(Debug)]
 struct Closed {
     declared: BTreeSet<String>,
@@ -71,12 +71,12 @@ pub(super) struct Watch {
     pointers: BTreeSet<String>,
     /// The parameters that they belong to.
     names: BTreeSet<String>,
-    /// Where the reply ends.
+    /// Offset at which the reply ends.
     pub(super) ended: Option<u64>,
 }
 
 impl Watch {
-    /// Whether a call has ended the reply before this event, or does with it: then its error is appended.
+    /// Returns `true` if a call has ended the reply before this event, or does with it: then its error is appended.
     pub(super) fn ends(
         &mut self,
         event: &Event<'_>,

@@ -28,7 +28,7 @@ impl Event<'_> {
     /// ```
     pub fn write_json(&self, schema: Option<&Schema>, out: &mut Vec<u8>) {
         // Writing text and JSON values to a vector does not fail.
-        let _ = serde_json::to_writer(out, &Line::of(self, schema));
+        let _ = serde_json::to_writer(out, &EventLine::of(self, schema));
     }
 }
 
@@ -39,7 +39,7 @@ impl Event<'_> {
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
-enum Line<'a> {
+enum EventLine<'a> {
     Text {
         text: &'a str,
     },
@@ -92,7 +92,7 @@ enum Line<'a> {
     Diagnostic(&'a Diagnostic),
 }
 
-impl<'a> Line<'a> {
+impl<'a> EventLine<'a> {
     fn of(event: &'a Event<'a>, schema: Option<&Schema>) -> Self {
         match *event {
             Event::Text(text) => Self::Text { text },

@@ -1,4 +1,4 @@
-//! What a scanner is reading. A mode holds what exists only while it lasts.
+//! Modes of a scanner. A mode holds what exists only while it lasts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use crate::reply::header::HeaderLine;
 use crate::reply::opening::OpeningTag;
 use crate::reply::prose::Prose;
 use crate::reply::tag::OpenTag;
-use crate::tags::Content;
+use crate::tags::TagContent;
 
-/// What is being read.
+/// The part of the format that is being read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Mode {
     Prose(Prose),
-    /// After a start marker.
+    /// The line after a start marker.
     Header(HeaderLine),
     Body(Box<OpenBlock>),
-    /// After `<` and a name.
+    /// An opening tag, after `<` and a name.
     Opening(OpeningTag),
     Content(Box<OpenTag>),
 }
@@ -31,6 +31,6 @@ impl Default for Mode {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spare {
     pub(super) block: Option<Box<OpenBlock>>,
-    pub(super) content: Content,
+    pub(super) content: TagContent,
     pub(super) text: String,
 }

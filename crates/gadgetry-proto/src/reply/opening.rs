@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::Attributes;
 use crate::reply::format::Prepared;
-use crate::tags::{NameIndex, OpeningState, Step, attributes};
+use crate::tags::{ByteStep, NameIndex, OpeningState, attributes};
 
 /// `<`, a name and its attributes, as far as they have arrived.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub(super) struct OpeningTag {
     pub(super) text: String,
 }
 
-/// What a piece has made of the tag, and how much of the piece was read.
+/// The effect of a piece on the tag, and how much of the piece was read.
 pub(super) enum OpeningStep {
     More,
     /// The tag is open.
@@ -26,7 +26,7 @@ pub(super) enum OpeningStep {
         read: usize,
         self_closing: bool,
     },
-    /// It is not a tag, because of its text or of a cap.
+    /// The text is not a tag, because of its form or of a cap.
     Text {
         read: usize,
         exceeded: Option<LimitExceeded>,
@@ -65,13 +65,13 @@ impl OpeningTag {
                 return OpeningStep::Text { read, exceeded };
             }
             match self.state.step(*byte) {
-                Step::On(next) => self.state = next,
-                Step::Open { self_closing } => {
+                ByteStep::On(next) => self.state = next,
+                ByteStep::Open { self_closing } => {
                     self.text.push_str(&piece[..index]);
                     let read = index + 1;
                     return OpeningStep::Open { read, self_closing };
                 }
-                Step::Fail => {
+                ByteStep::Fail => {
                     self.text.push_str(&piece[..index]);
                     let (read, exceeded) = (index, None);
                     return OpeningStep::Text { read, exceeded };

@@ -45,7 +45,7 @@ impl<'a> Text<'a> {
         &self.whole[self.at..]
     }
 
-    /// At most `len` bytes of the rest, cut between characters; they are read.
+    /// Reads at most `len` bytes of the rest, cut between characters.
     fn take(&mut self, len: usize) -> &'a str {
         let rest = self.rest();
         let piece = &rest[..rest.floor_char_boundary(len)];
@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
         piece
     }
 
-    /// Where reading is, as an offset in the reply.
+    /// Returns the current position as an offset in the reply.
     fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
@@ -257,7 +257,7 @@ impl Pass<'_> {
         block
     }
 
-    /// What was taken for a start marker and a header is text.
+    /// Returns to prose: what was taken for a start marker and a header is text.
     fn give_back_header(&mut self, header: &HeaderLine, exceeded: Option<LimitExceeded>) -> Mode {
         let marker = self.format.search.text(Marker::Start);
         let span = Span {
@@ -389,7 +389,7 @@ impl Pass<'_> {
         self.blank_prose()
     }
 
-    /// What was taken for a tag is text.
+    /// Returns to prose: what was taken for a tag is text.
     fn give_back_opening(&mut self, opening: &OpeningTag, exceeded: Option<LimitExceeded>) -> Mode {
         let start = opening.opener;
         let end = start + 1;

@@ -13,7 +13,7 @@ use crate::reply::repetition::Repetition;
 use crate::reply::{ReplyStage, ScannerState, StopEarly, Stopped};
 use crate::transform::{Compose, DeltaTransform, TransformFactory, compose};
 
-/// What is said of a reply that repeats itself.
+/// The diagnostic of a reply that repeats itself.
 const REPEATED: &str = "The same lines were written again and again, so the reply was ended there, and nothing that \
                         followed was read";
 
@@ -40,18 +40,18 @@ const REPEATED: &str = "The same lines were written again and again, so the repl
 pub struct Pipeline {
     stage: ReplyStage,
     factories: Arc<[TransformFactory]>,
-    /// Those of the current reply, once a delta has reached them.
+    /// The transforms of the current reply, once a delta has reached them.
     transforms: Option<Compose>,
     /// Memory for deltas between the stage and the transforms; empty between two calls.
     scanned: Vec<Delta>,
     rules: StopEarly,
-    lines: Lines,
+    lines: LineWatch,
 }
 
-/// What of the reply is known for ending it early.
+/// The lines of the reply, for ending it early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Lines {
+struct LineWatch {
     text: Repetition,
     reasoning: Repetition,
     /// Bytes of text so far.
@@ -64,12 +64,12 @@ struct Lines {
 #[serde(default)]
 pub struct PipelineState {
     scanner: ScannerState,
-    /// What [`DeltaTransform::save`] gave; null if no delta has reached the transforms.
+    /// The value of [`DeltaTransform::save`]; null if no delta has reached the transforms.
     transforms: Value,
     #[serde(skip_serializing_if = "is_default")]
     watch: Watch,
     #[serde(skip_serializing_if = "is_default")]
-    lines: Lines,
+    lines: LineWatch,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -85,7 +85,7 @@ impl Pipeline {
             transforms: None,
             scanned: Vec::new(),
             rules: StopEarly::NEVER,
-            lines: Lines::default(),
+            lines: LineWatch::default(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Pipeline {
         self
     }
 
-    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). Text that follows is not read; the owner
+    /// Returns the place where the current reply was ended early, by [`stop_early`](Self::stop_early). Text that follows is not read; the owner
     /// closes the stream, and calls [`finish`](Self::finish). A [diagnostic](Delta::Diagnostic) has said why.
     pub fn stopped(&self) -> Option<Stopped> {
         self.lines.stopped
@@ -209,7 +209,7 @@ impl Pipeline {
 
     /// Ends the reply: appends what was held. The pipeline is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
-        self.lines = Lines::default();
+        self.lines = LineWatch::default();
         if self.factories.is_empty() {
             return self.stage.finish(out);
         }
@@ -225,7 +225,7 @@ impl Pipeline {
         self.stage.finish(&mut self.scanned);
         self.scanned.clear();
         self.transforms = None;
-        self.lines = Lines::default();
+        self.lines = LineWatch::default();
     }
 
     /// The state between two deltas.

@@ -32,7 +32,7 @@ pub(super) struct Prose {
     pub(super) suspects: Suspects,
 }
 
-/// Where openers may begin in the text that is being read.
+/// The places where openers may begin in the text that is being read.
 ///
 /// A search for one kind must not run again for each opener of the other kind, or a text of many tags without a marker
 /// would cost its square.
@@ -66,7 +66,7 @@ pub(super) enum OpenerKind {
     Tag(NameIndex),
 }
 
-/// What to do at a place where a marker may begin.
+/// The action at a place where a marker may begin.
 enum AtMarker {
     Open,
     /// Hold the text from here on.
@@ -85,7 +85,7 @@ impl Prose {
         }
     }
 
-    /// Whether no part of the prose so far may become an opener or a near miss.
+    /// Returns `true` if no part of the prose so far may become an opener or a near miss.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
         self.held.is_empty() && !self.suspects.is_any()
@@ -128,7 +128,7 @@ struct Reading<'a, 'o> {
     last: bool,
     /// Text before this was emitted.
     released: usize,
-    /// Where the first marker may begin; before it there are no near misses either.
+    /// Offset of the first place where a marker may begin; before it there are no near misses either.
     plain: usize,
     format: &'a Prepared,
     out: &'a mut Emitter<'o>,
@@ -240,7 +240,7 @@ impl Reading<'_, '_> {
         self.out.around.ticked = false;
     }
 
-    /// Whether the tag of reasoning at `at` is only mentioned: a backtick precedes it.
+    /// Returns `true` if the tag of reasoning at `at` is only mentioned: a backtick precedes it.
     fn is_quoted(&self, name: NameIndex, at: usize) -> bool {
         let ticked = if at > self.from {
             self.text.as_bytes()[at - 1] == b'`'
@@ -270,7 +270,7 @@ impl Reading<'_, '_> {
         None
     }
 
-    /// What the line of `at` holds before it.
+    /// Returns what the line of `at` holds before it.
     fn line_at(&self, at: usize) -> LinePrefix {
         let text = &self.text.as_bytes()[self.from..];
         let line = self.out.around.line;

@@ -70,16 +70,16 @@ pub struct Reader {
     unterminated: Unterminated,
     /// Whether the message has the parts of the reply, or only its text as written.
     keeps_parts: bool,
-    reply: Reply,
+    reply: ReplyState,
 }
 
 /// The reply so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Reply {
+struct ReplyState {
     message: Accumulator,
-    /// Its text as written.
+    /// The text as written.
     raw: String,
-    /// Why the model stopped; of the last reply until the next one begins.
+    /// The reason the model stopped; of the last reply until the next one begins.
     stop_reason: Option<StopReason>,
     is_over: bool,
 }
@@ -88,7 +88,7 @@ struct Reply {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReaderState {
     pipeline: PipelineState,
-    reply: Reply,
+    reply: ReplyState,
 }
 
 impl Reader {
@@ -105,7 +105,7 @@ impl Reader {
             registry,
             unterminated: Unterminated::default(),
             keeps_parts: true,
-            reply: Reply::default(),
+            reply: ReplyState::default(),
         })
     }
 
@@ -138,7 +138,7 @@ impl Reader {
         self
     }
 
-    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). What follows is not read.
+    /// Returns the place where the current reply was ended early, by [`stop_early`](Self::stop_early). What follows is not read.
     pub fn stopped(&self) -> Option<Stopped> {
         self.pipeline.stopped()
     }
@@ -146,7 +146,7 @@ impl Reader {
     /// Takes one delta and appends what takes its place.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         if self.reply.is_over {
-            self.reply = Reply::default();
+            self.reply = ReplyState::default();
         }
         if let Delta::Text { delta: text, .. } = &delta {
             self.reply.raw.push_str(text);
@@ -175,7 +175,7 @@ impl Reader {
         output
     }
 
-    /// Whether a run would execute a call of the current or the last reply, decided as a run does it. A call that
+    /// Checks whether a run would execute a call of the current or the last reply, decided as a run does it. A call that
     /// only the end of the reply completed is not executed if the model did not say that its reply is whole.
     pub fn check(&self, call: &Call) -> Verdict {
         self.checked(call).unwrap_or_else(Verdict::Invalid)
@@ -212,7 +212,7 @@ impl Reader {
     }
 }
 
-impl Reply {
+impl ReplyState {
     fn take(&mut self, deltas: &[Delta], keeps_parts: bool) {
         for delta in deltas {
             // The end of a message has no part, but why it stopped.

@@ -8,7 +8,7 @@ const PERIOD: usize = 4;
 /// Letters of a line that counts in full. A shorter one has to be repeated more often.
 const LETTERS: u64 = 8;
 
-/// How many times as often a line may be repeated where it is content: in a value, in a code fence, in a custom block.
+/// Factor of the limit for lines that are content: in a value, in a code fence, in a custom block.
 const IN_CONTENT: u64 = 4;
 
 /// The lines so far: a few numbers, whatever the length of the text.
@@ -18,17 +18,17 @@ const IN_CONTENT: u64 = 4;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Repetition {
-    line: Line,
+    line: LineDigest,
     /// The last lines, the latest first.
     last: [u64; PERIOD],
-    /// For each period: the lines in succession that are what was written that number of lines before, and their letters.
+    /// Runs by period: the number of successive lines that equal the line that number of lines before, and their letters.
     runs: [(u64, u64); PERIOD],
     in_fence: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Line {
+struct LineDigest {
     hash: u64,
     letters: u64,
     /// The fence characters that it begins with.
@@ -53,12 +53,12 @@ impl Repetition {
         None
     }
 
-    /// Whether the text is a repetition even if it is content.
+    /// Returns `true` if the text is a repetition even if it is content.
     pub(super) fn is_endless(&self, limit: u32) -> bool {
         self.passes(u64::from(limit) * IN_CONTENT)
     }
 
-    /// Whether the text is in a code fence.
+    /// Returns `true` if the text is in a code fence.
     pub(super) fn in_fence(&self) -> bool {
         self.in_fence
     }
@@ -93,7 +93,7 @@ impl Repetition {
     }
 }
 
-impl Line {
+impl LineDigest {
     fn read(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte.is_ascii_whitespace() {
@@ -117,7 +117,7 @@ fn step(hash: u64, byte: u8) -> u64 {
 mod tests {
     use super::*;
 
-    /// How many lines are read before it ends, in any cut.
+    /// Checks the number of lines that are read before the text ends, in any cut.
     #[track_caller]
     fn check(text: &str, expected: Option<usize>) {
         let mut whole = Repetition::default();

@@ -15,7 +15,7 @@ use crate::reply::emit::{Around, Emitter, Segment, Sink};
 use crate::reply::format::Prepared;
 use crate::reply::mode::{Mode, Spare};
 use crate::reply::pass::Pass;
-use crate::reply::shortcut::Kind;
+use crate::reply::shortcut::PieceKind;
 use crate::reply::{Event, Format};
 use crate::tags::{TagKind, TagNameError};
 
@@ -98,7 +98,7 @@ impl Scanner {
         self.state = state;
     }
 
-    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    /// Returns `true` if what was read last is content, of a block or a custom block, and not prose.
     pub(super) fn in_content(&self) -> bool {
         match &self.state.mode {
             Mode::Body(_) | Mode::Header(_) => true,
@@ -109,7 +109,7 @@ impl Scanner {
         }
     }
 
-    /// Whether a block is open.
+    /// Returns `true` if a block is open.
     pub(super) fn in_block(&self) -> bool {
         matches!(self.state.mode, Mode::Body(_))
     }
@@ -189,14 +189,14 @@ impl ScannerState {
         match &mut self.mode {
             Mode::Prose(prose) => {
                 let is_plain = self.around.segment == Segment::Text && prose.is_clear();
-                if !is_plain || !format.stops.pass(piece, Kind::Prose) {
+                if !is_plain || !format.stops.pass(piece, PieceKind::Prose) {
                     return false;
                 }
                 self.around.ticked = piece.as_bytes().last() == Some(&b'`');
                 events(Event::Text(piece));
             }
             Mode::Body(block) => {
-                if !format.stops.pass(piece, Kind::Value) {
+                if !format.stops.pass(piece, PieceKind::Value) {
                     return false;
                 }
                 let Some(event) = block.read_plain(piece, &format.limits) else {
@@ -205,7 +205,7 @@ impl ScannerState {
                 events(event);
             }
             Mode::Content(tag) => {
-                if !format.stops.pass(piece, Kind::Content) {
+                if !format.stops.pass(piece, PieceKind::Content) {
                     return false;
                 }
                 let Some(event) = tag.read_plain(piece, format) else {

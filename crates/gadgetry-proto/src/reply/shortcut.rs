@@ -18,16 +18,16 @@ use crate::tags::Names;
 /// Longer pieces are worth a search with wide instructions.
 const LONGEST: usize = 64;
 
-/// Which bytes stop a short cut; one bit for each kind of text.
+/// The bytes that stop a short cut; one bit for each kind of text.
 #[derive(Clone, Debug)]
 pub(super) struct Stops {
     bytes: Box<[u8; 256]>,
 }
 
-/// What a piece continues.
+/// The text that a piece continues.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum PieceKind {
     Prose = 1,
     Value = 2,
     Content = 4,
@@ -36,31 +36,31 @@ pub(super) enum Kind {
 impl Stops {
     pub(super) fn new(search: &MarkerSearch, names: &Names) -> Self {
         let mut bytes = Box::new([0; 256]);
-        let mut stop = |byte: u8, kinds: &[Kind]| {
+        let mut stop = |byte: u8, kinds: &[PieceKind]| {
             for kind in kinds {
                 bytes[usize::from(byte)] |= *kind as u8;
             }
         };
         for byte in search.first_bytes() {
-            stop(*byte, &[Kind::Prose, Kind::Value]);
+            stop(*byte, &[PieceKind::Prose, PieceKind::Value]);
         }
         // A newline at the end of a value may belong to the marker after it.
-        stop(b'\n', &[Kind::Value]);
-        stop(b'\r', &[Kind::Value]);
-        stop(b'<', &[Kind::Content]);
+        stop(b'\n', &[PieceKind::Value]);
+        stop(b'\r', &[PieceKind::Value]);
+        stop(b'<', &[PieceKind::Content]);
         if !names.is_empty() {
-            stop(b'<', &[Kind::Prose]);
+            stop(b'<', &[PieceKind::Prose]);
         }
         if search.anchoring == Anchoring::LineStart {
             // The prefix of the line would have to be kept up to date.
-            (0..=u8::MAX).for_each(|byte| stop(byte, &[Kind::Prose]));
+            (0..=u8::MAX).for_each(|byte| stop(byte, &[PieceKind::Prose]));
         }
         Self { bytes }
     }
 
-    /// Whether a piece is short, not empty, and nothing in it stops.
+    /// Returns `true` if a piece is short, not empty, and nothing in it stops.
     #[inline]
-    pub(super) fn pass(&self, piece: &str, kind: Kind) -> bool {
+    pub(super) fn pass(&self, piece: &str, kind: PieceKind) -> bool {
         if !(1..=LONGEST).contains(&piece.len()) {
             return false;
         }

@@ -37,14 +37,14 @@ use crate::tags::{BlockConfig, BlockMode, CustomBlock};
 #[derive(Clone, Debug)]
 pub struct ReplyStage {
     scanner: Scanner,
-    rules: Arc<Rules>,
+    rules: Arc<StageRules>,
     /// The gadgets of calls that end the reply when they cannot become valid; `None` if none does.
     watched: Watched,
     watch: Watch,
 }
 
 #[derive(Debug)]
-struct Rules {
+struct StageRules {
     blocks: Vec<CustomBlock>,
     /// Their schemas coerce the parameters of their calls.
     registry: Option<Arc<Registry>>,
@@ -64,7 +64,7 @@ impl ReplyStage {
         let scanner = Scanner::new(&format)?;
         Ok(Self {
             scanner,
-            rules: Arc::new(Rules { blocks, registry }),
+            rules: Arc::new(StageRules { blocks, registry }),
             watched: None,
             watch: Watch::default(),
         })
@@ -76,17 +76,17 @@ impl ReplyStage {
         self.watched = Some(Arc::new(ClosedGadgets::of(registry)));
     }
 
-    /// Where a call has ended the reply.
+    /// Returns the offset at which a call has ended the reply.
     pub(super) fn ended(&self) -> Option<u64> {
         self.watch.ended
     }
 
-    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    /// Returns `true` if what was read last is content, of a block or a custom block, and not prose.
     pub(super) fn in_content(&self) -> bool {
         self.scanner.in_content()
     }
 
-    /// Whether a block is open.
+    /// Returns `true` if a block is open.
     pub(super) fn in_block(&self) -> bool {
         self.scanner.in_block()
     }
@@ -172,7 +172,7 @@ impl ReplyStage {
     }
 }
 
-impl Rules {
+impl StageRules {
     fn apply(
         &self,
         event: Event<'_>,

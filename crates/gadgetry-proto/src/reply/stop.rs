@@ -14,10 +14,10 @@ use crate::error::DiagnosticCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StopEarly {
-    /// At a call that cannot become valid any more: a pointer is repeated, or, after all required parameters, one follows
+    /// Ends the reply at a call that cannot become valid any more: a pointer is repeated, or, after all required parameters, one follows
     /// that the schema does not admit. The call is answered with an error; those before it count.
     pub hopeless_calls: bool,
-    /// At the line that was written this many times in succession, or ends as many repetitions of up to four lines. 0 is
+    /// Ends the reply at the line that was written this many times in succession, or ends as many repetitions of up to four lines. 0 is
     /// without limit.
     ///
     /// Whitespace does not count, and neither do lines without a letter: blank lines, braces and rows of numbers are as if
@@ -43,13 +43,13 @@ impl StopEarly {
     };
 }
 
-/// Where a reply was ended early.
+/// The place where a reply was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stopped {
     /// Offset in the text of the reply; what follows was not read.
     pub at: u64,
-    /// Why: [`DiagnosticCode::HopelessCall`] or [`DiagnosticCode::RepeatedLines`].
+    /// The cause: [`DiagnosticCode::HopelessCall`] or [`DiagnosticCode::RepeatedLines`].
     pub why: DiagnosticCode,
     /// Whether a block was open.
     pub in_block: bool,

@@ -12,7 +12,7 @@ use crate::reply::emit::Emitter;
 pub(super) struct Suspects(Option<Suspect>);
 
 impl Suspects {
-    /// Whether the prose so far ends in a suspect.
+    /// Returns `true` if the prose so far ends in a suspect.
     pub(super) fn is_any(&self) -> bool {
         self.0.is_some()
     }

@@ -10,7 +10,7 @@ use crate::piece::EndReason;
 use crate::reply::Event;
 use crate::reply::emit::Emitter;
 use crate::reply::format::Prepared;
-use crate::tags::{Content, ContentEnd, NameIndex};
+use crate::tags::{ContentEnd, NameIndex, TagContent};
 
 /// An open tag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub(super) struct OpenTag {
     pub(super) name: NameIndex,
     pub(super) block: BlockId,
     pub(super) attributes: Attributes,
-    pub(super) content: Content,
+    pub(super) content: TagContent,
 }
 
 impl OpenTag {
@@ -31,7 +31,7 @@ impl OpenTag {
         });
     }
 
-    /// How large a piece is worth reading at once.
+    /// Returns the size of a piece that is worth reading at once.
     pub(super) fn appetite(&self) -> usize {
         self.content.appetite()
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::delta::StopReason;
 
-/// How a reply ended before the model was done.
+/// The way in which a reply ended before the model was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Truncation {
     Length,
@@ -21,7 +21,7 @@ pub(crate) enum Truncation {
 }
 
 impl Truncation {
-    /// How a reply was cut that ended with this reason; `None` if it is whole. Without any reason the connection ended.
+    /// Returns how a reply was cut that ended with this reason; `None` if it is whole. Without any reason the connection ended.
     pub(crate) fn of(stop_reason: Option<&StopReason>) -> Option<Self> {
         match stop_reason {
             None => Some(Self::Disconnect),
@@ -47,7 +47,7 @@ impl Truncation {
         }
     }
 
-    /// What answers a call that only this end of the reply completed.
+    /// Returns the answer to a call that only this end of the reply completed.
     pub(crate) fn refusal(&self) -> String {
         format!(
             "Error: The call was not executed: {} before the block was complete. Write the call again.",
@@ -55,7 +55,7 @@ impl Truncation {
         )
     }
 
-    /// How the reply ended, as a clause.
+    /// Returns the end of the reply as a clause.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Length => "the reply was cut off by the token limit".to_owned(),

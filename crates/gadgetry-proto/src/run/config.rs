@@ -39,34 +39,34 @@ pub struct RunConfig {
     /// The words around the gadget catalog.
     #[serde(skip_serializing_if = "is_default")]
     pub prompt: PromptTemplate,
-    /// Whether the system message describes all gadgets, or the model looks most of them up.
+    /// The choice whether the system message describes all gadgets, or the model looks most of them up.
     #[serde(skip_serializing_if = "is_default")]
     pub gadget_search: GadgetSearch,
-    /// How the model calls gadgets.
+    /// The interface by which the model calls gadgets.
     #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
     /// The form of calls in the text of replies. In [`CallForm::Json`], calls of that form are executed, whatever `dialects` names.
     #[serde(skip_serializing_if = "is_default")]
     pub form: CallForm,
-    /// How many worked turns each request shows before the conversation, for small models. Then the gadgets are listed in the user's
+    /// Number of worked turns that each request shows before the conversation, for small models. Then the gadgets are listed in the user's
     /// first message, and not in the system message. See [`WorkedTurns`](crate::prompt::WorkedTurns).
     #[serde(skip_serializing_if = "is_default")]
     pub examples: usize,
-    /// Whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
+    /// The choice whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
     /// forces a call holds until a reply of the run has called a gadget; the requests after that are
     /// [`ToolChoice::Auto`], so that the model can answer. [`ToolChoice::None`] holds for the whole run.
     /// A decision about [`QuestionKind::BeforeModelCall`](crate::run::QuestionKind::BeforeModelCall) can change it for
     /// one request.
     #[serde(skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
-    /// How replies with calls in their text are constrained, if the server of the model does that: to calls that are valid, by
+    /// The notation by which replies with calls in their text are constrained, if the server of the model does that: to calls that are valid, by
     /// `tool_choice`. Set [`Anchoring::LineStart`] with it, because the text of a constrained reply may have markers within its lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constrain: Option<Notation>,
     /// The markers of gadget blocks.
     #[serde(skip_serializing_if = "is_default")]
     pub markers: Markers,
-    /// Where markers count.
+    /// The places where markers count.
     #[serde(skip_serializing_if = "is_default")]
     pub anchoring: Anchoring,
     /// Tags that are taken out of the text.
@@ -102,19 +102,19 @@ pub struct RunConfig {
     /// Timeout in milliseconds of a gadget that has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_timeout_ms: Option<u64>,
-    /// What a reply without calls means.
+    /// The meaning of a reply without calls.
     #[serde(skip_serializing_if = "is_default")]
     pub text_only: OnTextOnlyReply,
     /// Policy for calls with unmet dependencies.
     #[serde(skip_serializing_if = "is_default")]
     pub on_unmet: UnmetDependencyPolicy,
-    /// What the model charges; without it, model calls count as free.
+    /// The prices of the model; without them, model calls count as free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The decisions that are left to a controller or a human.
     #[serde(skip_serializing_if = "is_default")]
     pub asks: Asks,
-    /// What is done about failed model calls; by default, nothing.
+    /// The treatment of failed model calls; by default, they are not retried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// Budget in US dollars. Once it is spent, no further request is sent; work in progress completes.
@@ -127,7 +127,7 @@ pub struct RunConfig {
     /// The context window of the model in tokens, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// What is done about a conversation that becomes too long; by default, nothing.
+    /// The treatment of a conversation that becomes too long; by default, it is left as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     /// Messages that only one request carries.
@@ -182,7 +182,7 @@ impl Default for RunConfig {
     }
 }
 
-/// How the model is to write calls.
+/// Returns the style of calls that the model is shown.
 pub(super) fn call_style(config: &RunConfig) -> CallStyle<'_> {
     CallStyle {
         form: config.form,
@@ -204,11 +204,11 @@ fn is_default_iterations(replies: &u32) -> bool {
     *replies == MAX_ITERATIONS
 }
 
-/// How a model calls gadgets.
+/// The interface by which a model calls gadgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Tools {
-    /// By writing blocks, which the system message describes. A call that arrives through the provider's own interface
+    /// The model writes blocks, which the system message describes. A call that arrives through the provider's own interface
     /// anyway, because the server has made one of the text, is executed like a block, with a diagnostic.
     #[default]
     Text,
@@ -219,27 +219,27 @@ pub enum Tools {
 }
 
 impl Tools {
-    /// Whether blocks in the text of a reply are calls.
+    /// Returns `true` if blocks in the text of a reply are calls.
     pub fn reads_blocks(self) -> bool {
         matches!(self, Self::Text | Self::Both)
     }
 
-    /// Whether the provider has to know the gadgets.
+    /// Returns `true` if the provider has to know the gadgets.
     pub fn is_native(self) -> bool {
         matches!(self, Self::Native | Self::Both)
     }
 }
 
-/// What a reply without calls means.
+/// The meaning of a reply without calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnTextOnlyReply {
     /// The run is done.
     #[default]
     Terminate,
-    /// It is kept, and the model continues.
+    /// The reply is kept, and the model continues.
     Acknowledge,
-    /// It is kept, and the model continues after this message of the user: for a run that only a gadget may end.
+    /// The reply is kept, and the model continues after this message of the user: for a run that only a gadget may end.
     Remind(String),
     /// The user gives the next message; see [`Asks::human`]. Without a human, the run is done.
     WaitForInput,
@@ -249,10 +249,10 @@ pub enum OnTextOnlyReply {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnmetDependencyPolicy {
-    /// It is skipped.
+    /// The call is skipped.
     #[default]
     Skip,
-    /// It runs without the dependency.
+    /// The call runs without the dependency.
     Execute,
     /// This is its result.
     Fallback(String),

@@ -1,4 +1,4 @@
-//! What the parts of a run share while one input is handled.
+//! Parts of a run that others share while one input is handled.
 
 use crate::run::outbox::Outbox;
 use crate::run::plan::Plan;

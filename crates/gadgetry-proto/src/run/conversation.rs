@@ -21,7 +21,7 @@ use crate::run::plan::Plan;
 const SMALLEST_WINDOW: u64 = 128;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Conversation {
+pub(super) struct RunConversation {
     history: History,
     tokens: TokenEstimate,
     /// Messages of the user for the next request.
@@ -37,7 +37,7 @@ pub(super) struct Conversation {
     answer: String,
 }
 
-impl Conversation {
+impl RunConversation {
     /// The system message and the conversation as the model first reads them.
     pub(super) fn new(plan: &Plan, mut messages: Vec<Message>) -> Self {
         // Only the user's texts are escaped: a reply keeps the blocks that the model itself has written.
@@ -167,7 +167,7 @@ impl Conversation {
         self.compaction_requested = true;
     }
 
-    /// What compaction takes out before the next request, if the conversation is too long or a command asks for it.
+    /// Returns the compaction before the next request, if the conversation is too long or a command asks for it.
     pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::Plan> {
         let make = if mem::take(&mut self.compaction_requested) {
             Compaction::plan_now
@@ -177,7 +177,7 @@ impl Conversation {
         self.compaction(make, plan)
     }
 
-    /// What compaction takes out after the model found the conversation too long.
+    /// Returns the compaction after the model found the conversation too long.
     pub(super) fn overflow_compaction(&self, plan: &Plan) -> Option<compaction::Plan> {
         self.compaction(Compaction::plan_overflow, plan)
     }

@@ -14,7 +14,7 @@ use crate::run::plan::Plan;
 
 const CUT: &str = "The reply ended inside the call";
 
-/// What the gate of a run reads.
+/// Returns the rules for the gate of a run.
 pub(super) fn rules(plan: &Plan) -> Rules<'_> {
     Rules {
         dialects: &plan.config.dialects,
@@ -43,7 +43,7 @@ fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Ca
     }
 }
 
-/// What has passed the gate, as deltas. `place` is the reply as written, and where its last call in a dialect ends.
+/// Returns what has passed the gate, as deltas. `place` is the reply as written, and where its last call in a dialect ends.
 pub(super) fn deltas(
     piece: Gated,
     place: (&str, &mut usize),
@@ -69,7 +69,7 @@ pub(super) fn deltas(
     }
 }
 
-/// What is said of a call that was cut off before its name.
+/// Returns the diagnostic of a call that was cut off before its name.
 fn cut(span: Span) -> Diagnostic {
     Diagnostic {
         code: DiagnosticCode::CutHeader,
@@ -115,7 +115,7 @@ impl Foreign {
         all
     }
 
-    /// Why a call in a foreign dialect is not executed, for the observer and the model.
+    /// Returns the reason for which a call in a foreign dialect is not executed, for the observer and the model.
     pub(super) fn refusal(&self, plan: &Plan) -> Diagnostic {
         let name = &self.call.gadget_name;
         let dialect = self.call.dialect;

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct RunStatus {
     /// The number of the request, from 1.
     pub iteration: u32,
-    /// How many there may be.
+    /// Maximum number of replies.
     pub max_iterations: u32,
-    /// What was spent so far, in US dollars.
+    /// The amount spent so far, in US dollars.
     pub spent: f64,
-    /// What may be spent.
+    /// The amount that may be spent.
     pub budget: Option<f64>,
     /// Calls in the reply before; `None` before the first.
     pub calls_before: Option<u32>,
@@ -32,9 +32,9 @@ pub struct RunStatus {
 pub enum EphemeralMessage {
     /// This text, with every request.
     Text(String),
-    /// See [`iteration_hint`].
+    /// The hint of [`iteration_hint`].
     Iterations(HintTiming),
-    /// See [`parallel_hint`].
+    /// The hint of [`parallel_hint`].
     Parallel(u32),
     /// Made by the closure of this name in [`Code::trailing`](crate::run::Code::trailing).
     Code(String),
@@ -64,12 +64,12 @@ const PARALLEL: &str = "[Calls that do not need each other's results can stand i
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HintTiming {
-    /// With every request.
+    /// The hint comes with every request.
     Always,
-    /// From half of the replies on.
+    /// The hint comes from half of the replies on.
     #[default]
     Late,
-    /// From four fifths on.
+    /// The hint comes from four fifths of the replies on.
     Urgent,
 }
 

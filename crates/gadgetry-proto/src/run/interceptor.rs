@@ -40,7 +40,7 @@ pub trait Interceptor: Send + Sync {
         parameters
     }
 
-    /// What the model reads of a result or an error, after output limiting.
+    /// Changes the text of a result or an error that the model reads, after output limiting.
     fn result(&self, call: &AboutCall, text: String) -> String {
         let _ = call;
         text

@@ -1,4 +1,4 @@
-//! What goes into a run and what comes out of it.
+//! Inputs and outputs of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum Input {
     Report(CallId, Report),
     /// The request was delayed by a rate limit, in milliseconds.
     RateLimited(u64),
-    /// What was spent outside this run, in US dollars, counts for its budget from now on. If that is the first input, it
+    /// An amount that was spent outside this run, in US dollars. It counts for the budget from now on. If that is the first input, it
     /// was spent before: with nothing left, the first request is called back.
     ExternalSpend(f64),
     /// The process that drove the run has ended, and with it all [`crate::run::PendingWork`]. The first input of a run
@@ -40,13 +40,13 @@ pub enum Input {
     Tick,
 }
 
-/// How the stream of a reply ended.
+/// The end of the stream of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Close {
-    /// It ended. If the model had not said why it stopped, the reply was cut off.
+    /// The stream ended. If the model had not said why it stopped, the reply was cut off.
     Ended,
-    /// It failed, in these words.
+    /// The stream failed, with this message.
     Failed(String),
 }
 
@@ -54,21 +54,21 @@ pub enum Close {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Report {
-    /// How far it is.
+    /// A progress message.
     Progress(String),
-    /// It has cost this many more US dollars. They are a part of the cost in its [`Outcome`]; if it is interrupted, they
+    /// A further cost in US dollars. Such costs are a part of the cost in its [`Outcome`]; if it is interrupted, they
     /// are what is known of its cost.
     Cost(#[serde(deserialize_with = "amount_or_null")] f64),
     /// One of its subagents continues, and has cost this many US dollars more than the run knows: the events were lost
     /// with the process. Otherwise as [`Report::Cost`].
     SubagentCost {
-        /// Which of its subagents, from 0.
+        /// The number of the subagent, from 0.
         agent: u32,
-        /// The difference.
+        /// The difference in US dollars.
         #[serde(deserialize_with = "amount_or_null")]
         dollars: f64,
     },
-    /// It waits for human input.
+    /// A question to the user.
     HumanQuestion {
         /// The number of the question among those of its call, from 0.
         number: u32,
@@ -84,7 +84,7 @@ pub enum Report {
     },
     /// An event of a subagent that it has started.
     Child {
-        /// Which of its subagents, from 0.
+        /// The number of the subagent, from 0.
         agent: u32,
         /// The event.
         event: Box<Event>,
@@ -104,7 +104,7 @@ pub enum Command {
     Compact,
 }
 
-/// What a driver has to do. A driver must handle all of them, so the list is closed.
+/// A task of the driver. A driver must handle all of them, so the list is closed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Output {
@@ -128,18 +128,18 @@ pub enum Output {
     Finished(Summary),
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Summary {
-    /// Why.
+    /// The reason it ended.
     pub reason: FinishReason,
     /// Replies the model gave.
     pub iterations: u32,
     /// Model and gadgets, in US dollars; `None` if the price of a model call is not known.
     pub total_cost: Option<f64>,
-    /// What is known of that: the total, without the model calls whose price is not known.
+    /// The known part of that: the total without the model calls whose price is not known.
     pub known_cost: f64,
     /// The result of the gadget that completed the run, or the visible text of the last reply that has any.
     pub answer: String,

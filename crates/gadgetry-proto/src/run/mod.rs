@@ -103,8 +103,8 @@ use context::Context;
 use pipeline::Pipeline;
 use questions::Subject;
 use snapshot::Saved;
-use state::{Phase, State};
-use turn::{CancelledTurn, Parts, Progress, Turn};
+use state::{RunPhase, RunState};
+use turn::{CancelledTurn, ModelTurn, Parts, Progress};
 use verdict::{Facts, Verdict, verdict};
 
 const REPLY_INTERRUPTED: &str = "the program ended before the model had finished its reply";
@@ -112,11 +112,11 @@ const REPLY_INTERRUPTED: &str = "the program ended before the model had finished
 /// A run of an agent. See the [module](self).
 ///
 /// Its parts have their own state and do not know each other's. They meet here: a rule that concerns several of them
-/// (the budget is spent while a question is open, say) is in this file, or in `Turn` if it is about a model call.
+/// (the budget is spent while a question is open, say) is in this file, or in `ModelTurn` if it is about a model call.
 pub struct Run {
     plan: Arc<Plan>,
     pipeline: Pipeline,
-    state: State,
+    state: RunState,
 }
 
 impl std::fmt::Debug for Run {
@@ -141,7 +141,7 @@ impl Run {
         let mut run = Self {
             plan: Arc::clone(plan),
             pipeline: Pipeline::new(plan),
-            state: State::new(plan, conversation),
+            state: RunState::new(plan, conversation),
         };
         run.next_turn();
         run
@@ -173,7 +173,7 @@ impl Run {
         })
     }
 
-    /// What the run is made from.
+    /// Returns the plan that the run is made from.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
@@ -226,7 +226,7 @@ impl Run {
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
     /// a gadget or a user says is never an error. After the run has finished, every input is ignored.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<(), Misuse> {
-        if matches!(self.state.phase, Phase::Finished(_)) {
+        if matches!(self.state.phase, RunPhase::Finished(_)) {
             return Ok(());
         }
         self.state.check(&input)?;
@@ -249,7 +249,7 @@ impl Run {
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => {
                 let (calls, mut cx) = self.calls();
-                if let Some(event) = calls.execution.report(id, report, &mut cx) {
+                if let Some(event) = calls.report(id, report, &mut cx) {
                     self.state.money.charge_event(&event.kind);
                     self.state.out.forward(event);
                 }
@@ -260,7 +260,7 @@ impl Run {
             Input::ExternalSpend(dollars) => {
                 self.state.money.set_external_spend(dollars);
                 if is_first {
-                    self.turn(Turn::call_back);
+                    self.turn(ModelTurn::call_back);
                 }
             }
             Input::Interrupted => self.interrupted(),
@@ -270,16 +270,17 @@ impl Run {
         Ok(())
     }
 
-    /// What to do next. Drain it until [`Output::Wait`] or [`Output::Finished`].
+    /// Returns the next task. Drain it until [`Output::Wait`] or [`Output::Finished`].
     pub fn poll(&mut self) -> Output {
         if let Some(output) = self.state.out.pop() {
             return output;
         }
         match &self.state.phase {
-            Phase::Finished(summary) => Output::Finished(summary.as_ref().clone()),
-            Phase::Turn(_) | Phase::Working(_) | Phase::AskingUser | Phase::Settling { .. } => {
-                Output::Wait(self.state.alarm())
-            }
+            RunPhase::Finished(summary) => Output::Finished(summary.as_ref().clone()),
+            RunPhase::Turn(_)
+            | RunPhase::Working(_)
+            | RunPhase::AskingUser
+            | RunPhase::Settling { .. } => Output::Wait(self.state.alarm()),
         }
     }
 
@@ -288,7 +289,7 @@ impl Run {
         self.state.pending()
     }
 
-    /// Whether the run can be given this decision: the question admits it, or is not open, so that it is ignored.
+    /// Returns `true` if the run can be given this decision: the question admits it, or is not open, so that it is ignored.
     pub fn admits(&self, question: QuestionId, decision: &Decision) -> bool {
         self.state.questions.admits(question, decision)
     }
@@ -319,8 +320,8 @@ impl Run {
     }
 
     /// Lets the current turn do something, if there is one, and acts on its result.
-    fn turn(&mut self, act: impl FnOnce(&mut Turn, &mut Parts<'_>) -> Progress) {
-        let State {
+    fn turn(&mut self, act: impl FnOnce(&mut ModelTurn, &mut Parts<'_>) -> Progress) {
+        let RunState {
             out,
             money,
             questions,
@@ -329,7 +330,7 @@ impl Run {
             phase,
             ..
         } = &mut self.state;
-        let Phase::Turn(turn) = phase else {
+        let RunPhase::Turn(turn) = phase else {
             return;
         };
         let mut parts = Parts {
@@ -345,7 +346,7 @@ impl Run {
         };
         match act(turn, &mut parts) {
             Progress::Waits => {}
-            Progress::Read(reply) => *phase = Phase::Working(Box::new(reply)),
+            Progress::Read(reply) => *phase = RunPhase::Working(Box::new(reply)),
             Progress::Ends { reason, is_unsent } => {
                 self.state.iteration -= u32::from(is_unsent);
                 self.finish(reason, None);
@@ -362,17 +363,17 @@ impl Run {
             return self.finish(FinishReason::BudgetExceeded, None);
         }
         self.state.iteration += 1;
-        self.state.phase = Phase::Turn(Box::new(Turn::new(self.state.iteration)));
-        self.turn(Turn::begin);
+        self.state.phase = RunPhase::Turn(Box::new(ModelTurn::new(self.state.iteration)));
+        self.turn(ModelTurn::begin);
     }
 
     /// Continues as far as possible without an input.
     fn advance(&mut self) {
         match &self.state.phase {
-            Phase::Turn(_) => self.turn(Turn::tick),
-            Phase::Working(_) => self.work(),
-            Phase::Settling { .. } => self.state.finish_settling(),
-            Phase::AskingUser | Phase::Finished(_) => {}
+            RunPhase::Turn(_) => self.turn(ModelTurn::tick),
+            RunPhase::Working(_) => self.work(),
+            RunPhase::Settling { .. } => self.state.finish_settling(),
+            RunPhase::AskingUser | RunPhase::Finished(_) => {}
         }
     }
 
@@ -386,7 +387,8 @@ impl Run {
         let has_called = !calls.is_empty();
         let has_notes = !calls.notes.is_empty();
         self.state.end_iteration(&self.plan);
-        let Phase::Working(reply) = mem::replace(&mut self.state.phase, Phase::AskingUser) else {
+        let RunPhase::Working(reply) = mem::replace(&mut self.state.phase, RunPhase::AskingUser)
+        else {
             return;
         };
         let facts = Facts {
@@ -432,13 +434,13 @@ impl Run {
             return;
         };
         match subject {
-            Subject::Start(id)
-            | Subject::Unmet(id)
-            | Subject::Outcome(id)
-            | Subject::Human(id)
-            | Subject::Interrupted(id) => {
+            Subject::Start(id) | Subject::Unmet(id) | Subject::Outcome(id) | Subject::Human(id) => {
                 let (calls, mut cx) = self.calls();
                 calls.execution.decide(id, decision, &mut cx);
+            }
+            Subject::Interrupted(id) => {
+                let (calls, mut cx) = self.calls();
+                calls.decide_interrupted(id, decision, &mut cx);
             }
             Subject::ModelCall | Subject::ModelError => {
                 self.turn(|turn, parts| turn.decide(decision, parts));
@@ -490,11 +492,11 @@ impl Run {
 
     /// Stops everything: running gadgets are cancelled, and every call is answered.
     fn cancel(&mut self) {
-        if matches!(self.state.phase, Phase::Settling { .. }) {
+        if matches!(self.state.phase, RunPhase::Settling { .. }) {
             return;
         }
         self.state.questions.clear();
-        let is_working = matches!(self.state.phase, Phase::Working(_));
+        let is_working = matches!(self.state.phase, RunPhase::Working(_));
         let mut turn = CancelledTurn::Sent;
         self.turn(|it, parts| {
             turn = it.cancel(parts);
@@ -530,7 +532,7 @@ impl Run {
 
     /// Ends the run, once cancelled gadgets have reported their costs.
     fn finish(&mut self, reason: FinishReason, error: Option<String>) {
-        self.state.phase = Phase::Settling { reason, error };
+        self.state.phase = RunPhase::Settling { reason, error };
         self.state.finish_settling();
     }
 }

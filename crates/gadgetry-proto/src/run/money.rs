@@ -1,4 +1,4 @@
-//! What a run has cost, and what is left of its budget. All amounts are in US dollars.
+//! Costs of a run, and the rest of its budget. All amounts are in US dollars.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::usage::{Price, Usage};
 pub(super) struct Money {
     /// The known costs of this run and its subagents.
     total: f64,
-    /// What was spent outside this run and counts for its budget.
+    /// The amount that was spent outside this run and counts for its budget.
     external_spend: f64,
     /// Whether a model call had no known price. Its cost is missing in the total.
     has_unpriced: bool,
@@ -51,12 +51,12 @@ impl Money {
         self.external_spend = amount(dollars);
     }
 
-    /// What counts for the budget.
+    /// Returns the amount that counts for the budget.
     pub(super) fn spent(&self) -> f64 {
         self.total + self.external_spend
     }
 
-    /// Whether the budget is used up. Without a budget it never is.
+    /// Returns `true` if the budget is used up. Without a budget it never is.
     pub(super) fn exhausts(&self, budget: Option<f64>) -> bool {
         budget.is_some_and(|budget| self.spent() >= budget)
     }

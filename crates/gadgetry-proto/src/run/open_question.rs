@@ -21,9 +21,9 @@ use crate::run::start::AboutCall;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenQuestion {
-    /// To be named in the answer.
+    /// The number that the answer names.
     pub id: QuestionRef,
-    /// What the question is about.
+    /// The subject of the question.
     pub kind: OpenQuestionKind,
     /// The call that it is about, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ fn call(about: &AboutCall) -> (CallId, &str) {
     (about.id, &about.gadget_name)
 }
 
-/// What an [`OpenQuestion`] is about. It displays as in JSON: `human`, `beforeGadget`.
+/// The subject of an [`OpenQuestion`]. It displays as in JSON: `human`, `beforeGadget`.
 ///
 /// ```
 /// use gadgetry_proto::run::OpenQuestionKind;
@@ -115,7 +115,7 @@ pub enum OpenQuestionKind {
 }
 
 impl OpenQuestionKind {
-    /// Whether a question of this kind admits this answer.
+    /// Returns `true` if a question of this kind admits this answer.
     pub fn admits(self, decision: &Decision) -> bool {
         use Decision as D;
         match self {
@@ -190,7 +190,7 @@ pub enum QuestionRef {
     Run(QuestionId),
     /// A question of a running gadget, answered by the process that executes the gadget.
     Gadget {
-        /// The call.
+        /// The number of the call.
         call: CallId,
         /// The number of the question among those of the call, from 0.
         number: u32,

@@ -12,7 +12,7 @@ use crate::run::question::Question;
 use crate::run::start::Start;
 use crate::time::Time;
 
-/// What the driver has not polled yet, oldest first.
+/// Outputs that the driver has not polled yet, oldest first.
 ///
 /// All parts of a run write into this one queue, so the order of outputs is the order in which things happened, whatever
 /// part they came from.
@@ -73,7 +73,7 @@ impl Outbox {
         self.queue.pop_front()
     }
 
-    /// Whether an output like this has not been polled yet.
+    /// Returns `true` if an output like this has not been polled yet.
     pub(super) fn holds(&self, is_meant: impl Fn(&Output) -> bool) -> bool {
         self.queue.iter().any(is_meant)
     }

@@ -1,4 +1,4 @@
-//! What a run waits for.
+//! Work that a run waits for.
 
 use crate::id::CallId;
 use crate::run::question::QuestionId;
@@ -28,7 +28,7 @@ pub struct PendingWork {
 }
 
 impl PendingWork {
-    /// Whether the run waits for nothing but the clock.
+    /// Returns `true` if the run waits for nothing but the clock.
     pub fn is_empty(&self) -> bool {
         !self.reply && self.gadgets.is_empty() && self.questions.is_empty()
     }

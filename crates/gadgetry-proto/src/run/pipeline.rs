@@ -22,14 +22,14 @@ impl Pipeline {
         }
     }
 
-    /// What a delta becomes. Give the list back by [`Pipeline::recycle`].
+    /// Transforms a delta. Give the list back by [`Pipeline::recycle`].
     pub(super) fn push(&mut self, delta: Delta) -> Vec<Delta> {
         let mut ready = mem::take(&mut self.ready);
         self.stages.push(delta, &mut ready);
         ready
     }
 
-    /// Where the reply was ended early.
+    /// Returns the place where the reply was ended early.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stages.stopped()
     }

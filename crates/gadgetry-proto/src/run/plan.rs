@@ -1,4 +1,4 @@
-//! What a run is made from: configuration, gadgets and code, validated once.
+//! Plans of runs: configuration, gadgets and code, validated once.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl fmt::Debug for Code {
     }
 }
 
-/// What runs are made from: a [`RunConfig`], the gadgets and the [`Code`]. Validated once, shared by any number of runs.
+/// The plan of runs: a [`RunConfig`], the gadgets and the [`Code`]. Validated once, shared by any number of runs.
 ///
 /// ```
 /// use gadgetry_proto::run::{Run, RunConfig};
@@ -69,17 +69,17 @@ pub struct Plan {
     pub(super) code: Arc<Code>,
     /// The reply stage before the first reply.
     pub(super) stage: ReplyStage,
-    /// What the system message says about gadgets.
+    /// The system message about gadgets.
     pub(super) gadget_instructions: Arc<str>,
-    /// What the system message says about custom blocks.
+    /// The system message about custom blocks.
     pub(super) block_instructions: Arc<str>,
-    /// What each request shows before the conversation.
+    /// The turns that each request shows before the conversation.
     pub(super) worked_turns: Arc<WorkedTurns>,
-    /// What a reply is held to, by the choice: made when it is first needed.
+    /// The constraints of replies, by the choice: made when they are first needed.
     pub(super) constraints: Arc<Constraints>,
 }
 
-/// What differs between runs of one [`Plan`].
+/// The settings that differ between runs of one [`Plan`].
 ///
 /// None of it can make a plan invalid. [`Plan::with`] applies it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,7 +161,7 @@ impl Plan {
         })
     }
 
-    /// Whether a question or an interceptor may show the parameters of a call after its start.
+    /// Returns `true` if a question or an interceptor may show the parameters of a call after its start.
     pub(super) fn shows_calls(&self) -> bool {
         let asks = &self.config.asks;
         asks.after_gadget || asks.human || !self.code.interceptors.is_empty()
@@ -195,7 +195,7 @@ impl Plan {
         plan
     }
 
-    /// What a reply to a request with this choice is held to.
+    /// Returns the constraint of a reply to a request with this choice.
     pub(super) fn constraint(&self, choice: &ToolChoice) -> Option<Constraint> {
         self.constraints.of(choice, &self.config, &self.registry)
     }
@@ -210,12 +210,12 @@ impl Plan {
         &self.registry
     }
 
-    /// Whether the registry has the viewer of long results, which the run adds and answers itself.
+    /// Returns `true` if the registry has the viewer of long results, which the run adds and answers itself.
     pub fn has_viewer(&self) -> bool {
         self.has_viewer
     }
 
-    /// Whether the registry has the gadget that finds others, which the run adds and answers itself.
+    /// Returns `true` if the registry has the gadget that finds others, which the run adds and answers itself.
     pub fn has_search(&self) -> bool {
         !self.hidden.is_empty()
     }
@@ -250,7 +250,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Why there is no [`Plan`]: a mistake in the configuration.
+/// Error for an invalid plan: a mistake in the configuration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

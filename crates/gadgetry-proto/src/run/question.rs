@@ -9,7 +9,7 @@ use crate::message::{Message, Request};
 use crate::run::start::{AboutCall, Start};
 use crate::usage::Usage;
 
-/// Which questions a run asks. What it does not ask, it decides as [`Decision::Proceed`] would.
+/// The questions that a run asks. What it does not ask, it decides as [`Decision::Proceed`] would.
 ///
 /// ```
 /// use gadgetry_proto::run::{Asks, RunConfig};
@@ -64,7 +64,7 @@ pub struct QuestionId(pub u64);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    /// To be named in the answer.
+    /// The number that the answer names.
     pub id: QuestionId,
     /// The question.
     pub kind: QuestionKind,
@@ -87,24 +87,24 @@ pub enum QuestionKind {
         iteration: u32,
         /// The reply; `None` if nothing was said.
         message: Option<Message>,
-        /// How it ended.
+        /// The reason it ended.
         stop_reason: StopReason,
-        /// Tokens.
+        /// The token counts.
         usage: Usage,
     },
     /// The model failed before any part of its reply was shown, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] continues it.
     ModelError {
         /// The number of the reply, from 1.
         iteration: u32,
-        /// What kind of error.
+        /// The kind of the error.
         kind: ModelErrorKind,
-        /// Its words.
+        /// The message of the error.
         error: String,
     },
     /// This gadget is about to start. [`Decision::Proceed`], [`Decision::Parameters`], [`Decision::Result`] (it is not
     /// executed, and succeeds with this) or [`Decision::Deny`] (it is not executed, and fails).
     BeforeGadget {
-        /// What would be started.
+        /// The call that would be started.
         start: Start,
     },
     /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`], [`Decision::Deny`] or [`Decision::Stop`].
@@ -113,7 +113,7 @@ pub enum QuestionKind {
         about: AboutCall,
         /// The result text, or the error text.
         result: Result<String, String>,
-        /// How long it ran.
+        /// The duration of the gadget.
         duration_ms: u64,
     },
     /// A dependency of this call was not met. [`Decision::Proceed`] skips it, [`Decision::Execute`] runs it
@@ -121,9 +121,9 @@ pub enum QuestionKind {
     DependencySkipped {
         /// The call.
         about: AboutCall,
-        /// The dependency.
+        /// The id of the dependency.
         failed_dependency: String,
-        /// Why, as text for the model.
+        /// The error, as text for the model.
         error: String,
     },
     /// A gadget needs human input. [`Decision::Result`] is the answer; [`Decision::Proceed`]: no user is
@@ -146,7 +146,7 @@ pub enum QuestionKind {
     /// The model has answered without calling anything, and the run waits for what the user says next.
     /// [`Decision::Result`] is that; [`Decision::Proceed`] ends the run.
     Input {
-        /// What the model said.
+        /// The visible text of the reply.
         text: String,
     },
 }
@@ -173,13 +173,13 @@ impl QuestionKind {
 pub enum Decision {
     /// The default. An answer to every question.
     Proceed,
-    /// This request instead.
+    /// Sends this request instead.
     Request(Request),
     /// No request is sent: this is the reply, and blocks in it are calls like any other.
     Reply(String),
     /// The reply is kept with this text in its place, and these messages follow it.
     AfterReply {
-        /// What the conversation keeps of the reply; its calls are what they are.
+        /// The text that the conversation keeps of the reply; its calls are what they are.
         text: Option<String>,
         /// Messages that follow the results of its calls.
         append: Vec<Message>,

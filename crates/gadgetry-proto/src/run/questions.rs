@@ -31,26 +31,26 @@ struct Open {
 /// Whose decision it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Subject {
-    /// Whether and how the request goes out.
+    /// The decision whether and how the request goes out.
     ModelCall,
-    /// What follows a model call that failed.
+    /// The decision after a model call that failed.
     ModelError,
-    /// What the conversation keeps of a reply.
+    /// The form in which the conversation keeps a reply.
     AfterReply {
         /// Whether the conversation has a message of the reply.
         has_message: bool,
     },
-    /// What the user says next.
+    /// The next message of the user.
     Input,
-    /// Whether and how a gadget starts.
+    /// The decision whether and how a gadget starts.
     Start(CallId),
-    /// What follows an unmet dependency.
+    /// The decision after an unmet dependency.
     Unmet(CallId),
-    /// What an outcome means.
+    /// The decision about an outcome.
     Outcome(CallId),
     /// The user's answer to a gadget.
     Human(CallId),
-    /// Whether an interrupted gadget is executed again.
+    /// The decision whether an interrupted gadget is executed again.
     Interrupted(CallId),
 }
 
@@ -93,12 +93,12 @@ impl Questions {
         self.blocking = Some(self.ask(subject, kind, out));
     }
 
-    /// Whether the loop waits for an answer.
+    /// Returns `true` if the loop waits for an answer.
     pub(super) fn is_blocking(&self) -> bool {
         self.blocking.is_some()
     }
 
-    /// Whether the answer fits the question. Any answer fits a question that is not open: it is ignored.
+    /// Returns `true` if the answer fits the question. Any answer fits a question that is not open: it is ignored.
     pub(super) fn admits(&self, id: QuestionId, decision: &Decision) -> bool {
         let open = self.open.get(&id);
         open.is_none_or(|open| open.subject.kind().admits(decision))

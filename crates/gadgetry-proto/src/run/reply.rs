@@ -18,7 +18,7 @@ use crate::piece::CallStart;
 use crate::reply::Stopped;
 use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
-use crate::run::conversation::Conversation;
+use crate::run::conversation::RunConversation;
 use crate::run::dialects::{self, Foreign};
 use crate::run::io::Close;
 use crate::run::native;
@@ -39,13 +39,13 @@ const PIECE: usize = 64 << 10;
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, and any of them may be true together with any other"
 )]
-pub(super) struct Reply {
+pub(super) struct StreamedReply {
     accumulator: Accumulator,
     /// The reply as written.
     raw: String,
     /// Calls in other forms are taken out of the text here.
     gate: Gate,
-    /// Where in `raw` the last such call ends.
+    /// End of the last such call in `raw`.
     gated: usize,
     size: ReplySize,
     /// Whether a model was called for it.
@@ -60,16 +60,16 @@ pub(super) struct Reply {
     refusal: Option<String>,
     error: Option<ModelError>,
     truncation: Option<Truncation>,
-    /// Where it was ended early.
+    /// The place where it was ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<Stopped>,
 }
 
-/// What the run needs of a reply after it was read.
+/// The facts about a reply that the run needs after it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EndedReply {
     pub(super) truncation: Option<Truncation>,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     pub(super) error: Option<ModelError>,
     pub(super) refusal: Option<String>,
     /// Whether it ended as if it had called something, and had called nothing.
@@ -107,7 +107,7 @@ pub(super) struct ReadReply {
     pub(super) words: Option<String>,
 }
 
-impl Reply {
+impl StreamedReply {
     /// A reply of a model that was called.
     pub(super) fn of_model() -> Self {
         Self {
@@ -123,17 +123,17 @@ impl Reply {
         reply
     }
 
-    /// Whether something may have acted on it, so that it cannot be withdrawn.
+    /// Returns `true` if something may have acted on it, so that it cannot be withdrawn.
     pub(super) fn is_acted_on(&self) -> bool {
         self.is_acted_on
     }
 
-    /// Whether events have shown any of it.
+    /// Returns `true` if events have shown any of it.
     pub(super) fn is_shown(&self) -> bool {
         self.is_shown
     }
 
-    /// Whether it has reached the cap on its length. Then it ends, as if the model had reached its token limit.
+    /// Returns `true` if it has reached the cap on its length. Then it ends, as if the model had reached its token limit.
     pub(super) fn is_full(&self) -> bool {
         self.size.is_full()
     }
@@ -227,7 +227,7 @@ impl Reply {
         self.take(delta, calls, cx);
     }
 
-    /// What has passed the gate.
+    /// Takes what has passed the gate.
     fn take_gated(&mut self, pieces: Vec<Gated>, calls: &mut Calls, cx: &mut Context<'_>) {
         for piece in pieces {
             let place = (self.raw.as_str(), &mut self.gated);
@@ -341,7 +341,7 @@ impl Reply {
         });
     }
 
-    /// Whether it was ended early: what follows is not read.
+    /// Returns `true` if it was ended early: what follows is not read.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
@@ -377,7 +377,7 @@ impl Reply {
         };
     }
 
-    /// How the calls were cut that only the end of the reply has ended.
+    /// Returns how the calls were cut that only the end of the reply has ended.
     fn end_of_calls(&self) -> Option<&Truncation> {
         let is_next_turn = self.accumulator.stop_reason() == Some(&StopReason::NextTurn);
         let cut = self.truncation.as_ref();
@@ -389,7 +389,7 @@ impl Reply {
         self.truncation = Some(Truncation::Cancelled);
     }
 
-    /// What went wrong, if the model or the connection is at fault.
+    /// Returns the error, if the model or the connection is at fault.
     pub(super) fn failure(&self) -> Option<ModelError> {
         let failure = failure(self.truncation.as_ref()?)?;
         Some(self.error.clone().unwrap_or(failure))
@@ -402,7 +402,7 @@ impl Reply {
         }
     }
 
-    /// Why the reply is not an answer: it has ended cleanly, and holds neither text nor a block nor a call.
+    /// Returns the error of a reply that is not an answer: it has ended cleanly, and holds neither text nor a block nor a call.
     pub(super) fn emptiness(&self, plan: &Plan) -> Option<ModelError> {
         // A transform may still hold text, and an interceptor may have removed some: then the model has written more
         // than was shown.
@@ -427,7 +427,7 @@ impl Reply {
         iteration: u32,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
-        conversation: &Conversation,
+        conversation: &RunConversation,
         cx: &mut Context<'_>,
     ) -> (Option<StopReason>, Usage) {
         pipeline.discard();
@@ -451,7 +451,7 @@ impl Reply {
         mut self,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
-        conversation: &mut Conversation,
+        conversation: &mut RunConversation,
         cx: &mut Context<'_>,
     ) -> ReadReply {
         let emptiness = self.emptiness(cx.plan);
@@ -555,7 +555,7 @@ impl Reply {
     fn push_message(
         &mut self,
         mut message: Message,
-        conversation: &mut Conversation,
+        conversation: &mut RunConversation,
         plan: &Plan,
     ) -> bool {
         let mut raw = mem::take(&mut self.raw);

@@ -1,8 +1,8 @@
-//! How long to wait before a request is sent again.
+//! Delays before a request is sent again.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run does about a model call that failed while nothing had acted on its reply: no block had begun, and no
+/// The retries of a model call that failed while nothing had acted on its reply: no block had begun, and no
 /// native call was complete. Text and reasoning that were shown are withdrawn, see
 /// [`EventKind::ReplyWithdrawn`](crate::event::EventKind::ReplyWithdrawn).
 ///
@@ -21,17 +21,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retry {
-    /// How often one request may be sent again.
+    /// Maximum number of times that one request is sent again.
     pub retries: u32,
     /// The first delay, in milliseconds.
     pub min_ms: u64,
     /// The longest delay, in milliseconds.
     pub max_ms: u64,
-    /// By how much each delay is longer than the one before.
+    /// Factor by which each delay is longer than the one before.
     pub factor: f64,
     /// Whether delays vary, so that many clients do not come back at once.
     pub jitter: bool,
-    /// Where the variation comes from.
+    /// The seed of the variation.
     pub seed: u64,
     /// The longest wait that a provider may ask for, in milliseconds.
     pub max_retry_after_ms: u64,
@@ -55,7 +55,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long to wait before retry `attempt` (from 1); `None` if there is no such retry.
+    /// Returns the delay before retry `attempt` (from 1); `None` if there is no such retry.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -92,7 +92,7 @@ impl Retry {
         Some(delay.min(longest) as u64)
     }
 
-    /// From 0 to 1, by the finaliser of splitmix64.
+    /// Returns a number from 0 to 1, by the finaliser of splitmix64.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     fn fraction(&self, iteration: u32, attempt: u32) -> f64 {
         let place = (u64::from(iteration) << 32) | u64::from(attempt);

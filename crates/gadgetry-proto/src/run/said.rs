@@ -1,10 +1,10 @@
-//! What a reply says, and what is said about one that calls nothing.
+//! The content of a reply for the conversation, and notes about one that calls nothing.
 
 use crate::call_form::CallForm;
 use crate::message::{Content, Message};
 use crate::run::plan::Plan;
 
-/// What a reply is that ends with [`StopReason::ToolUse`](crate::delta::StopReason::ToolUse) and has no calls.
+/// The error of a reply that ends with [`StopReason::ToolUse`](crate::delta::StopReason::ToolUse) and has no calls.
 pub(super) const NO_CALL: &str = "The reply announced a call, but contained none";
 
 /// The note for a model that says that it calls something, and calls nothing.
@@ -20,7 +20,7 @@ pub(super) fn no_call_note(plan: &Plan) -> String {
     format!("{NO_CALL}. To call a gadget, {how}; if you are done, answer without a call.")
 }
 
-/// Whether a part of a message says nothing by itself.
+/// Returns `true` if a part of a message says nothing by itself.
 pub(super) fn is_blank(content: &Content) -> bool {
     if let Content::Text { text } = content {
         return text.trim().is_empty();

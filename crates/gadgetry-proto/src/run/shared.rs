@@ -19,7 +19,7 @@ use crate::json::{literal_text, replace_strings};
 /// The first character of a reference.
 const MARK: char = '\u{1}';
 
-/// How JSON writes the beginning of a reference.
+/// The beginning of a reference as JSON writes it.
 const WRITTEN_MARK: &str = "\"\\u0001";
 
 /// Bytes of a text that are looked up at once.
@@ -43,7 +43,8 @@ pub(super) fn take_texts(json: &str) -> (Cow<'_, str>, Vec<String>) {
     let (places, kept) = arrange(&taken);
     let Ok(packed) = replace_strings::<Infallible>(&numbered, |literal| {
         let place = number(literal).and_then(|at| places.get(at));
-        Ok(place.map(|Place { text, start, end }| format!("{WRITTEN_MARK}{text}:{start}:{end}\"")))
+        Ok(place
+            .map(|TextRange { text, start, end }| format!("{WRITTEN_MARK}{text}:{start}:{end}\"")))
     });
     let packed = packed.into_owned();
     let kept = kept
@@ -87,17 +88,17 @@ fn resolve<'t>(reference: &str, texts: &'t [String]) -> Option<&'t str> {
     texts.get(text)?.get(start..end)
 }
 
-/// Where a text is in the table.
+/// The place of a text in the table.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct TextRange {
     text: usize,
     start: usize,
     end: usize,
 }
 
 /// Finds a place for each text, and says which of them the table keeps, in its order.
-fn arrange(texts: &[Cow<'_, str>]) -> (Vec<Place>, Vec<usize>) {
-    let mut places = vec![Place::default(); texts.len()];
+fn arrange(texts: &[Cow<'_, str>]) -> (Vec<TextRange>, Vec<usize>) {
+    let mut places = vec![TextRange::default(); texts.len()];
     let mut kept: Vec<usize> = Vec::new();
     let mut blocks = Blocks::default();
     // Longest first: a text can only occur in one that is at least as long.
@@ -111,7 +112,7 @@ fn arrange(texts: &[Cow<'_, str>]) -> (Vec<Place>, Vec<usize>) {
             blocks.add(number, text.as_bytes());
             kept.push(at);
         }
-        places[at] = Place {
+        places[at] = TextRange {
             text: number,
             start,
             end: start + text.len(),
@@ -136,7 +137,7 @@ impl<'t> Blocks<'t> {
         self.texts.push(text);
     }
 
-    /// Where a text occurs.
+    /// Finds an occurrence of a text.
     ///
     /// An occurrence covers a block of the other text that begins within its first [`BLOCK`] bytes, so as many lookups
     /// find it, unless that block is repeated and its first place is another one. Then the text is kept twice, which

@@ -10,7 +10,7 @@ use crate::delta::Delta;
 /// Without it, a reply of empty blocks would be free and could still fill the memory.
 const BLOCK: usize = 512;
 
-/// How many bytes of a reply were read.
+/// Number of bytes of a reply that were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ReplySize {
     bytes: usize,
@@ -20,7 +20,7 @@ pub(super) struct ReplySize {
 }
 
 impl ReplySize {
-    /// Whether the reply has reached its limit. Nothing more of it is read.
+    /// Returns `true` if the reply has reached its limit. Nothing more of it is read.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::reply::PipelineState;
 use crate::run::shared::{put_texts, take_texts};
-use crate::run::state::State;
+use crate::run::state::RunState;
 
 /// The format of the snapshots that this version writes, and the only one that it reads.
 const VERSION: u32 = 3;
@@ -31,19 +31,19 @@ const VERSION: u32 = 3;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot(Content);
+pub struct Snapshot(SnapshotContent);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Content {
+enum SnapshotContent {
     Readable(Box<Saved>),
-    /// Of another version. It can only be kept and written again.
+    /// A snapshot of another version. It can only be kept and written again.
     Unreadable(Stored<Value>),
 }
 
-/// What a run is, as plain data.
+/// The saved form of a run, as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Saved {
-    pub(super) state: State,
+    pub(super) state: RunState,
     pub(super) pipeline: PipelineState,
 }
 
@@ -57,7 +57,7 @@ struct Stored<J> {
     run: J,
 }
 
-/// Why a run could not be loaded.
+/// Error for a run that could not be loaded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -76,13 +76,13 @@ pub enum LoadError {
 
 impl Snapshot {
     pub(super) fn new(saved: Saved) -> Self {
-        Self(Content::Readable(Box::new(saved)))
+        Self(SnapshotContent::Readable(Box::new(saved)))
     }
 
     pub(super) fn open(self) -> Result<Saved, LoadError> {
         match self.0 {
-            Content::Readable(saved) => Ok(*saved),
-            Content::Unreadable(stored) => Err(LoadError::Version {
+            SnapshotContent::Readable(saved) => Ok(*saved),
+            SnapshotContent::Unreadable(stored) => Err(LoadError::Version {
                 found: stored.version,
                 expected: VERSION,
             }),
@@ -93,7 +93,7 @@ impl Snapshot {
 impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Content::Readable(saved) => {
+            SnapshotContent::Readable(saved) => {
                 let json = serde_json::to_string(saved).map_err(S::Error::custom)?;
                 let (run, texts) = take_texts(&json);
                 let raw = |json: String| RawValue::from_string(json).map_err(S::Error::custom);
@@ -105,7 +105,7 @@ impl Serialize for Snapshot {
                 };
                 stored.serialize(serializer)
             }
-            Content::Unreadable(stored) => stored.serialize(serializer),
+            SnapshotContent::Unreadable(stored) => stored.serialize(serializer),
         }
     }
 }
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for Snapshot {
         // The error about a version is for `Run::load`, which says what to do; here it would be one of JSON.
         if version != VERSION {
             let value = |json: Box<RawValue>| serde_json::from_str(json.get());
-            return Ok(Self(Content::Unreadable(Stored {
+            return Ok(Self(SnapshotContent::Unreadable(Stored {
                 version,
                 texts: value(texts).map_err(D::Error::custom)?,
                 run: value(run).map_err(D::Error::custom)?,

@@ -12,9 +12,9 @@ use crate::id::{CallId, InvocationId};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Start {
-    /// The call.
+    /// The number of the call.
     pub id: CallId,
-    /// Its id for the model.
+    /// The id of the call for the model.
     pub invocation_id: InvocationId,
     /// The name as registered.
     pub gadget_name: String,
@@ -26,7 +26,7 @@ pub struct Start {
     /// Questions to the user that an interrupted execution of the call has asked, with their answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered: Vec<AnsweredQuestion>,
-    /// What the subagents of interrupted executions of the call have cost so far, in US dollars, as the run knows from
+    /// Costs of the subagents of interrupted executions of the call so far, in US dollars, as the run knows from
     /// their events: by their numbers in the call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub subagent_costs: BTreeMap<u32, f64>,
@@ -56,13 +56,13 @@ pub struct AnsweredQuestion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AboutCall {
-    /// The call.
+    /// The number of the call.
     pub id: CallId,
-    /// Its id for the model.
+    /// The id of the call for the model.
     pub invocation_id: InvocationId,
     /// The gadget, as registered.
     pub gadget_name: String,
-    /// Its parameters: as they went to the gadget, or, if it has not started, as far as they are completed; else as
+    /// The parameters: as they went to the gadget, or, if it has not started, as far as they are completed; else as
     /// written. `null` if they could not be read.
     #[serde(default)]
     pub parameters: Value,

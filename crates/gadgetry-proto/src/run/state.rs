@@ -7,7 +7,7 @@ use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::message::Message;
 use crate::run::calls::Calls;
-use crate::run::conversation::Conversation;
+use crate::run::conversation::RunConversation;
 use crate::run::io::{Input, Misuse, Output, Summary};
 use crate::run::money::Money;
 use crate::run::outbox::Outbox;
@@ -16,20 +16,20 @@ use crate::run::plan::Plan;
 use crate::run::question::{QuestionId, QuestionKind};
 use crate::run::questions::{Questions, Subject};
 use crate::run::reply::EndedReply;
-use crate::run::turn::Turn;
+use crate::run::turn::ModelTurn;
 use crate::time::Time;
 
 /// All of a run but its configuration and its pipeline.
 ///
 /// What needs no configuration, or only reads it, is here; what moves a run from one phase to the next is in [`Run`](crate::run::Run).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct RunState {
     pub(super) out: Outbox,
     pub(super) money: Money,
     pub(super) questions: Questions,
     pub(super) calls: Calls,
-    pub(super) conversation: Conversation,
-    pub(super) phase: Phase,
+    pub(super) conversation: RunConversation,
+    pub(super) phase: RunPhase,
     /// The number of the last turn.
     pub(super) iteration: u32,
     /// Whether any input has come.
@@ -38,11 +38,11 @@ pub(super) struct State {
     pub(super) was_corrected: bool,
 }
 
-/// Where in the cycle a run is.
+/// The phase of the cycle that a run is in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Phase {
+pub(super) enum RunPhase {
     /// The model has its turn.
-    Turn(Box<Turn>),
+    Turn(Box<ModelTurn>),
     /// The reply was read; not all of its calls are answered.
     Working(Box<EndedReply>),
     /// The user may say what comes next.
@@ -55,31 +55,31 @@ pub(super) enum Phase {
     Finished(Box<Summary>),
 }
 
-impl State {
+impl RunState {
     pub(super) fn new(plan: &Plan, conversation: Vec<Message>) -> Self {
         Self {
             out: Outbox::default(),
             money: Money::default(),
             questions: Questions::default(),
             calls: Calls::new(plan),
-            conversation: Conversation::new(plan, conversation),
-            phase: Phase::AskingUser,
+            conversation: RunConversation::new(plan, conversation),
+            phase: RunPhase::AskingUser,
             iteration: 0,
             has_begun: false,
             was_corrected: false,
         }
     }
 
-    /// Whether an input makes sense now.
+    /// Checks that an input makes sense now.
     pub(super) fn check(&self, input: &Input) -> Result<(), Misuse> {
         match input {
             Input::Delta(_) | Input::ModelClosed(_) => match &self.phase {
-                Phase::Turn(turn) if turn.is_reading() => Ok(()),
-                Phase::Turn(_)
-                | Phase::Working(_)
-                | Phase::AskingUser
-                | Phase::Settling { .. }
-                | Phase::Finished(_) => Err(Misuse::NoReply),
+                RunPhase::Turn(turn) if turn.is_reading() => Ok(()),
+                RunPhase::Turn(_)
+                | RunPhase::Working(_)
+                | RunPhase::AskingUser
+                | RunPhase::Settling { .. }
+                | RunPhase::Finished(_) => Err(Misuse::NoReply),
             },
             Input::Done(id, _) if !self.calls.execution.is_in_flight(*id) => {
                 Err(Misuse::NotRunning(*id))
@@ -101,7 +101,7 @@ impl State {
     /// When something happens if no input comes before.
     pub(super) fn alarm(&self) -> Option<Time> {
         let deadline = self.calls.execution.next_deadline();
-        let retry = if let Phase::Turn(turn) = &self.phase {
+        let retry = if let RunPhase::Turn(turn) = &self.phase {
             turn.retry_time()
         } else {
             None
@@ -111,14 +111,14 @@ impl State {
 
     /// The work in flight: what the driver has been given and has not ended.
     pub(super) fn pending(&self) -> PendingWork {
-        let State {
+        let RunState {
             out,
             questions,
             calls,
             phase,
             ..
         } = self;
-        let is_sent = matches!(phase, Phase::Turn(turn) if turn.is_reading());
+        let is_sent = matches!(phase, RunPhase::Turn(turn) if turn.is_reading());
         let is_started = |id: &CallId| {
             !out.holds(|output| matches!(output, Output::Start(start) if start.id == *id))
         };
@@ -134,7 +134,7 @@ impl State {
 
     /// Adds the results of the calls to the conversation.
     pub(super) fn end_iteration(&mut self, plan: &Plan) {
-        let State {
+        let RunState {
             out,
             calls,
             conversation,
@@ -153,7 +153,7 @@ impl State {
 
     /// Asks the user what comes next.
     pub(super) fn ask_user(&mut self) {
-        self.phase = Phase::AskingUser;
+        self.phase = RunPhase::AskingUser;
         let text = self.conversation.answer().to_owned();
         self.out.emit(EventKind::HumanInputRequired {
             call: None,
@@ -167,7 +167,7 @@ impl State {
 
     /// Finishes a run whose end is decided, once cancelled gadgets have reported their costs.
     pub(super) fn finish_settling(&mut self) {
-        let State {
+        let RunState {
             out,
             money,
             calls,
@@ -179,7 +179,7 @@ impl State {
         if calls.execution.has_cancelled() {
             return;
         }
-        let Phase::Settling { reason, error } = phase else {
+        let RunPhase::Settling { reason, error } = phase else {
             return;
         };
         let completed = calls.execution.completed.take();
@@ -198,6 +198,6 @@ impl State {
             answer: summary.answer.clone(),
             error: summary.error.clone(),
         });
-        *phase = Phase::Finished(Box::new(summary));
+        *phase = RunPhase::Finished(Box::new(summary));
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct SummaryReply {
     text: String,
     size: ReplySize,
     error: Option<String>,
-    /// What the provider says of the window, if even this request was too long for it.
+    /// The provider's numbers about the window, if even this request was too long for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     overflow: Option<Overflow>,
 }

@@ -1,4 +1,4 @@
-//! What a reply that ended before the model was done means for the run.
+//! Effects on the run of a reply that ended before the model was done.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,13 @@ use crate::error::{ModelErrorKind, Overflow};
 
 pub(super) use crate::reply::Truncation;
 
-/// Why a model call failed.
+/// The error of a model call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ModelError {
     pub(super) kind: ModelErrorKind,
     pub(super) words: String,
     pub(super) retry_after_ms: Option<u64>,
-    /// What the provider says of the window, if the conversation was too long for it.
+    /// The provider's numbers about the window, if the conversation was too long for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) overflow: Option<Overflow>,
 }
@@ -73,7 +73,7 @@ pub(super) fn failure(truncation: &Truncation) -> Option<ModelError> {
     Some(ModelError::new(kind, words))
 }
 
-/// Whether a stop reason of this name is a failure of the server that may pass. The words are those of providers, of
+/// Returns `true` if a stop reason of this name is a failure of the server that may pass. The words are those of providers, of
 /// servers for local models and of gateways.
 fn is_interruption(word: &str) -> bool {
     const WORDS: [&str; 13] = [

@@ -18,31 +18,31 @@ use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
 use crate::run::calls::Calls;
 use crate::run::context::Context;
-use crate::run::conversation::Conversation;
+use crate::run::conversation::RunConversation;
 use crate::run::ephemeral::RunStatus;
 use crate::run::io::Close;
 use crate::run::money::Money;
 use crate::run::pipeline::Pipeline;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
-use crate::run::reply::{EndedReply, Reply};
+use crate::run::reply::{EndedReply, StreamedReply};
 use crate::run::summary::SummaryReply;
 use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
 
-/// How often a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
+/// Maximum number of times a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
 /// least, so less than a hundredth is left.
 const MAX_OVERFLOWS: u32 = 12;
 
 /// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Turn {
-    /// From 1.
+pub(super) struct ModelTurn {
+    /// The number of the reply in its run, from 1.
     iteration: u32,
     /// Retries so far.
     attempt: u32,
-    /// How often the conversation was compacted because the model found it too long.
+    /// Number of times the conversation was compacted because the model found it too long.
     overflows: u32,
     /// The request of a decision, which a retry sends again.
     replacement_request: Option<Request>,
@@ -57,19 +57,19 @@ enum Stage {
     Summarising(Box<SummaryReply>),
     /// The request waits for a decision.
     Held,
-    Reading(Box<Reply>),
+    Reading(Box<StreamedReply>),
     /// The request is sent again at this time.
     Backoff(Time),
     /// A decision is due about a model call that failed.
     Failed(ModelError),
-    /// Nothing follows.
+    /// The turn is over; nothing follows.
     Over,
 }
 
 /// The result of a turn.
 #[must_use]
 pub(super) enum Progress {
-    /// It waits for an input.
+    /// The turn waits for an input.
     Waits,
     /// The reply was read.
     Read(EndedReply),
@@ -83,18 +83,18 @@ pub(super) enum Progress {
 
 /// The result of a cancelled turn.
 pub(super) enum CancelledTurn {
-    /// Its request was never sent, so it does not count.
+    /// The request was never sent, so it does not count.
     Unsent,
     Sent,
     /// A part of the reply was read, and is in the conversation.
     Read,
 }
 
-/// What a turn works with.
+/// The parts of a run that a turn works with.
 pub(super) struct Parts<'a> {
     pub(super) money: &'a mut Money,
     pub(super) calls: &'a mut Calls,
-    pub(super) conversation: &'a mut Conversation,
+    pub(super) conversation: &'a mut RunConversation,
     pub(super) pipeline: &'a mut Pipeline,
     pub(super) cx: Context<'a>,
 }
@@ -105,7 +105,7 @@ impl Parts<'_> {
     }
 }
 
-impl Turn {
+impl ModelTurn {
     /// A turn with this number, from 1.
     pub(super) fn new(iteration: u32) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Turn {
         }
     }
 
-    /// Whether deltas are expected.
+    /// Returns `true` if deltas are expected.
     pub(super) fn is_reading(&self) -> bool {
         matches!(self.stage, Stage::Reading(_) | Stage::Summarising(_))
     }
@@ -216,7 +216,7 @@ impl Turn {
 
     fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
         request.iteration = self.iteration;
-        self.begin_reading(Reply::of_model(), parts);
+        self.begin_reading(StreamedReply::of_model(), parts);
         parts.cx.out.send(request);
     }
 
@@ -271,7 +271,7 @@ impl Turn {
 
     /// Takes a text as the reply. No model is called.
     fn reply_with(&mut self, text: &str, parts: &mut Parts<'_>) -> Progress {
-        self.begin_reading(Reply::of_decision(), parts);
+        self.begin_reading(StreamedReply::of_decision(), parts);
         let progress = self.read(Delta::text(text), parts);
         // A text beyond the cap has ended the reply already.
         if !self.is_reading() {
@@ -287,7 +287,7 @@ impl Turn {
         }
     }
 
-    fn begin_reading(&mut self, reply: Reply, parts: &mut Parts<'_>) {
+    fn begin_reading(&mut self, reply: StreamedReply, parts: &mut Parts<'_>) {
         self.stage = Stage::Reading(Box::new(reply));
         parts.calls.begin_reply();
         self.emit_start(Purpose::Reply, parts);
@@ -371,7 +371,7 @@ impl Turn {
 
     fn close_reply(
         &mut self,
-        mut reply: Box<Reply>,
+        mut reply: Box<StreamedReply>,
         close: Close,
         parts: &mut Parts<'_>,
     ) -> Progress {
@@ -391,9 +391,9 @@ impl Turn {
     /// returns the reply, which is kept.
     fn recover(
         &mut self,
-        mut reply: Box<Reply>,
+        mut reply: Box<StreamedReply>,
         parts: &mut Parts<'_>,
-    ) -> Result<Progress, Box<Reply>> {
+    ) -> Result<Progress, Box<StreamedReply>> {
         let plan = parts.cx.plan;
         let emptiness = reply.emptiness(plan);
         let is_empty = emptiness.is_some();
@@ -454,7 +454,7 @@ impl Turn {
     }
 
     /// Withdraws a reply. Only its cost remains.
-    fn withdraw(&mut self, reply: Reply, failure: &ModelError, parts: &mut Parts<'_>) {
+    fn withdraw(&mut self, reply: StreamedReply, failure: &ModelError, parts: &mut Parts<'_>) {
         let (stop_reason, usage) = reply.withdraw(
             self.iteration,
             parts.pipeline,
@@ -467,7 +467,7 @@ impl Turn {
     }
 
     /// Makes a message of the reply. Its calls may still run.
-    fn finish_reply(&mut self, reply: Reply, parts: &mut Parts<'_>) -> EndedReply {
+    fn finish_reply(&mut self, reply: StreamedReply, parts: &mut Parts<'_>) -> EndedReply {
         let read = reply.finish(
             parts.pipeline,
             parts.calls,

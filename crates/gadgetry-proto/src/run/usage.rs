@@ -1,4 +1,4 @@
-//! What a model call has used, as far as its provider can be believed.
+//! Usage of a model call, as far as its provider can be believed.
 
 use crate::run::plan::Plan;
 use crate::usage::Usage;

@@ -1,4 +1,4 @@
-//! What follows a reply whose calls are all answered.
+//! The verdict on a reply whose calls are all answered: what follows.
 
 use crate::event::FinishReason;
 use crate::run::config::OnTextOnlyReply;
@@ -15,7 +15,7 @@ pub(super) enum Verdict {
     AskUser,
 }
 
-/// What the verdict depends on in addition to the reply itself.
+/// The facts that the verdict depends on in addition to the reply itself.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -31,7 +31,7 @@ pub(super) struct Facts {
     pub(super) is_corrected: bool,
     /// The user has sent a message meanwhile.
     pub(super) has_injected: bool,
-    /// From 1.
+    /// The number of the reply in its run, from 1.
     pub(super) iteration: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Why a call cannot run, and the words for it.
+//! Causes for which a call cannot run, and their texts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::sched::job::Unmet;
 /// Characters of a dependency's error that a skipped call repeats; of several paragraphs, those of the first.
 const SHOWN: usize = 500;
 
-/// Why a dependency is not met. The error of a failed call is shared by all that depend on it.
+/// The cause for which a dependency is not met. The error of a failed call is shared by all that depend on it.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Cause {

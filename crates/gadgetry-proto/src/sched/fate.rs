@@ -23,7 +23,7 @@ impl Fate {
         Self::Failed(Arc::from(error))
     }
 
-    /// Why those cannot run that depend on a call with this fate; `None` if they can.
+    /// Returns the cause for which calls that depend on a call with this fate cannot run; `None` if they can.
     pub(super) fn cause(&self, id: &InvocationId) -> Option<Cause> {
         match self {
             Self::Open(_) | Self::Done => None,

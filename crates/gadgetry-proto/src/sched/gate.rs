@@ -1,4 +1,4 @@
-//! Which of the ready calls may start: limits, exclusivity, order.
+//! The gate for ready calls: limits, exclusivity, order.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(super) struct Gate {
     exclusive: BTreeSet<(CallId, usize)>,
 }
 
-/// What the gate must know about a call.
+/// The facts about a call that the gate needs.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Seat {

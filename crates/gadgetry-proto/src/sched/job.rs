@@ -1,4 +1,4 @@
-//! What goes into a scheduler and what comes out of it.
+//! Inputs and outputs of a scheduler.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,13 +21,13 @@ pub struct Config {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Job {
-    /// The call.
+    /// The number of the call.
     pub id: CallId,
-    /// Its name for the model.
+    /// The id of the call for the model.
     pub invocation_id: InvocationId,
     /// The gadget's name in the registry, not as the model wrote it: calls of one gadget share a limit.
     pub gadget: String,
-    /// What must be done first.
+    /// The calls that must be done first.
     pub dependencies: Vec<InvocationId>,
     /// Calls of this gadget that may run at the same time; `None` and 0 mean "no limit". Should calls of one gadget
     /// disagree, the one added last is right.
@@ -65,7 +65,7 @@ impl Job {
     }
 }
 
-/// What a scheduler wants done.
+/// An action that a scheduler requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The call starts now; [`crate::sched::Scheduler::finish`] must follow.
@@ -74,26 +74,26 @@ pub enum Action {
     Unmet(Unmet),
     /// The call has the id of an earlier call of its reply. It never runs, and the id keeps its meaning.
     Reject {
-        /// The call.
+        /// The number of the call.
         id: CallId,
-        /// Why, as text for the model.
+        /// The error, as text for the model.
         error: String,
     },
     /// The call is one too many in its reply. It is skipped, and so are those that depend on it.
     OverLimit(Unmet),
 }
 
-/// Why a call cannot run.
+/// A call that cannot run, and the cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Unmet {
-    /// The call.
+    /// The number of the call.
     pub id: CallId,
     /// The dependency, or the name of the limit.
     pub failed_dependency: String,
-    /// Why: the error of the dependency itself, if it failed.
+    /// The cause: the error of the dependency itself, if it failed.
     pub error: String,
-    /// What the model reads: that the call did not run, and because of which dependency.
+    /// The text for the model: that the call did not run, and because of which dependency.
     pub told: String,
 }
 
@@ -101,9 +101,9 @@ pub struct Unmet {
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum SkipDecision {
-    /// It is skipped, and those that depend on it are proposed next.
+    /// The call is skipped, and those that depend on it are proposed next.
     Skip,
-    /// It still runs, once its other dependencies are settled, however they end.
+    /// The call still runs, once its other dependencies are settled, however they end.
     Execute,
     /// The caller answers in its place; for those that depend on it, it has succeeded.
     Fallback,

@@ -1,4 +1,4 @@
-//! Which call may start, and when: never anything about time.
+//! Decides which call may start, from calls and results alone: time plays no part.
 //!
 //! A [`Scheduler`] receives what happens (a call was read, a call is done) and is then polled, until it has nothing more to
 //! say, what follows from it. A call starts the moment its own dependencies are done and the limits have room for it,
@@ -69,7 +69,7 @@ pub struct Scheduler {
     config: Config,
     graph: Graph,
     gate: Gate,
-    /// What is to be said before anything starts, in order.
+    /// Notices that precede all starts, in order.
     notices: VecDeque<Notice>,
     calls_in_reply: u32,
 }
@@ -199,7 +199,7 @@ impl Scheduler {
         self.gate.start_next(hold).map(Action::Start)
     }
 
-    /// Whether no call waits, runs, or is still to be polled.
+    /// Returns `true` if no call waits, runs, or is still to be polled.
     pub fn is_idle(&self) -> bool {
         self.graph.is_empty() && self.notices.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a value text means.
+//! Coercion: reads the text of a value by its schema.
 //!
 //! Without a schema, `true` and `false` are booleans, a text that is exactly a JSON integer or decimal is a number if a number
 //! keeps its digits, and everything else is text, as `0.1000` is. With one, the schema decides. Where it admits several types, the first reading that fits
@@ -10,7 +10,7 @@
 //! 4. the text itself, where strings are admitted;
 //! 5. other spellings of a number: `1e5`, `+4`, `.5`, `0x1F`.
 //!
-//! An integer beyond 64 bits is never rounded: where text is not admitted, it is an error ([`DigitsLost`]). Decimals where only numbers
+//! An integer beyond 64 bits is never rounded: where text is not admitted, it is an error ([`DigitsLost`](crate::error::DigitsLost)). Decimals where only numbers
 //! are admitted become the nearest float, as JSON numbers are.
 //!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
@@ -20,15 +20,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::Number;
 use serde_json::Value;
 
-use crate::error::DigitsLost;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::Types;
 use crate::schema::compiled::View;
 use crate::schema::json;
 use crate::schema::json::Json;
+use crate::schema::numbers::{nearest, number, plain_number};
 use crate::schema::slips::Slips;
 
 /// Strings of JSON in which further JSON is looked for, one inside another. Models write one where they encode twice.
@@ -95,7 +94,7 @@ pub(super) fn shape(json: Json<'_>, schema: Option<&Schema>, slips: &mut Slips) 
     }
 }
 
-/// Why a text at a place where only an array or object is admitted is not JSON; `None` if that is not what is wrong.
+/// Returns the mistake in a text that is not JSON, at a place where only an array or object is admitted; `None` if it was not meant as JSON.
 pub(super) fn broken_json(text: &str, view: &View<'_>) -> Option<crate::error::JsonError> {
     let word = text.trim();
     let types = view.intended()?;
@@ -133,7 +132,7 @@ fn plain_word(word: &str) -> Option<Value> {
     }
 }
 
-/// How one value is read.
+/// The state of reading one value.
 struct Coercion<'s> {
     slips: &'s mut Slips,
     /// Whether a number of JSON has the text that was written.
@@ -406,7 +405,7 @@ fn string(word: &str) -> Option<Cow<'_, str>> {
     Some(text)
 }
 
-/// Whether a text may be meant as several elements, as none, or as JSON that is not.
+/// Returns `true` if a text may be meant as several elements, as none, or as JSON that is not.
 fn is_ambiguous_list(word: &str) -> bool {
     let bullet = word.starts_with(['-', '*', '+', '•'])
         && word.chars().nth(1).is_some_and(char::is_whitespace);
@@ -424,132 +423,6 @@ fn begins_container(word: &str) -> Option<Types> {
         b'[' => Some(Types::ARRAY),
         b'{' => Some(Types::OBJECT),
         _ => None,
-    }
-}
-
-/// A canonical integer or decimal: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`. An integer that fits no machine integer does not count.
-fn plain_number(word: &str) -> Option<Value> {
-    let bytes = word.as_bytes();
-    let start = usize::from(bytes.first() == Some(&b'-'));
-    let digits = |from: usize| {
-        bytes[from..]
-            .iter()
-            .take_while(|b| b.is_ascii_digit())
-            .count()
-    };
-    let whole = digits(start);
-    if whole == 0 || (whole > 1 && bytes[start] == b'0') {
-        return None;
-    }
-    let end = start + whole;
-    if end == bytes.len() {
-        return integer(word);
-    }
-    if bytes[end] != b'.' || digits(end + 1) == 0 || end + 1 + digits(end + 1) != bytes.len() {
-        return None;
-    }
-    float(word)
-}
-
-fn integer(word: &str) -> Option<Value> {
-    if let Ok(number) = word.parse::<i64>() {
-        return Some(Value::from(number));
-    }
-    word.parse::<u64>().ok().map(Value::from)
-}
-
-fn float(word: &str) -> Option<Value> {
-    Number::from_f64(word.parse().ok()?).map(Value::Number)
-}
-
-/// Every spelling of a number that a schema for numbers accepts.
-fn number(word: &str, types: Types) -> Option<Value> {
-    if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        let digits = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-        return u64::from_str_radix(hex, 16)
-            .ok()
-            .filter(|_| digits)
-            .map(Value::from);
-    }
-    let unsigned = word.strip_prefix('+').filter(|rest| !rest.starts_with('-'));
-    let word = unsigned.unwrap_or(word);
-    let (mantissa, exponent) = match word.find(['e', 'E']) {
-        Some(at) => (&word[..at], Some(&word[at + 1..])),
-        None => (word, None),
-    };
-    let exponent_ok = exponent.is_none_or(|exponent| {
-        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    });
-    let digits = mantissa.strip_prefix('-').unwrap_or(mantissa);
-    let mantissa_ok = match digits.split_once('.') {
-        Some((whole, part)) => {
-            (whole.is_empty() || is_whole(whole))
-                && !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_digit())
-        }
-        None => is_whole(digits),
-    };
-    if !exponent_ok || !mantissa_ok {
-        return None;
-    }
-    if exponent.is_none() && !mantissa.contains('.') {
-        return integer(word);
-    }
-    let value = nearest(word, types)?;
-    let whole_only = !types.meets(Types::FRACTION);
-    Some(if whole_only { whole(value) } else { value })
-}
-
-/// The float that is nearest to a decimal; none if only integers are meant and it is another one.
-fn nearest(word: &str, types: Types) -> Option<Value> {
-    let whole_only = types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
-    let is_exact = |value: &Value| {
-        let float = value.as_f64().unwrap_or(f64::INFINITY);
-        !whole_only || float.abs() < EXACT || significant_digits(word) <= KEPT
-    };
-    float(word).filter(is_exact)
-}
-
-fn significant_digits(word: &str) -> usize {
-    let mantissa = word.split(['e', 'E']).next().unwrap_or(word);
-    let digits = mantissa.replace(['-', '.'], "");
-    digits.trim_matches('0').len()
-}
-
-/// Returns the problem with an integer whose digits no number keeps.
-pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
-    let word = text.trim();
-    let unsigned = word.strip_prefix('+').unwrap_or(word);
-    let fraction = unsigned.find('.').filter(|dot| {
-        let zeros = unsigned[dot + 1..].bytes();
-        dot + 1 < unsigned.len() && zeros.clone().all(|byte| byte == b'0')
-    });
-    let whole = &unsigned[..fraction.unwrap_or(unsigned.len())];
-    let is_integer = is_whole(whole.strip_prefix('-').unwrap_or(whole));
-    let meant = types.meets(Types::NUMBER) && !types.meets(Types::STRING);
-    (meant && is_integer && integer(whole).is_none()).then(|| DigitsLost::new(word))
-}
-
-fn is_whole(digits: &str) -> bool {
-    digits == "0"
-        || (!digits.is_empty()
-            && !digits.starts_with('0')
-            && digits.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Significant digits that every float keeps.
-const KEPT: usize = 15;
-
-/// Up to here every integer is a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// `3.0` as `3`, if nothing is lost by it.
-fn whole(value: Value) -> Value {
-    match value.as_f64() {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => Value::from(float as i64),
-        Some(_) | None => value,
     }
 }
 

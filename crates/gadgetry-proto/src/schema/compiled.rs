@@ -1,9 +1,12 @@
 //! A JSON Schema, compiled, and what it says about each place of the parameters.
 
+mod core;
 mod cost;
 mod defaults;
+mod error;
 mod expand;
 mod fits;
+mod node;
 mod normal;
 mod problem;
 mod targets;
@@ -14,19 +17,17 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_validator::{PATTERNS, ValidationError, Validator, patterns_bytes};
-use serde_json::Map;
+use gadgetry_validator::{PATTERNS, patterns_bytes};
 use serde_json::Value;
-use serde_json::json;
 
 use crate::json::depth;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::targets::Targets;
-use crate::schema::count;
 pub(crate) use defaults::WrongDefault;
+pub use error::SchemaError;
 pub(crate) use normal::normal as normalized;
 pub use problem::Problem;
 pub(crate) use types::Types;
@@ -54,20 +55,11 @@ const DEPTH: usize = 256;
 pub struct Schema(Arc<Compiled>);
 
 struct Compiled {
-    /// As given.
+    /// The schema as given.
     source: Value,
-    /// In plain JSON Schema; what everything below reads.
-    normal: Value,
-    validator: Validator,
-    /// Whether anything in it is a reference.
-    refers: bool,
-    targets: Targets,
-    /// Its nodes.
-    size: usize,
+    core: Core,
     /// Whether there are defaults, and each of them can be judged by itself.
     checkable_defaults: bool,
-    /// One validator of keys for each pattern of `patternProperties`.
-    patterns: BTreeMap<String, Validator>,
 }
 
 impl Schema {
@@ -88,39 +80,16 @@ impl Schema {
         if !cost::is_finite(&normal, &targets) {
             return Err(SchemaError::TooMuch);
         }
-        let validator = compile(&normal)?;
-        let mut patterns = BTreeMap::new();
-        let mut broken = None;
+        let (mut defaults, mut conditions) = (false, false);
         normal::visit(&mut normal, &mut |node| {
-            let by_pattern = node.get("patternProperties").and_then(Value::as_object);
-            for pattern in by_pattern.into_iter().flat_map(Map::keys) {
-                match compile(&json!({ "pattern": pattern })) {
-                    Ok(validator) => drop(patterns.insert(pattern.clone(), validator)),
-                    Err(error) => broken = Some(error),
-                }
-            }
-        });
-        if let Some(error) = broken {
-            return Err(error);
-        }
-        let (mut refers, mut defaults, mut conditions) = (false, false, false);
-        normal::visit(&mut normal, &mut |node| {
-            refers |= ["$ref", "$dynamicRef", "$recursiveRef"]
-                .iter()
-                .any(|keyword| node.contains_key(*keyword));
             defaults |= node.contains_key("default");
             conditions |= node.contains_key("if");
         });
         let schema = Self(Arc::new(Compiled {
             source: schema,
-            size: count(&normal),
-            normal,
-            validator,
-            refers,
-            targets,
+            core: Core::new(normal, targets)?,
             // A condition may mean another call than one of defaults alone.
             checkable_defaults: defaults && !conditions,
-            patterns,
         }));
         let types = schema.root().types();
         if types.meets(Types::OBJECT) {
@@ -137,23 +106,23 @@ impl Schema {
         &self.0.source
     }
 
-    /// What the schema says about the parameters as a whole.
+    /// Returns what the schema says about the parameters as a whole.
     pub fn root(&self) -> View<'_> {
-        View::new(self)
+        View::new(&self.0.core)
     }
 
-    /// What is wrong with parameters, in the order of the schema; empty if nothing is. Of more than a hundred
+    /// Lists the problems of parameters, in the order of the schema; empty if there are none. Of more than a hundred
     /// problems, some are left out.
     ///
     /// Keys that the schema does not declare are no problem by themselves, unless it forbids them. Where something
     /// else is wrong, those at the root are listed too, since a missing parameter is often a misspelt one.
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
-        problem::problems(self, parameters)
+        problem::problems(&self.0.core, parameters)
     }
 
     /// Keys of valid parameters that the schema neither declares nor forbids: probably slips.
     pub(crate) fn undeclared(&self, parameters: &Value) -> Vec<Problem> {
-        problem::undeclared(self, parameters)
+        problem::undeclared(&self.0.core, parameters)
     }
 
     /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
@@ -204,37 +173,7 @@ impl Schema {
     /// call. Schemas with conditions are not looked into, nor what is inside lists.
     pub(crate) fn wrong_default(&self) -> Option<WrongDefault> {
         let checkable = self.0.checkable_defaults;
-        checkable.then(|| defaults::wrong(self)).flatten()
-    }
-
-    fn normal(&self) -> &Value {
-        &self.0.normal
-    }
-
-    fn admits(&self, value: &Value) -> bool {
-        self.0.validator.is_valid(value)
-    }
-
-    fn refers(&self) -> bool {
-        self.0.refers
-    }
-
-    fn targets(&self) -> &Targets {
-        &self.0.targets
-    }
-
-    fn size(&self) -> usize {
-        self.0.size
-    }
-
-    fn errors<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = ValidationError<'a>> {
-        self.0.validator.errors(value)
-    }
-
-    /// Whether a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
-    fn pattern_matches(&self, pattern: &str, key: &str) -> Option<bool> {
-        let validator = self.0.patterns.get(pattern)?;
-        Some(validator.is_valid(&Value::from(key)))
+        checkable.then(|| defaults::wrong(&self.0.core)).flatten()
     }
 }
 
@@ -242,40 +181,4 @@ impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Schema").field(&self.0.source).finish()
     }
-}
-
-fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    Validator::new(schema).map_err(|error| SchemaError::Broken {
-        pointer: error.instance_path().as_str().to_owned(),
-        message: error.to_string(),
-    })
-}
-
-/// Why a schema cannot be used. All of them are mistakes of whoever wrote the gadget.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// It is neither an object nor `true`.
-    #[error("a schema must be a JSON object or `true`")]
-    NotASchema,
-    /// It admits no object, so no parameters.
-    #[error("parameters are an object, but the schema admits only: {types}")]
-    NotAnObject {
-        /// What it admits.
-        types: String,
-    },
-    /// Checking a value by it may take too long, or too much memory: its references multiply, it is nested too deeply, or its
-    /// patterns are large.
-    #[error(
-        "the schema is too complex: its references multiply, or are nested too deeply, or its patterns are too large"
-    )]
-    TooMuch,
-    /// It breaks the rules of JSON Schema.
-    #[error("invalid schema at #{pointer}: {message}")]
-    Broken {
-        /// JSON Pointer to the place in the schema.
-        pointer: String,
-        /// What is wrong there.
-        message: String,
-    },
 }

@@ -1,4 +1,4 @@
-//! What a gadget is for the model: its name, its parameters, and the texts that answer a call that cannot run.
+//! Specifications of gadgets: name, parameters, and the texts that answer a call that cannot run.
 
 use std::fmt::Display;
 use std::fmt::Write as _;
@@ -23,9 +23,9 @@ use crate::schema::compiled::Schema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GadgetSpec {
-    /// What a block calls it by. Lookup ignores case.
+    /// The name that a block calls it by. Lookup ignores case.
     pub name: String,
-    /// What it does, for the model.
+    /// The purpose of the gadget, for the model.
     #[serde(default)]
     pub description: String,
     /// The JSON Schema of its parameters.
@@ -47,15 +47,15 @@ pub struct GadgetSpec {
     /// Whether compaction keeps its results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky_result: bool,
-    /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
+    /// The treatment of a block that only the end of the reply completes; `None` leaves that to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unterminated: Option<Unterminated>,
-    /// What happens to a call that was running when the program ended.
+    /// The treatment of a call that was running when the program ended.
     #[serde(default, skip_serializing_if = "OnInterrupt::is_fail")]
     pub on_interrupt: OnInterrupt,
 }
 
-/// What happens to a gadget block without an end marker at the end of a reply that ended cleanly.
+/// The treatment of a gadget block without an end marker at the end of a reply that ended cleanly.
 ///
 /// Such a block is complete by the format. But a proxy that loses the connection to a provider may report the stop
 /// reason `stop`, so its last value may be cut; and a stop sequence may occur in a value.
@@ -67,14 +67,14 @@ pub struct GadgetSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unterminated {
-    /// It is executed if its parameters are valid.
+    /// The call is executed if its parameters are valid.
     #[default]
     Execute,
-    /// It is not executed: the model reads a note to write it again, whole.
+    /// The call is not executed: the model reads a note to write it again, whole.
     Confirm,
 }
 
-/// What happens to a call whose gadget was running when the program ended, once another process continues the run.
+/// The treatment of a call whose gadget was running when the program ended, once another process continues the run.
 ///
 /// The gadget may have done its work, a part of it or nothing: only its author knows whether it may run again.
 ///
@@ -126,7 +126,7 @@ impl Default for GadgetSpec {
 }
 
 impl GadgetSpec {
-    /// Whether a gadget can have this name.
+    /// Returns `true` if a gadget can have this name.
     ///
     /// A name is written in the header of a block, so it is not empty, has no `:`, whitespace or control character, and does
     /// not begin with `!!!`.
@@ -175,12 +175,12 @@ fn any_object() -> Value {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Example {
-    /// The parameters.
+    /// The parameters of the call.
     pub params: Value,
-    /// What the gadget answers.
+    /// The answer of the gadget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// What the example is about.
+    /// A comment on the example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }

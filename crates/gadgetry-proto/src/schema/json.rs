@@ -25,7 +25,7 @@ const SHOWN: usize = 20;
 pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
-    /// As written; a finite number if it has a fraction or an exponent.
+    /// A number as written; a finite one if it has a fraction or an exponent.
     Number(Cow<'a, str>),
     String(Cow<'a, str>),
     Array(Vec<Json<'a>>),
@@ -42,7 +42,7 @@ pub fn json_message(error: &serde_json::Error) -> String {
 
 /// Reads one JSON value and notes its slips.
 pub(super) fn read<'a>(text: &'a str, slips: &mut Slips) -> Result<Json<'a>, JsonError> {
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: 0,
         nodes: 0,
@@ -95,7 +95,7 @@ pub fn read_json(text: &str) -> Result<Value, JsonError> {
     })
 }
 
-/// Whether a text may have more values than are read, if it is JSON.
+/// Returns `true` if a text may have more values than are read, if it is JSON.
 pub(crate) fn has_too_many_values(text: &str) -> bool {
     values(text) > NODES
 }
@@ -106,7 +106,7 @@ pub(crate) fn values(text: &str) -> usize {
     1 + text.as_bytes().iter().filter(begins).count()
 }
 
-/// Whether a text is JSON, slips included.
+/// Returns `true` if a text is JSON, slips included.
 pub(crate) fn is_json(text: &str) -> bool {
     read(text, &mut Slips::default()).is_ok()
 }
@@ -127,7 +127,7 @@ pub(super) fn number(written: &str) -> Value {
         .unwrap_or_else(|| Value::from(written))
 }
 
-/// Whether a number is written with these digits.
+/// Returns `true` if a number is written with these digits.
 pub(super) fn keeps_digits(number: &Value, written: &str) -> bool {
     let digits = number.to_string();
     digits == written
@@ -173,14 +173,14 @@ struct Fault {
     problem: Cow<'static, str>,
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     nodes: usize,
     slips: Slips,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn whole(&mut self) -> Result<Json<'a>, Fault> {
         self.skip()?;
         let json = self.value(0)?;
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         Ok(Json::Object(fields))
     }
 
-    /// What follows an element: a comma, or the end, which stays.
+    /// Reads what follows an element: a comma, or the end, which stays.
     fn comma(&mut self, close: u8, expected: &str) -> Result<(), Fault> {
         self.skip()?;
         match self.peek() {

@@ -9,6 +9,7 @@ mod compiled;
 mod count;
 mod gadget;
 mod json;
+mod numbers;
 mod parameters;
 pub mod pointer;
 mod registry;

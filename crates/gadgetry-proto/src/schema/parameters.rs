@@ -21,6 +21,7 @@ use crate::schema::compiled::Schema;
 use crate::schema::compiled::View;
 use crate::schema::json;
 use crate::schema::json::Json;
+use crate::schema::numbers::digits_lost;
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
 
@@ -134,7 +135,7 @@ fn shaped(
     Ok(value)
 }
 
-/// What a container is whose first child has this segment.
+/// Returns the type of a container whose first child has this segment.
 pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     place.and_then(View::container).unwrap_or_else(|| {
         if pointer::looks_like_index(segment) {
@@ -145,7 +146,7 @@ pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     })
 }
 
-/// Whether a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
+/// Returns `true` if a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
 fn is_plain(written: &str) -> bool {
     let mut bytes = written.bytes();
     !written.is_empty() && bytes.all(|byte| matches!(byte, b'!'..=b'}') && byte != b'/')
@@ -185,7 +186,7 @@ impl Tree<'_> {
             (place, view) = enter(here, segment, parent)?;
             let upto = path.len() - below.map_or(0, |below| below.len() + 1);
             match (place, below) {
-                (Place::Free(slot), None) => {
+                (ChildSlot::Free(slot), None) => {
                     let value = value(written, text, view.as_ref(), self.notes)?;
                     if value.is_array() || value.is_object() {
                         let levels = segments + depth(&value);
@@ -196,11 +197,11 @@ impl Tree<'_> {
                     slot.put(value);
                     return Ok(());
                 }
-                (Place::Taken(old), None) => {
+                (ChildSlot::Taken(old), None) => {
                     let built = is_container(old) && !is_decoded(self.decoded.as_ref(), &path);
                     return Err(taken(written, built));
                 }
-                (Place::Free(slot), Some(below)) => {
+                (ChildSlot::Free(slot), Some(below)) => {
                     let next = below.split('/').next().unwrap_or_default();
                     here = slot.put(match container(view.as_ref(), next) {
                         Container::Array => Value::Array(Vec::new()),
@@ -208,7 +209,7 @@ impl Tree<'_> {
                     });
                     rest = below;
                 }
-                (Place::Taken(old), Some(below)) => {
+                (ChildSlot::Taken(old), Some(below)) => {
                     if !is_container(old) || is_decoded(self.decoded.as_ref(), &path[..upto]) {
                         return Err(ParseError::ConflictingPointer {
                             pointer: written.to_owned(),
@@ -252,7 +253,7 @@ fn value(
     }
     if let Some(view) = place
         && value.is_string()
-        && let Some(error) = view.intended().and_then(|it| coerce::digits_lost(text, it))
+        && let Some(error) = view.intended().and_then(|it| digits_lost(text, it))
     {
         let pointer = pointer.to_owned();
         return Err(ParseError::DigitsLost { pointer, error });
@@ -268,17 +269,17 @@ fn is_decoded(decoded: Option<&BTreeSet<String>>, path: &str) -> bool {
 }
 
 /// The place of a child in its container.
-enum Place<'a> {
+enum ChildSlot<'a> {
     Taken(&'a mut Value),
-    Free(Slot<'a>),
+    Free(FreeSlot<'a>),
 }
 
-enum Slot<'a> {
+enum FreeSlot<'a> {
     Key(serde_json::map::VacantEntry<'a>),
     End(&'a mut Vec<Value>),
 }
 
-impl<'a> Slot<'a> {
+impl<'a> FreeSlot<'a> {
     fn put(self, value: Value) -> &'a mut Value {
         match self {
             Self::Key(entry) => entry.insert(value),
@@ -291,7 +292,7 @@ fn enter<'a, 'v>(
     here: &'a mut Value,
     segment: &str,
     parent: Option<&View<'v>>,
-) -> Result<(Place<'a>, Option<View<'v>>), ParseError> {
+) -> Result<(ChildSlot<'a>, Option<View<'v>>), ParseError> {
     if let Value::Array(items) = here {
         if !pointer::is_index(segment) {
             return Err(ParseError::InvalidArrayIndex {
@@ -309,9 +310,9 @@ fn enter<'a, 'v>(
             }
         };
         let place = if index < expected {
-            Place::Taken(&mut items[index])
+            ChildSlot::Taken(&mut items[index])
         } else {
-            Place::Free(Slot::End(items))
+            ChildSlot::Free(FreeSlot::End(items))
         };
         return Ok((place, parent.map(|parent| parent.item(index))));
     }
@@ -319,11 +320,11 @@ fn enter<'a, 'v>(
     let view = parent.map(|parent| parent.property(&key));
     let place = match here {
         Value::Object(map) => match map.entry(key) {
-            Entry::Occupied(old) => Place::Taken(old.into_mut()),
-            Entry::Vacant(slot) => Place::Free(Slot::Key(slot)),
+            Entry::Occupied(old) => ChildSlot::Taken(old.into_mut()),
+            Entry::Vacant(slot) => ChildSlot::Free(FreeSlot::Key(slot)),
         },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Place::Taken(here)
+            ChildSlot::Taken(here)
         }
     };
     Ok((place, view))

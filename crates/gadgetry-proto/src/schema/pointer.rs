@@ -48,12 +48,12 @@ pub fn encode(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a segment is a well-formed array index: `0`, or digits without a leading zero.
+/// Returns `true` if a segment is a well-formed array index: `0`, or digits without a leading zero.
 pub fn is_index(segment: &str) -> bool {
     segment == "0" || (!segment.starts_with('0') && is_digits(segment))
 }
 
-/// Whether a segment is meant as an array index, well formed or not: `007` and `-1` are, too.
+/// Returns `true` if a segment is meant as an array index, well formed or not: `007` and `-1` are, too.
 pub fn looks_like_index(segment: &str) -> bool {
     is_digits(segment.strip_prefix('-').unwrap_or(segment))
 }

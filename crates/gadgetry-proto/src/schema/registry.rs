@@ -117,12 +117,12 @@ impl Registry {
         self.gadgets.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of gadgets.
     pub fn len(&self) -> usize {
         self.gadgets.len()
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if there are no gadgets.
     pub fn is_empty(&self) -> bool {
         self.gadgets.is_empty()
     }
@@ -163,7 +163,7 @@ impl<'a> IntoIterator for &'a Registry {
     }
 }
 
-/// Why gadgets cannot be registered. All of them are mistakes of the gadget's author.
+/// Error for gadgets that cannot be registered; always a mistake of the gadget's author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -175,7 +175,7 @@ pub enum RegistryError {
         "the gadget name {name:?} begins like a marker, or contains `:`, whitespace or a control character"
     )]
     BadName {
-        /// The name.
+        /// The invalid name.
         name: String,
     },
     /// Two gadgets have one name.
@@ -187,20 +187,20 @@ pub enum RegistryError {
     /// A schema is of no use.
     #[error("the parameters of gadget '{name}': {error}")]
     Schema {
-        /// The gadget.
+        /// The name of the gadget.
         name: String,
-        /// What is wrong with its schema.
+        /// The error of its schema.
         #[source]
         error: SchemaError,
     },
     /// The default of a parameter would be refused in a call.
     #[error("gadget '{name}': the default of parameter '{parameter}' does not fit: {problem}")]
     Default {
-        /// The gadget.
+        /// The name of the gadget.
         name: String,
         /// The parameter, as a dotted path.
         parameter: String,
-        /// What is wrong with the default.
+        /// The problem of the default.
         problem: Problem,
     },
 }

@@ -33,27 +33,27 @@ pub struct BlockConfig {
     /// The XML tag, where it differs from the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// What the block is, for the model.
+    /// The meaning of the block, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When and how to write it, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What happens to a block that a model has written.
+    /// The treatment of a block that a model has written.
     #[serde(default, skip_serializing_if = "BlockMode::is_keep")]
     pub mode: BlockMode,
 }
 
-/// What happens to a custom block that a model has written.
+/// The treatment of a custom block that a model has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum BlockMode {
-    /// It is content of the message, and its events stream.
+    /// The block is content of the message, and its events stream.
     #[default]
     Keep,
-    /// It is taken out and leaves no event.
+    /// The block is taken out and leaves no event.
     Suppress,
-    /// Its content streams as reasoning.
+    /// The content streams as reasoning.
     Reasoning,
     /// [`BlockCode::map`] decides when it is complete.
     Map,
@@ -76,7 +76,7 @@ pub struct BlockCode {
 }
 
 impl BlockCode {
-    /// Whether there is no code.
+    /// Returns `true` if there is no code.
     pub fn is_empty(&self) -> bool {
         self.map.is_none() && self.on_start.is_none()
     }

@@ -9,34 +9,34 @@ use crate::tags::names::{NameIndex, Names, is_space};
 
 /// The content of an open tag as far as it has arrived. `emitted <= scan <= text.len()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct TagContent {
     text: String,
     /// No closing tag begins before this offset.
     scan: usize,
     emitted: usize,
 }
 
-/// How the content ended within a piece.
+/// The end of the content within a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentEnd {
     /// A closing tag; the last `unread` bytes of the piece were not read.
     Closed { unread: usize },
-    /// The cap; the text after it comes back from [`Content::take_excess`].
+    /// The cap; the text after it comes back from [`TagContent::take_excess`].
     Limit,
 }
 
-impl Content {
+impl TagContent {
     pub(crate) fn begin(&mut self) {
         self.text.clear();
         (self.scan, self.emitted) = (0, 0);
     }
 
-    /// How large a piece is worth reading at once: what the content does not use of it is read again.
+    /// Returns the size of a piece that is worth reading at once: what the content does not use of it is read again.
     pub(crate) fn appetite(&self) -> usize {
         self.text.len().max(128)
     }
 
-    /// Reads a piece. Gives what of the content is new and can no longer change, as a range of [`Content::text`].
+    /// Reads a piece. Gives what of the content is new and can no longer change, as a range of [`TagContent::text`].
     pub(crate) fn feed(
         &mut self,
         piece: &str,
@@ -114,7 +114,7 @@ impl Content {
         needle.starts_with(&rest[part..]).then_some(first + part)
     }
 
-    /// What is new up to `end`.
+    /// Returns the range that is new up to `end`.
     fn take_new(&mut self, end: usize) -> Range<usize> {
         let new = self.emitted..end.max(self.emitted);
         self.emitted = new.end;

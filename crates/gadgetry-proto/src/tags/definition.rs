@@ -1,4 +1,4 @@
-//! What a custom block is: its configuration, and the code that handles it.
+//! Definitions of custom blocks: the configuration, and the code that handles them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::tags::config::{BlockCode, BlockConfig, BlockMode};
 #[derive(Clone)]
 pub struct CustomBlock {
     config: BlockConfig,
-    /// Its map is set exactly if the mode is [`BlockMode::Map`].
+    /// The code. Its map is set exactly if the mode is [`BlockMode::Map`].
     code: BlockCode,
 }
 

@@ -9,8 +9,8 @@ mod names;
 mod opening;
 
 pub use config::{BlockCode, BlockConfig, BlockMode, BlockTransform, OnStart};
-pub(crate) use content::{Content, ContentEnd};
+pub(crate) use content::{ContentEnd, TagContent};
 pub use definition::CustomBlock;
 pub use names::TagNameError;
 pub(crate) use names::{NameIndex, Names, Opening, TagKind};
-pub(crate) use opening::{OpeningState, Step, attributes};
+pub(crate) use opening::{ByteStep, OpeningState, attributes};

@@ -1,4 +1,4 @@
-//! Which names open a tag.
+//! Names that open a tag.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ struct Name {
     close: memchr::memmem::Finder<'static>,
 }
 
-/// What a name between `<` and `>` means.
+/// The meaning of a name between `<` and `>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagKind {
     Custom,
@@ -25,7 +25,7 @@ pub(crate) enum TagKind {
     StrayEnd,
 }
 
-/// What follows a `<`.
+/// The text after a `<`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// This name, and a byte that may follow it.
@@ -39,21 +39,21 @@ pub(crate) enum Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NameIndex(usize);
 
-/// Why a tag cannot be registered. All of them are mistakes of the caller.
+/// Error for a tag that cannot be registered; always a mistake of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TagNameError {
-    /// It is not a valid name.
+    /// The name is not valid.
     #[error(
         "{name:?} is not a tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes"
     )]
     Invalid {
         /// The name.
         name: String,
-        /// [`crate::limits::Limits::tag_name`]
+        /// The cap, [`crate::limits::Limits::tag_name`].
         limit: usize,
     },
-    /// It is registered twice.
+    /// The name is registered twice.
     #[error("the tag <{name}> is registered twice")]
     Duplicate {
         /// The name.
@@ -114,12 +114,12 @@ impl Names {
         self.text(name).len()
     }
 
-    /// Finds `</name`.
+    /// Returns the finder of `</name`.
     pub(crate) fn close(&self, name: NameIndex) -> &memchr::memmem::Finder<'static> {
         &self.names[name.0].close
     }
 
-    /// What follows the `<` at `at`.
+    /// Returns what follows the `<` at `at`.
     pub(crate) fn at(&self, text: &[u8], at: usize) -> Opening {
         let rest = &text[at + 1..];
         let mut found = Opening::Nothing;

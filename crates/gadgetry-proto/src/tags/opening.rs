@@ -21,16 +21,16 @@ pub(crate) enum OpeningState {
     BeforeValue,
     Unquoted,
     Quoted(u8),
-    /// After a quoted value.
+    /// The place after a quoted value.
     AfterValue,
     Slash,
 }
 
-/// What one more byte makes of an opening tag.
+/// The result of one more byte of an opening tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ByteStep {
     On(OpeningState),
-    /// It was the closing `>`.
+    /// The byte was the closing `>`.
     Open {
         self_closing: bool,
     },
@@ -39,32 +39,34 @@ pub(crate) enum Step {
 }
 
 impl OpeningState {
-    pub(crate) fn step(self, byte: u8) -> Step {
+    pub(crate) fn step(self, byte: u8) -> ByteStep {
         use OpeningState::{
             AfterName, AfterValue, BeforeValue, Name, Quoted, Slash, Space, TagName, Unquoted,
         };
         match (self, byte) {
-            (Quoted(quote), byte) if byte == quote => Step::On(AfterValue),
-            (Quoted(_), _) => Step::On(self),
-            (Slash, b'>') => Step::Open { self_closing: true },
-            (Slash, b'/') => Step::On(Slash),
-            (Slash, byte) if is_space(byte) => Step::On(Slash),
-            (Slash, _) | (Unquoted, b'<') => Step::Fail,
-            (BeforeValue, b'"' | b'\'') => Step::On(Quoted(byte)),
-            (_, b'>') => Step::Open {
+            (Quoted(quote), byte) if byte == quote => ByteStep::On(AfterValue),
+            (Quoted(_), _) => ByteStep::On(self),
+            (Slash, b'>') => ByteStep::Open { self_closing: true },
+            (Slash, b'/') => ByteStep::On(Slash),
+            (Slash, byte) if is_space(byte) => ByteStep::On(Slash),
+            (Slash, _) | (Unquoted, b'<') => ByteStep::Fail,
+            (BeforeValue, b'"' | b'\'') => ByteStep::On(Quoted(byte)),
+            (_, b'>') => ByteStep::Open {
                 self_closing: false,
             },
-            (BeforeValue, byte) if is_space(byte) => Step::On(BeforeValue),
-            (BeforeValue, b'<') => Step::Fail,
-            (BeforeValue, _) => Step::On(Unquoted),
-            (Unquoted, byte) if !is_space(byte) => Step::On(Unquoted),
-            (_, b'/') => Step::On(Slash),
-            (Name, byte) if is_attribute_part(byte) => Step::On(Name),
-            (Name | AfterName, b'=') => Step::On(BeforeValue),
-            (Name | AfterName, byte) if is_space(byte) => Step::On(AfterName),
-            (_, byte) if is_space(byte) => Step::On(Space),
-            (Space | AfterName | AfterValue, byte) if is_attribute_start(byte) => Step::On(Name),
-            (TagName | Space | Name | AfterName | AfterValue | Unquoted, _) => Step::Fail,
+            (BeforeValue, byte) if is_space(byte) => ByteStep::On(BeforeValue),
+            (BeforeValue, b'<') => ByteStep::Fail,
+            (BeforeValue, _) => ByteStep::On(Unquoted),
+            (Unquoted, byte) if !is_space(byte) => ByteStep::On(Unquoted),
+            (_, b'/') => ByteStep::On(Slash),
+            (Name, byte) if is_attribute_part(byte) => ByteStep::On(Name),
+            (Name | AfterName, b'=') => ByteStep::On(BeforeValue),
+            (Name | AfterName, byte) if is_space(byte) => ByteStep::On(AfterName),
+            (_, byte) if is_space(byte) => ByteStep::On(Space),
+            (Space | AfterName | AfterValue, byte) if is_attribute_start(byte) => {
+                ByteStep::On(Name)
+            }
+            (TagName | Space | Name | AfterName | AfterValue | Unquoted, _) => ByteStep::Fail,
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Cursor {
     pub(super) model_call: Option<NodeId>,
     /// The retry that was announced, and when it is due.
     pub(super) retry: Option<(u32, Time)>,
-    /// The calls.
+    /// Nodes of the calls, by number.
     pub(super) calls: BTreeMap<CallId, NodeId>,
     /// The runs of subagents, by the call that started them and their number there.
     pub(super) agents: BTreeMap<CallId, BTreeMap<u32, NodeId>>,

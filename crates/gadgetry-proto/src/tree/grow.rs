@@ -1,4 +1,19 @@
 //! Adds nodes, ends them, and counts their costs.
+//!
+//! A tree may begin in the middle of a run, and a process may end in the middle of a call, so any event may be missing:
+//!
+//! | not seen | seen instead | inferred |
+//! |---|---|---|
+//! | start of a model call | its end | it began at its end, or when the announced retry was due |
+//! | end of a model call | the next start | it is abandoned |
+//! | call of a gadget | its start, result or cost | the call itself |
+//! | result of a gadget | its late cost | it has failed: only a call that was answered with an error has a late cost |
+//! | call around a subagent | an event of the subagent | the call, running and without a name |
+//! | costs before the first event | the total of the run | `unattributed`: the total less what was counted |
+//! | end of what is below a run or call | its own end | it is abandoned |
+//!
+//! For example, `ModelCallEnd` with a cost of 0.2 and then `RunFinished` with a total of 0.5, alone, become a run of 0.5, with a
+//! reply of 0.2 and 0.3 that is `unattributed`.
 
 use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};

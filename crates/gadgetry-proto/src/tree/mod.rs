@@ -106,7 +106,7 @@ impl CostTree {
         self.node(node).map_or(&[], |node| &node.children)
     }
 
-    /// Whether a node and everything below has ended. `false` for a node of another tree.
+    /// Returns `true` if a node and everything below has ended. `false` for a node of another tree.
     pub fn is_complete(&self, node: NodeId) -> bool {
         self.node(node).is_some_and(|node| node.open == 0)
     }

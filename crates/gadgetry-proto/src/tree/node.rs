@@ -22,7 +22,7 @@ impl NodeId {
     }
 }
 
-/// Something that costs.
+/// A run, a model call or a gadget call, with its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -35,9 +35,9 @@ pub struct Node {
     pub began: Time,
     /// When it ended; `None` before.
     pub ended: Option<Time>,
-    /// What it is, with its own cost.
+    /// The kind of the node, with its own cost.
     pub kind: NodeKind,
-    /// Its costs with those of everything below.
+    /// The costs of the node and of everything below.
     pub subtotal: Subtotal,
     /// Nodes that have not ended, from here down.
     pub(super) open: u32,
@@ -45,7 +45,7 @@ pub struct Node {
     pub(super) children: Vec<NodeId>,
 }
 
-/// What a [`Node`] is.
+/// The kind of a [`Node`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -56,11 +56,11 @@ pub struct Node {
 pub enum NodeKind {
     /// The run itself, or that of a subagent.
     Run {
-        /// Which of the subagents of its call, from 0; `None` for the run itself.
+        /// The number of the subagent in its call, from 0; `None` for the run itself.
         subagent: Option<u32>,
-        /// Why it ended; `None` before its end, and if the tree has not seen its end.
+        /// The reason it ended; `None` before its end, and if the tree has not seen its end.
         reason: Option<FinishReason>,
-        /// Its total beyond the costs in its events, in US dollars: the cost of what happened before the first event
+        /// The total beyond the costs in its events, in US dollars: the cost of what happened before the first event
         /// that the tree has seen. `None` if that includes a model call without a price.
         unattributed: Option<f64>,
     },
@@ -70,28 +70,28 @@ pub enum NodeKind {
         iteration: u32,
         /// 1 for the first try, 2 for the first retry.
         attempt: u32,
-        /// What for. Compaction asks for summaries.
+        /// The purpose of the reply. Compaction requests summaries.
         purpose: Purpose,
-        /// Tokens.
+        /// The token counts.
         usage: Usage,
         /// US dollars; `None` if the price is not known.
         cost: Option<f64>,
-        /// Its state or result.
+        /// The state or result.
         status: Status,
     },
     /// One call of a gadget.
     Gadget {
-        /// Its number in its run.
+        /// The number of the call in its run.
         call: CallId,
-        /// Its id for the model. A later reply may use it again; that is another node.
+        /// The id of the call for the model. A later reply may use it again; that is another node.
         invocation_id: InvocationId,
-        /// As written.
+        /// The name as written.
         gadget_name: String,
         /// US dollars, without its subagents.
         cost: f64,
-        /// Its state or result.
+        /// The state or result.
         status: Status,
-        /// How long the gadget ran; 0 for a call that was not executed.
+        /// The duration of the gadget; 0 for a call that was not executed.
         duration_ms: u64,
     },
 }
@@ -103,15 +103,15 @@ pub enum NodeKind {
 pub enum Status {
     /// The call is written; its gadget has not started.
     Waiting,
-    /// It is in progress.
+    /// The work is in progress.
     Running,
-    /// It worked.
+    /// The work succeeded.
     Succeeded,
-    /// It failed; this includes calls that were cancelled, too late or refused.
+    /// The work failed; this includes calls that were cancelled, too late or refused.
     Failed,
     /// The call was not executed because of a dependency or a limit.
     Skipped,
-    /// What it was part of has ended without an event about its result.
+    /// The run or call around it has ended without an event about its result.
     Abandoned,
 }
 
@@ -166,7 +166,7 @@ impl Node {
         }
     }
 
-    /// Its own share of [`Subtotal::total`], in US dollars; `None` if it is not known.
+    /// Returns the node's own share of [`Subtotal::total`], in US dollars; `None` if it is not known.
     pub fn own_cost(&self) -> Option<f64> {
         match self.kind {
             NodeKind::Run { unattributed, .. } => unattributed,
@@ -175,7 +175,7 @@ impl Node {
         }
     }
 
-    /// Its duration in milliseconds; `None` before its end.
+    /// Returns the duration in milliseconds; `None` before the end.
     pub fn duration_ms(&self) -> Option<u64> {
         let ended = self.ended?;
         Some(match self.kind {

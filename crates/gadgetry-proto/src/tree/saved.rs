@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::tree::cursors::Cursors;
 use crate::tree::{CostTree, Node, NodeId, NodeKind};
 
-/// What is written of a tree.
+/// The saved form of a tree.
 #[derive(Deserialize)]
 pub(super) struct Saved {
     nodes: Vec<Node>,

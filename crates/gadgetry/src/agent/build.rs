@@ -11,10 +11,10 @@ use crate::agent::{Agent, AgentError, Inner};
 use crate::control::Controllers;
 use crate::driver::SubagentParent;
 use crate::limiter::RateLimiter;
-use crate::model::Model;
-use crate::model::Models;
 use crate::services::Services;
 use crate::toolbox::Toolbox;
+use gadgetry_providers::model::Model;
+use gadgetry_providers::model::Models;
 
 /// Tokens of a context window that is not known.
 const USUAL_WINDOW: u64 = 128_000;

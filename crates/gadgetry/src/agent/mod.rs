@@ -67,8 +67,8 @@ use gadgetry_proto::run::Plan;
 
 use crate::context::{CancellationToken, ExecutionContext};
 use crate::driver::SubagentParent;
-use crate::model::Model;
 use crate::services::Services;
+use gadgetry_providers::model::Model;
 
 pub use builder::AgentBuilder;
 pub use conversation::Conversation;

@@ -22,8 +22,8 @@ use gadgetry_proto::run::Retry;
 use gadgetry_proto::usage::Usage;
 
 use crate::limiter::Limiter;
-use crate::model::Model;
 use crate::runtime::{Runtime, Tokio};
+use gadgetry_providers::model::Model;
 
 pub(crate) use attempt::{Attempt, Attempted};
 

@@ -11,9 +11,9 @@ use toml::Spanned;
 
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
 use super::{CommandGadget, ResultForm, duration};
-use crate::files;
-use crate::toml_text::{self, position};
 use crate::toolbox::check_examples;
+use gadgetry_files as files;
+use gadgetry_files::toml_text::{self, position};
 
 /// Bytes of a gadget file.
 const LIMIT: u64 = 16 << 20;

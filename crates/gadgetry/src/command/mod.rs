@@ -88,7 +88,7 @@ use tokio::process::Command;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, IntoGadget};
-use crate::provider::variables;
+use gadgetry_providers::variables;
 
 pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::capture::Ends;
 use super::processes::{Processes, Program, end_of};
 use crate::context::CancellationToken;
-use crate::provider::variables;
+use gadgetry_providers::variables;
 
 /// Limits of [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

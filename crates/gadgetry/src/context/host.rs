@@ -12,8 +12,8 @@ use gadgetry_proto::run::{AnsweredQuestion, Report};
 
 use crate::ask::ModelCall;
 use crate::human::Human;
-use crate::model::{Model, Models};
 use crate::scope::BudgetScope;
+use gadgetry_providers::model::{Model, Models};
 
 /// The run around a gadget call.
 ///

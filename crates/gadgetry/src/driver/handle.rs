@@ -13,9 +13,9 @@ use crate::ask::ModelCall;
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
 use crate::driver::outside::OutsideAnswers;
 use crate::human::Human;
-use crate::model::{Model, Models};
 use crate::scope::{BudgetScope, Share};
 use crate::services::Services;
+use gadgetry_providers::model::{Model, Models};
 
 /// What all calls of a run share: its services, its share of the budget, and the way back to the driver.
 pub(super) struct RunHandle {

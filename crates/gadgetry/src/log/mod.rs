@@ -34,8 +34,8 @@ use gadgetry_proto::run::{Input, Output, Run, Summary};
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
 use crate::observer::Observer;
+use gadgetry_files as files;
 
 pub use error::LogError;
 pub use header::Header;

@@ -11,8 +11,8 @@ use gadgetry_proto::message::{Message, Request, Role};
 
 use crate::ask::{ModelCall, Received};
 use crate::context::ExecutionContext;
-use crate::model::{Model, ModelInfo, Models};
-use crate::provider::adapter::intercepted;
+use gadgetry_providers::adapter::intercepted;
+use gadgetry_providers::model::{Model, ModelInfo, Models};
 
 pub use error::ModelCallError;
 

@@ -28,8 +28,8 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::message::Request;
 
-use crate::files;
-use crate::model::Model;
+use gadgetry_files as files;
+use gadgetry_providers::model::Model;
 use reply::{Reply, Step};
 
 /// Bytes of a script.

@@ -3,7 +3,3 @@
 pub(crate) mod own_process;
 pub(crate) mod programs;
 pub(crate) mod stage;
-#[cfg(feature = "providers")]
-pub(crate) mod turns;
-#[cfg(feature = "providers")]
-pub(crate) mod wire;

@@ -17,11 +17,11 @@ const AT_ONCE: usize = 256;
 
 impl Conversation {
     /// Handles an event of the run, and those that are ready after it. `None` is the end of the run.
-    pub(super) fn run_event(&mut self, event: Option<Event>) {
+    pub(super) async fn run_event(&mut self, event: Option<Event>) {
         let mut next = event;
         for _ in 0..AT_ONCE {
             let Some(event) = next else {
-                self.end_run();
+                self.end_run().await;
                 return;
             };
             self.update(Message::Run(Box::new(event)));
@@ -36,11 +36,11 @@ impl Conversation {
         if let Some(event) = next {
             self.update(Message::Run(Box::new(event)));
         } else {
-            self.end_run();
+            self.end_run().await;
         }
     }
 
-    fn end_run(&mut self) {
+    async fn end_run(&mut self) {
         let Some((run, _)) = self.run.take() else {
             return;
         };
@@ -55,8 +55,7 @@ impl Conversation {
             None => Err("the run was left".to_owned()),
         };
         self.answers.clear();
-        let talk = &mut self.talk;
-        match block_in_place(|| talk.take_unread()) {
+        match self.talk.take_unread().await {
             Ok(unread) => {
                 for text in unread {
                     self.update(Message::NotInjected(text));
@@ -68,14 +67,13 @@ impl Conversation {
     }
 
     /// Begins a run about a message.
-    pub(super) fn send(&mut self, typed: String) {
+    pub(super) async fn send(&mut self, typed: String) {
         let Some(prompt) = self.prompt(typed) else {
             return;
         };
         self.update(Message::Began(prompt.typed));
         self.attached(prompt.problems);
-        let talk = &mut self.talk;
-        match block_in_place(|| talk.ask(prompt.full)) {
+        match self.talk.ask(prompt.full).await {
             Ok(run) => self.follow(run),
             Err(error) => self.update(Message::Ended(Err(error.to_string()))),
         }
@@ -87,7 +85,7 @@ impl Conversation {
     }
 
     /// Adds a message to the run.
-    pub(super) fn inject(&mut self, typed: String) {
+    pub(super) async fn inject(&mut self, typed: String) {
         let Some((_, handle)) = &self.run else {
             self.update(Message::NotInjected(typed));
             return;
@@ -98,9 +96,9 @@ impl Conversation {
         };
         self.update(Message::Added(prompt.typed.clone()));
         self.attached(prompt.problems);
-        let talk = &mut self.talk;
         // Noted before it is sent, because the run may read it at once.
-        if let Err(error) = block_in_place(|| talk.added(prompt.full.clone(), &prompt.typed)) {
+        let added = self.talk.added(prompt.full.clone(), &prompt.typed);
+        if let Err(error) = added.await {
             self.note(Tone::Bad, error.to_string());
         }
         // If the run is over, its end brings the message back.
@@ -110,10 +108,9 @@ impl Conversation {
     }
 
     /// Carries out a command.
-    pub(super) fn perform(&mut self, command: Entered) {
+    pub(super) async fn perform(&mut self, command: Entered) {
         let run = self.run.as_ref().map(|(_, handle)| handle);
-        let talk = &mut self.talk;
-        match block_in_place(|| perform(talk, run, command)) {
+        match perform(&mut self.talk, run, command).await {
             Ok(reports) => {
                 let facts = self.talk.facts().clone();
                 self.update(Message::Facts(facts));

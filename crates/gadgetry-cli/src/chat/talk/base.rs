@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gadgetry::approval::{ApprovalRequest, Approvals, Approver};
-use gadgetry::{Agent, Human, Skills};
+use gadgetry::{Agent, Human};
 
 use crate::approvals::{UNATTENDED, rules};
 use crate::args::AgentOptions;
-use crate::build_agent::{Situation, build_agent_with};
+use crate::build_agent::{Parts, Situation};
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
 use crate::config::{Config, ConfigVerb, Declared, Keys};
@@ -115,35 +115,34 @@ impl Base {
         Ok(settings.merge(self.stored.clone().unwrap_or_default(), &OPTIONS))
     }
 
-    /// What an agent of this conversation is built from, besides its options. Of a script, the first `replies` were read before.
-    pub(super) fn situation(
+    /// Reads what the agent is made from. Of a script, the first `replies` were read before.
+    pub(super) async fn parts<'o>(
         &self,
+        options: &'o AgentOptions,
         replies: usize,
         user: &User,
-        approvals: Approvals,
-        servers: Option<Arc<mcp::Connected>>,
-    ) -> Situation {
-        Situation {
+        approvals: &Approvals,
+    ) -> Result<Parts<'o>, Error> {
+        let situation = Situation {
             replies,
-            servers,
             human: Some(Arc::clone(&user.human)),
-            approvals: Some(approvals),
+            approvals: Some(approvals.clone()),
             observers: vec![Box::new(user.injected.clone())],
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
             ..Situation::default()
-        }
+        };
+        Parts::read(options, situation).await
     }
 }
 
-/// The agent, and its skills.
-pub(super) fn build(
-    options: &AgentOptions,
-    situation: Situation,
+/// The agent, whose gadgets the user can cancel.
+pub(super) fn agent(
+    parts: &Parts<'_>,
     user: &User,
-) -> Result<(Agent, Skills), Error> {
-    let (agent, _) = build_agent_with(options, situation, |gadget| user.flight.watch(gadget))?;
-    Ok((agent, options.skills.load()?))
+    servers: Option<&mcp::Connected>,
+) -> Result<Agent, Error> {
+    parts.agent_with(servers, |gadget| user.flight.watch(gadget))
 }
 
 /// What decides about calls.

@@ -17,10 +17,15 @@ use crate::skills;
 
 impl Base {
     /// What the screen shows and completes.
-    pub(super) fn facts(&self, options: &AgentOptions, skills: &Skills) -> Result<Facts, Error> {
+    pub(super) async fn facts(
+        &self,
+        options: &AgentOptions,
+        skills: &Skills,
+    ) -> Result<Facts, Error> {
         let model = &options.model;
         let catalog = catalog::load(&model.data)?;
-        let found = connect::model(model.name(), &ModelOverrides::of_agent(model), &catalog)?;
+        let overrides = ModelOverrides::of_agent(model);
+        let found = connect::model(model.name(), &overrides, &catalog).await?;
         let filter = ModelFilter::default();
         let mut models: Vec<String> = catalog
             .list(&filter)
@@ -51,9 +56,9 @@ impl Talk {
     }
 
     /// The gadgets, as the model reads about them from the next message on.
-    pub(in crate::chat) fn gadgets(&mut self) -> Report {
+    pub(in crate::chat) async fn gadgets(&mut self) -> Report {
         // A mistake in new tools is reported with the next message.
-        let _ = self.refresh();
+        let _ = self.refresh().await;
         let registry = self.agent.plan().registry();
         let rows = registry.iter().map(|it| {
             let description = &it.spec().description;

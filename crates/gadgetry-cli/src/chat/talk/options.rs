@@ -1,7 +1,7 @@
 //! What changes the options of a conversation: `/model` and `/profile`.
 
 use super::Talk;
-use super::base::build;
+use super::base::agent;
 use crate::args::AgentOptions;
 use crate::connect::is_elsewhere;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::sessions::OPTIONS;
 impl Talk {
     /// Uses another model from the next message on. Headers, fields and the key variable for the server of the one before are
     /// not sent to another provider; returns whether there were any.
-    pub(in crate::chat) fn use_model(&mut self, name: &str) -> Result<bool, Error> {
+    pub(in crate::chat) async fn use_model(&mut self, name: &str) -> Result<bool, Error> {
         let options = &mut self.args.options.model;
         let before = options.model.replace(name.to_owned());
         let server = &mut options.server;
@@ -24,7 +24,7 @@ impl Talk {
                 server.extra_body.take(),
             )
         });
-        let built = self.rebuild();
+        let built = self.rebuild().await;
         let options = &mut self.args.options.model;
         if let Err(error) = built {
             options.model = before;
@@ -46,7 +46,7 @@ impl Talk {
 
     /// Uses another profile from the next message on, as if the conversation was begun or continued with it. What was typed on
     /// the command line has precedence over it, and it has precedence over an earlier `/model` if it names a model.
-    pub(in crate::chat) fn use_profile(&mut self, name: &str) -> Result<(), Error> {
+    pub(in crate::chat) async fn use_profile(&mut self, name: &str) -> Result<(), Error> {
         let settings = self
             .base
             .with_profile(name, self.args.options.model.name())?;
@@ -55,7 +55,7 @@ impl Talk {
         let data = &self.args.options.model.data.data_dir;
         options.model.data.data_dir.clone_from(data);
         let before = std::mem::replace(&mut self.args.options, options);
-        if let Err(error) = self.rebuild() {
+        if let Err(error) = self.rebuild().await {
             self.args.options = before;
             return Err(error);
         }
@@ -66,17 +66,20 @@ impl Talk {
     }
 
     /// Builds the agent for the present options. If that fails, the one before stays.
-    pub(super) fn rebuild(&mut self) -> Result<(), Error> {
+    pub(super) async fn rebuild(&mut self) -> Result<(), Error> {
         let workspaces = self.user.workspaces.clone();
         let before = workspaces.current();
-        let (approvals, servers) = (self.approvals.clone(), self.servers.clone());
-        let situation = self.base.situation(0, &self.user, approvals, servers);
-        let built = build(&self.args.options, situation, &self.user);
-        let built = built.and_then(|(agent, skills)| {
-            let facts = self.base.facts(&self.args.options, &skills)?;
-            Ok((agent, skills, facts))
-        });
-        match built {
+        let options = &self.args.options;
+        let built = async {
+            let parts = self
+                .base
+                .parts(options, 0, &self.user, &self.approvals)
+                .await?;
+            let agent = agent(&parts, &self.user, self.servers.as_deref())?;
+            let facts = self.base.facts(options, &parts.skills).await?;
+            Ok((agent, parts.skills, facts))
+        };
+        match built.await {
             Ok((agent, skills, facts)) => {
                 self.agent = agent;
                 self.skills = skills;

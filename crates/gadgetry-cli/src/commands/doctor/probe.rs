@@ -67,7 +67,7 @@ impl Tested {
     }
 
     /// Tries the model.
-    pub(super) fn probe(
+    pub(super) async fn probe(
         self,
         tools: Option<ToolForm>,
         facts: &ServerFacts,
@@ -95,7 +95,7 @@ impl Tested {
             patience: PATIENCE,
             parallel: 1,
         };
-        let (arms, is_stopped) = measured(plan, is_enough, printer)?;
+        let (arms, is_stopped) = measured(plan, is_enough, printer).await?;
         if is_stopped {
             return Err(Error::Failed("cancelled".to_owned()));
         }

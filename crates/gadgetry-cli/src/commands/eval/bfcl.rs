@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gadgetry::files;
 use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::schema::GadgetSpec;
+use gadgetry_files as files;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

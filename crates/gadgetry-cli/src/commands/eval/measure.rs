@@ -131,7 +131,8 @@ pub(crate) async fn measure(
 
 async fn arm_of(plan: &Plan, arm: Arm, results: &Results, progress: &impl Fn(String)) {
     progress(line(arm, &[], plan.cases.len()));
-    let probes = stream::iter(plan.cases.iter()).map(|case| probe(plan, arm, case));
+    // By index: the compiler does not see that a closure over references makes a future for another thread.
+    let probes = stream::iter(0..plan.cases.len()).map(|at| probe(plan, arm, &plan.cases[at]));
     let mut probes = std::pin::pin!(probes.buffer_unordered(plan.parallel));
     let mut failures = 0;
     while let Some(probe) = probes.next().await {

@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &GadgetInfoArgs,
     declared: &Declared,
     printer: &mut Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, declared, printer)?;
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {

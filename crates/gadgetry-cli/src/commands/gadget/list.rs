@@ -9,12 +9,12 @@ use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &GadgetFileArgs,
     declared: &Declared,
     printer: &mut Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, declared, printer)?;
+    let servers = mcp::connect(&args.source, declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();

@@ -10,6 +10,7 @@ use gadgetry::proto::prompt::Form;
 use gadgetry::{AgentRun, DynGadget};
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::{named, own_words};
 use crate::args::GadgetRunArgs;
@@ -22,22 +23,22 @@ use crate::printer::{Printer, Prompter};
 use crate::prompt::typed_or_piped;
 use crate::run_agent::{run_agent, until_interrupted};
 
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &GadgetRunArgs,
     declared: &Declared,
     printer: &mut Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, declared, printer)?;
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let registered = named(&toolbox, &args.gadget.name)?;
     let name = registered.name();
     let parameters = match &args.params {
-        Some(typed) => parameters(typed, printer)?,
-        None => answered(name, Form::new(registered.schema().clone()), printer)?,
+        Some(typed) => parameters(typed, printer).await?,
+        None => answered(name, Form::new(registered.schema().clone()), printer).await?,
     };
     let gadget = toolbox.get(name).cloned();
     let gadget = gadget.ok_or_else(|| Error::input("the gadget no longer exists"))?;
-    let finished = run_agent(agent(gadget, &parameters)?, None, SingleCall::default())?;
+    let finished = run_agent(agent(gadget, &parameters)?, None, SingleCall::default()).await?;
     let (summary, report) = (finished.summary, finished.observer);
     if args.json && report.answer.is_some() {
         printer.json(&report)?;
@@ -68,7 +69,7 @@ pub(crate) fn run(
 }
 
 /// The parameters without an option: from stdin, or else from the user at the terminal.
-fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Error> {
+async fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Error> {
     const NONE: &str = "{}";
 
     if form.question().is_none() {
@@ -78,8 +79,8 @@ fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Err
         printer.progress(&format!(
             "{name}: an empty answer leaves out what is optional, Ctrl-D cancels\n"
         ));
-        let answers = move || async move { ask(form, &prompter).await };
-        let answers = until_interrupted(answers, || true)?.flatten();
+        let answers = async move { ask(form, &prompter).await };
+        let answers = until_interrupted(answers, || true).await?.flatten();
         return answers.map(|it| it.to_string()).ok_or_else(|| {
             printer.progress("\n");
             Error::Failed("cancelled".to_owned())
@@ -88,7 +89,7 @@ fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Err
     if stdin().is_terminal() {
         return Ok(NONE.to_owned());
     }
-    let text = typed_or_piped("-", printer)?;
+    let text = typed_or_read("-", printer).await?;
     if text.trim().is_empty() {
         return Ok(NONE.to_owned());
     }
@@ -109,9 +110,16 @@ async fn ask(mut form: Form, prompter: &Prompter) -> Option<Value> {
 }
 
 /// The JSON object that was typed or piped, as it was written: how its values are read is up to the run.
-fn parameters(typed: &str, printer: &mut Printer) -> Result<String, Error> {
+async fn parameters(typed: &str, printer: &mut Printer) -> Result<String, Error> {
     let place = if typed == "-" { "stdin" } else { "--params" };
-    object(&typed_or_piped(typed, printer)?, place)
+    object(&typed_or_read(typed, printer).await?, place)
+}
+
+/// Reads stdin on a thread of its own, so that an interrupt ends the program meanwhile, and the MCP servers.
+async fn typed_or_read(typed: &str, printer: &Printer) -> Result<String, Error> {
+    let (typed, mut printer) = (typed.to_owned(), printer.clone());
+    let read = spawn_blocking(move || typed_or_piped(&typed, &mut printer));
+    read.await.map_err(|error| Error::bug(&error))?
 }
 
 fn object(text: &str, place: &str) -> Result<String, Error> {

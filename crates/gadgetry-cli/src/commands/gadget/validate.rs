@@ -9,12 +9,12 @@ use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) fn run(
+pub(crate) async fn run(
     args: &GadgetFileArgs,
     declared: &Declared,
     printer: &mut Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, declared, printer)?;
+    let servers = mcp::connect(&args.source, declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();

@@ -5,7 +5,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use gadgetry::files;
+use gadgetry_files as files;
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::config::Transport;
 use gadgetry_mcp::import::{ImportError, Imported, Source, parse, places};

@@ -1,7 +1,5 @@
 //! `gadgetry mcp login` and `logout`: OAuth for servers over HTTP.
 
-use std::mem;
-
 use gadgetry_mcp::{Login, LoginError, ServerConfig};
 
 use super::config;
@@ -15,16 +13,16 @@ use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
 /// Logs in: prints the address to open, and waits for the browser.
-pub(super) fn run(
+pub(super) async fn run(
     args: &McpLoginArgs,
     chosen: &ConfigArgs,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let (name, server) = server(args, chosen, printer)?;
     let tokens = mcp::tokens()?;
-    let mut shown = mem::take(printer);
+    let shown = printer.clone();
     let of = name.clone();
-    let work = move || async move {
+    let work = async move {
         let problem = |error: LoginError| Error::Failed(format!("MCP server {of}: {error}"));
         let login = Login::begin(&server, &tokens).await.map_err(problem)?;
         shown.progress("Open this address to log in; Ctrl-C cancels\n");
@@ -32,22 +30,22 @@ pub(super) fn run(
         shown.flush()?;
         login.finish().await.map_err(problem)
     };
-    let done = until_interrupted(work, || true)?;
+    let done = until_interrupted(work, || true).await?;
     done.ok_or_else(|| Error::Failed("cancelled".to_owned()))??;
     printer.progress(&format!("logged in to {name}\n"));
     Ok(())
 }
 
 /// Removes the tokens of a server.
-pub(super) fn log_out(
+pub(super) async fn log_out(
     args: &McpLoginArgs,
     chosen: &ConfigArgs,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let (name, server) = server(args, chosen, printer)?;
     let tokens = mcp::tokens()?;
-    let work = move || async move { tokens.remove(&server).await };
-    let removed = until_interrupted(work, || true)?;
+    let work = async move { tokens.remove(&server).await };
+    let removed = until_interrupted(work, || true).await?;
     let removed = removed.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
     let removed = removed
         .map_err(|error| Error::Failed(format!("cannot log out of MCP server {name}: {error}")))?;

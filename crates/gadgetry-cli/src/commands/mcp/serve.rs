@@ -1,7 +1,6 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use gadgetry::Skills;
 use gadgetry::approval::Approvals;
@@ -9,7 +8,6 @@ use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::config::read_keys;
 use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
-use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::config;
@@ -21,11 +19,8 @@ use crate::interrupts::Interrupts;
 use crate::mcp;
 use crate::printer::Printer;
 
-/// How long the thread that reads stdin may delay the end.
-const PATIENCE: Duration = Duration::from_millis(250);
-
 /// Runs the command until the client leaves, or until an interrupt.
-pub(super) fn run(
+pub(super) async fn run(
     args: &McpServeArgs,
     chosen: &ConfigArgs,
     printer: &mut Printer,
@@ -50,7 +45,7 @@ pub(super) fn run(
     };
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
-    let servers = mcp::connect(&args.source, &config.declared, printer)?;
+    let servers = mcp::connect(&args.source, &config.declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     let names = Names {
         gadgets: toolbox
@@ -73,11 +68,7 @@ pub(super) fn run(
     if let Some(bytes) = args.output_limit {
         server = server.output_limit(bytes);
     }
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let served = runtime.block_on(serve(server, http, printer));
-    runtime.shutdown_timeout(PATIENCE);
-    served
+    serve(server, http, printer).await
 }
 
 async fn serve(

@@ -21,7 +21,7 @@ use crate::mcp::{self, Consents, Subject, configured};
 use crate::printer::Printer;
 use crate::run_agent::run_agent;
 
-pub(super) fn run(
+pub(super) async fn run(
     args: &McpTestArgs,
     chosen: &ConfigArgs,
     printer: &mut Printer,
@@ -35,7 +35,7 @@ pub(super) fn run(
             one_line(&name)
         ));
     }
-    let Some(connected) = mcp::open(vec![(name.clone(), server)], printer)? else {
+    let Some(connected) = mcp::open(vec![(name.clone(), server)], printer).await? else {
         return Err(Error::Failed(format!("MCP server {name} is not used")));
     };
     let Some(servers) = connected.servers() else {
@@ -52,7 +52,7 @@ pub(super) fn run(
     };
     let gadgets = connected.gadgets(&[]).into_iter();
     let (resources, tools): (Vec<_>, Vec<_>) = gadgets.partition(is_of_resources);
-    let protocol = connected.protocol(&name).unwrap_or_default();
+    let protocol = connected.protocol(&name).await.unwrap_or_default();
     printer.text(&format!("server     {}\n", one_line(&name)));
     printer.text(&format!("protocol   {}\n", one_line(&protocol)));
     printer.text(&format!("tools      {}\n", tools.len()));
@@ -70,7 +70,7 @@ pub(super) fn run(
     match resources.into_iter().find(is_list) {
         Some(list) => {
             printer.text("resources\n");
-            for line in listed(list)?.lines() {
+            for line in listed(list).await?.lines() {
                 printer.text(&format!("  {}\n", short(line)));
             }
         }
@@ -140,12 +140,12 @@ fn near(config: &Config, name: &str) -> String {
 }
 
 /// The resources, one in a line.
-fn listed(list: Arc<dyn DynGadget>) -> Result<String, Error> {
+async fn listed(list: Arc<dyn DynGadget>) -> Result<String, Error> {
     let agent = single_call(list, "{}", connect::random()).map_err(Error::input)?;
     // The user has asked for the list.
     let agent = agent.without_approvals();
     let run = agent.ask("").map_err(Error::input)?;
-    let finished = run_agent(run, None, SingleCall::default())?;
+    let finished = run_agent(run, None, SingleCall::default()).await?;
     match finished.observer.answer {
         Some(Answer::Result(text) | Answer::Error(text)) => Ok(text),
         None => Err(Error::Failed("cancelled".to_owned())),

@@ -34,10 +34,10 @@ struct Listed<'a> {
     structural_tags: bool,
 }
 
-pub(super) fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
     let url = BaseUrl::new(url);
     let shown = url.shown();
-    let facts = facts(url, args.api_key_env.as_deref())?;
+    let facts = facts(url, args.api_key_env.as_deref()).await?;
     if facts.refuses_key {
         return Err(Error::Failed(format!(
             "{shown} refuses the request: name the variable of its key with --api-key-env"
@@ -74,7 +74,7 @@ pub(super) fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Resul
     Ok(())
 }
 
-fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Error> {
+async fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Error> {
     let key = variable.map(|variable| match std::env::var(variable) {
         Ok(key) if !key.trim().is_empty() => Ok(ApiKey::new(key)),
         _ => Err(Error::input(format_args!(
@@ -83,8 +83,8 @@ fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Error> {
     });
     let key = key.transpose()?;
     let http = Http::new(HttpConfig::new().proxy_from_environment(true)).map_err(Error::input)?;
-    let work = move || async move { recognise(&http, &url, key.as_ref(), None).await };
-    let found = until_interrupted(work, || true)?;
+    let work = async move { recognise(&http, &url, key.as_ref(), None).await };
+    let found = until_interrupted(work, || true).await?;
     found.ok_or_else(|| Error::Failed("cancelled".to_owned()))
 }
 

@@ -19,19 +19,19 @@ const NONE: &str = "no sessions\n";
 const HEAD: [&str; 6] = ["NAME", "STATUS", "AGE", "PROMPTS", "COST", "LAST PROMPT"];
 
 /// Runs the command.
-pub(super) fn run(args: &ListArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn run(args: &ListArgs, printer: &mut Printer) -> Result<(), Error> {
     let Some(sessions) = Sessions::existing(&args.data)? else {
         printer.progress(NONE);
         return Ok(());
     };
-    let all = sessions.all()?;
+    let all = sessions.all().await?;
     if all.is_empty() {
         printer.progress(NONE);
     }
     let now = SystemTime::now();
     let mut rows = Vec::new();
     for session in &all {
-        let listed = Listed::of(&sessions, session)?;
+        let listed = Listed::of(&sessions, session).await?;
         if args.json {
             printer.json(&listed)?;
             printer.flush_if_full()?;
@@ -61,7 +61,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(sessions: &Sessions, session: &Session) -> Result<Self, Error> {
+    async fn of(sessions: &Sessions, session: &Session) -> Result<Self, Error> {
         let (_, last) = session.last()?;
         let first = session.runs.values().next().unwrap_or(last);
         let mut prompts = 0;
@@ -76,7 +76,7 @@ impl Listed {
             updated_ms: since_epoch(session.updated()),
             prompts,
             known_cost: session.cost(),
-            last_prompt: prompt_of(sessions, last)?,
+            last_prompt: prompt_of(sessions, last).await?,
         })
     }
 

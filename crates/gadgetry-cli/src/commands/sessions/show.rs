@@ -18,12 +18,12 @@ use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, details, problem};
 
 /// Runs `show`.
-pub(super) fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name)?;
+pub(super) async fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
+    let (sessions, session) = open(&args.data, &args.name).await?;
     let number = args.run.map(Into::into);
     if args.events {
         let (_, run) = session.run(number)?;
-        return events(&sessions, run, printer);
+        return events(&sessions, run, printer).await;
     }
     let only = number.map(|number| session.run(Some(number))).transpose()?;
     printer.text(&head(&session)?);
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
         if only.is_some_and(|(only, _)| only != *number) {
             continue;
         }
-        printer.text(&told(&sessions, run)?);
+        printer.text(&told(&sessions, run).await?);
     }
     Ok(())
 }
@@ -56,10 +56,10 @@ fn head(session: &Session) -> Result<String, Error> {
 }
 
 /// The prompts and the answer of a run.
-fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
+async fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
     let mut text = String::new();
     let added = details(run).map(|it| it.added).unwrap_or_default();
-    for prompt in [prompt_of(sessions, run)?].iter().chain(&added) {
+    for prompt in [prompt_of(sessions, run).await?].iter().chain(&added) {
         text.push('\n');
         for line in prompt.lines() {
             text.extend(["> ", line, "\n"]);
@@ -79,8 +79,8 @@ fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
 }
 
 /// The prompt that a run began with.
-pub(super) fn prompt_of(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
-    let header = sessions.wait(sessions.journal.header(&run.id));
+pub(super) async fn prompt_of(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
+    let header = sessions.journal.header(&run.id).await;
     let header = header.map_err(|error| problem(&error))?;
     Ok(header.conversation.last().map(text_of).unwrap_or_default())
 }
@@ -96,9 +96,9 @@ fn text_of(message: &Message) -> String {
 }
 
 /// The events of a run so far.
-fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result<(), Error> {
+async fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result<(), Error> {
     let mut log = Vec::new();
-    let exported = sessions.export(&run.id, &mut log)?;
+    let exported = sessions.export(&run.id, &mut log).await?;
     let mut failed = None;
     let mut print = |event: &Event| {
         if failed.is_none() {
@@ -117,8 +117,8 @@ fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result
 }
 
 /// Runs `answer`.
-pub(super) fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name)?;
+pub(super) async fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<(), Error> {
+    let (sessions, session) = open(&args.data, &args.name).await?;
     let (_, run) = session.last()?;
     let wanted: QuestionRef = args.question.parse().map_err(Error::input)?;
     let name = &session.name;
@@ -132,8 +132,8 @@ pub(super) fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<
     let decision = decision
         .ok_or_else(|| Error::input(format_args!("question {wanted} is not one for the user")))?;
     let answered = sessions.journal.answer(&run.id, wanted, decision);
-    sessions.wait(answered).map_err(|error| problem(&error))?;
-    sessions.flush();
+    answered.await.map_err(|error| problem(&error))?;
+    sessions.flush().await;
     if !run.is_driven {
         printer.progress(&format!(
             "the answer is kept; `gadgetry sessions resume {name}` continues the run\n"

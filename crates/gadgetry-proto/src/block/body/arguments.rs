@@ -1,4 +1,4 @@
-//! What a finished body says.
+//! The arguments of a finished body.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -65,12 +65,12 @@ impl Body {
         Cow::Owned(value)
     }
 
-    /// Where the body is, without whitespace and fences around it.
+    /// Returns the range of the body without whitespace and fences around it.
     pub(crate) fn inside_fence(&self) -> Range<usize> {
         fence::inside(&self.text)
     }
 
-    /// Where the body is one JSON object instead of arguments.
+    /// Returns the range of the JSON object, if the body is one instead of arguments.
     pub(super) fn json(&self) -> Option<Range<usize>> {
         let range = self.inside_fence();
         let text = &self.text[range.clone()];

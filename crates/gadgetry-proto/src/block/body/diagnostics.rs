@@ -1,12 +1,12 @@
-//! What is noteworthy about a finished body.
+//! Diagnostics of a finished body.
 
 use std::ops::Range;
 
-use super::{Body, Part};
+use super::{Body, BodyPart};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 
 impl Body {
-    /// What is noteworthy about the finished body.
+    /// Returns the diagnostics of the finished body, in the order in which they are reported.
     pub(crate) fn diagnostics(&mut self) -> impl Iterator<Item = Diagnostic> {
         self.report_preamble();
         // The sort is stable: those of one kind stay in the order of the text.
@@ -22,7 +22,7 @@ impl Body {
         if self.preamble == 0 && !self.arguments.is_empty() {
             return;
         }
-        if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
+        if self.arguments.is_empty() && !matches!(self.part, BodyPart::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);
                 self.report(

@@ -1,6 +1,7 @@
 //! The values of a body: what of them may be emitted, and where they end.
 
-use super::{Body, Part, Partial, Sink};
+use super::lines::{held_newline, line_of, without_newline};
+use super::{Body, BodyPart, Partial, Sink};
 use crate::block::Anchoring;
 use crate::block::fence;
 use crate::block::fence::Fence;
@@ -40,14 +41,14 @@ impl Body {
     }
 
     pub(super) fn emit(&mut self, end: usize, out: &mut Sink<'_>) {
-        if matches!(self.part, Part::Value(_)) && end > self.emitted {
+        if matches!(self.part, BodyPart::Value(_)) && end > self.emitted {
             self.emit_part(self.emitted, end, false, out);
         }
     }
 
     fn emit_part(&mut self, start: usize, end: usize, complete: bool, out: &mut Sink<'_>) {
         if !self.pointer.is_empty() {
-            let begins = matches!(self.part, Part::Value(value) if value == start);
+            let begins = matches!(self.part, BodyPart::Value(value) if value == start);
             out(Partial {
                 pointer: &self.pointer,
                 delta: &self.text[start..end],
@@ -60,7 +61,7 @@ impl Body {
 
     /// Up to where the current value cannot change any more.
     pub(super) fn safe_end(&self, search: &MarkerSearch, limits: &Limits) -> usize {
-        let Part::Value(start) = self.part else {
+        let BodyPart::Value(start) = self.part else {
             return 0;
         };
         let mut end = self.scan;
@@ -83,7 +84,7 @@ impl Body {
 
     /// A backslash before the marker at `at`, at the start of a line.
     pub(super) fn escape(&mut self, at: usize, search: &MarkerSearch, out: &mut Sink<'_>) {
-        if !matches!(self.part, Part::Value(_)) || self.overflown {
+        if !matches!(self.part, BodyPart::Value(_)) || self.overflown {
             return;
         }
         self.finish_suspect(at - 1, search);
@@ -94,7 +95,7 @@ impl Body {
 
     /// A run that is not a marker begins at `at`.
     pub(super) fn suspect(&mut self, at: usize, search: &MarkerSearch) {
-        let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
+        let in_value = matches!(self.part, BodyPart::Value(_)) && !self.overflown;
         let Some(lead) = search.lead.filter(|_| in_value && self.room > 0) else {
             return;
         };
@@ -125,45 +126,5 @@ impl Body {
             self.report(code, &message, suspect.span());
             self.room -= 1;
         }
-    }
-}
-
-/// `end` without one newline before it.
-pub(super) fn without_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text.as_bytes()[start..end];
-    let value = value
-        .strip_suffix(b"\n")
-        .map_or(value, |line| line.strip_suffix(b"\r").unwrap_or(line));
-    start + value.len()
-}
-
-/// `end` without what may be the trailing newline, whole or half.
-pub(super) fn held_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text.as_bytes()[start..end];
-    let value = value.strip_suffix(b"\n").unwrap_or(value);
-    start + value.strip_suffix(b"\r").unwrap_or(value).len()
-}
-
-/// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
-pub(super) fn line_of(
-    text: &str,
-    start: usize,
-    end: usize,
-    cap: usize,
-    class: impl Fn(u8) -> bool,
-) -> usize {
-    let bytes = &text.as_bytes()[start..end];
-    let count = bytes
-        .iter()
-        .rev()
-        .take(cap + 1)
-        .take_while(|byte| class(**byte))
-        .count();
-    let line = end - count;
-    let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
-    if at_line_start && count <= cap {
-        line
-    } else {
-        end
     }
 }

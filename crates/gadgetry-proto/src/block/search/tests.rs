@@ -104,7 +104,7 @@ fn skips() {
     check(&search("<S", "@E", "#A"), "<<<<<<", 0, 1);
 }
 
-/// What was found once is not searched for again.
+/// A search that was made once is not made again.
 #[test]
 fn remembered() {
     let mut next = Next::default();

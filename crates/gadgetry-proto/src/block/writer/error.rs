@@ -1,6 +1,6 @@
-//! Why a block cannot be written.
+//! Errors of writing a block.
 
-/// Why a call cannot be written as a block.
+/// Error for a call that cannot be written as a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -1,21 +1,15 @@
-//! What is done where leaving out turns is not enough: long texts are cut, then all goes that can.
+//! Cuts long texts, and leaves out images and files.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::convo::compaction::plan::Slide;
-use crate::convo::compaction::turns::Outline;
-use crate::convo::tokens::total_size;
 use crate::message::{Content, Media, Message};
-
-/// Bytes that a text keeps at least; the note takes some of them.
-const LEAST: usize = 240;
 
 /// Texts of the same kind are cut to the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum TextKind {
     Result,
     StickyResult,
     /// Replies, messages of the user, summaries.
@@ -29,11 +23,11 @@ pub(super) struct Cut {
     results: usize,
     sticky: usize,
     others: usize,
-    /// Whether images and files go.
-    media: bool,
+    /// Whether images and files are left out, too.
+    pub(super) media: bool,
 }
 
-/// Nothing is cut.
+/// The default cuts nothing.
 impl Default for Cut {
     fn default() -> Self {
         let (results, sticky, others) = (usize::MAX, usize::MAX, usize::MAX);
@@ -46,85 +40,22 @@ impl Default for Cut {
     }
 }
 
-/// What is done next, if the conversation is too long by this many bytes.
-type Step<'a> = &'a dyn Fn(&mut Slide, u64);
-
-/// Adds to `slide` what makes the conversation `most` bytes; if nothing does, as much as can be done. `None` if nothing can
-/// be done at all.
-pub(super) fn fit(
-    mut slide: Slide,
-    outline: &Outline,
-    messages: &[Message],
-    most: u64,
-) -> Option<Slide> {
-    let size = |slide: &Slide| {
-        let mut left = messages.to_vec();
-        slide.clone().apply(&mut left);
-        total_size(&left)
-    };
-    let mut left = size(&slide);
-    let steps: [Step<'_>; 6] = [
-        &|slide, excess| slide.cut_texts(Kind::Result, excess, messages),
-        &|slide, excess| slide.cut_texts(Kind::StickyResult, excess, messages),
-        &|slide, _| slide.cut.media = true,
-        &|slide, excess| slide.cut_texts(Kind::Other, excess, messages),
-        &|slide, _| slide.remove_all(outline, 1),
-        &|slide, _| slide.remove_all(outline, 0),
-    ];
-    for step in steps {
-        if left <= most {
-            break;
-        }
-        step(&mut slide, left - most);
-        left = size(&slide);
-    }
-    (left < outline.size).then_some(slide)
-}
-
-impl Slide {
-    /// Cuts the longest texts of a kind, so that the conversation loses `excess` bytes.
-    fn cut_texts(&mut self, kind: Kind, excess: u64, messages: &[Message]) {
-        let mut lengths = Vec::new();
-        for (index, message) in messages.iter().enumerate() {
-            if self.may_cut(index, message) {
-                lengths_of(message, kind, &mut lengths);
-            }
-        }
-        *self.cut.of(kind) = level(lengths, excess);
-    }
-}
-
-/// The length at which texts of these lengths, each cut to it, lose `excess` bytes together.
-fn level(mut lengths: Vec<usize>, excess: u64) -> usize {
-    lengths.sort_unstable_by(|a, b| b.cmp(a));
-    let mut sum = 0;
-    for (count, length) in (1_u64..).zip(&lengths) {
-        sum += *length as u64;
-        let shorter = lengths.get(usize::try_from(count).unwrap_or(usize::MAX));
-        let level = sum.saturating_sub(excess) / count;
-        if sum > excess && shorter.is_none_or(|shorter| *shorter as u64 <= level) {
-            return usize::try_from(level).unwrap_or(usize::MAX).max(LEAST);
-        }
-    }
-    LEAST
-}
-
-fn lengths_of(message: &Message, kind: Kind, lengths: &mut Vec<usize>) {
+pub(super) fn lengths_of(message: &Message, kind: TextKind, lengths: &mut Vec<usize>) {
     if let Some(raw) = &message.raw {
-        if kind == Kind::Other {
+        if kind == TextKind::Other {
             lengths.push(raw.len());
         }
         return;
     }
     for part in &message.content {
         match part {
-            Content::Text { text } | Content::Summary { text, .. } if kind == Kind::Other => {
+            Content::Text { text } | Content::Summary { text, .. } if kind == TextKind::Other => {
                 lengths.push(text.len());
             }
-            Content::GadgetResult { text, sticky, .. } if kind == Kind::of_result(*sticky) => {
+            Content::GadgetResult { text, sticky, .. } if kind == TextKind::of_result(*sticky) => {
                 lengths.push(text.len());
             }
-            Content::ToolUse { input, .. } if kind == Kind::Other => strings(input, lengths),
+            Content::ToolUse { input, .. } if kind == TextKind::Other => strings(input, lengths),
             Content::Text { .. }
             | Content::Summary { .. }
             | Content::GadgetResult { .. }
@@ -149,7 +80,7 @@ fn strings(value: &Value, lengths: &mut Vec<usize>) {
     }
 }
 
-impl Kind {
+impl TextKind {
     fn of_result(sticky: bool) -> Self {
         if sticky {
             Self::StickyResult
@@ -160,11 +91,11 @@ impl Kind {
 }
 
 impl Cut {
-    fn of(&mut self, kind: Kind) -> &mut usize {
+    pub(super) fn of(&mut self, kind: TextKind) -> &mut usize {
         match kind {
-            Kind::Result => &mut self.results,
-            Kind::StickyResult => &mut self.sticky,
-            Kind::Other => &mut self.others,
+            TextKind::Result => &mut self.results,
+            TextKind::StickyResult => &mut self.sticky,
+            TextKind::Other => &mut self.others,
         }
     }
 
@@ -186,7 +117,7 @@ impl Cut {
                     media,
                     ..
                 } => {
-                    count += shorten(text, *self.of(Kind::of_result(*sticky)));
+                    count += shorten(text, *self.of(TextKind::of_result(*sticky)));
                     if self.media {
                         for medium in media.drain(..) {
                             _ = write!(text, "\n{}", without(&medium));
@@ -214,7 +145,7 @@ impl Cut {
     }
 }
 
-/// In place of an image or a file.
+/// Returns the text in place of an image or a file.
 fn without(medium: &Media) -> String {
     format!(
         "[{} is left out to fit the context window]",
@@ -252,22 +183,6 @@ fn shorten(text: &mut String, limit: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn texts_are_cut_to_one_length() {
-        for (lengths, excess, expected) in [
-            (vec![], 5, LEAST),
-            (vec![1_000], 100, 900),
-            (vec![1_000, 400], 100, 900),
-            (vec![1_000, 1_000, 400], 100, 950),
-            (vec![1_000, 400], 700, 350),
-            (vec![1_000, 900, 800], 300, 800),
-            (vec![1_000, 400], 1_390, LEAST),
-            (vec![1_000], 5_000, LEAST),
-        ] {
-            assert_eq!(level(lengths.clone(), excess), expected, "{lengths:?}");
-        }
-    }
 
     #[test]
     fn the_middle_goes() {

@@ -1,4 +1,4 @@
-//! Which part of a conversation gives way when the context window fills up, and what takes its place.
+//! Compaction: which part of a conversation is removed when the context window fills up, and what replaces it.
 //!
 //! A *turn* is a reply of the model with everything up to the next one: the results of its calls, and what the user
 //! said meanwhile. Turns go as a whole, the oldest first, so a call and its result are never parted. What stays:
@@ -47,6 +47,7 @@
 //! ```
 
 mod cut;
+mod fit;
 mod placeholder;
 mod plan;
 mod room;
@@ -76,7 +77,7 @@ const WORTH_A_SUMMARY: usize = 3;
 const TOO_LITTLE: u64 = 400;
 
 impl Compaction {
-    /// What to do about `messages`, of which `tokens` is the estimate; `None` if they fit, or nothing can go.
+    /// Returns the plan for `messages`, of which `tokens` is the estimate; `None` if they fit, or nothing can go.
     ///
     /// `window` is the context window of the model in tokens. If it is 0, it is not known, and nothing is done.
     pub fn plan(
@@ -93,7 +94,7 @@ impl Compaction {
         self.plan_within(messages, tokens, &room, true, form)
     }
 
-    /// What to do when `messages` are to become less though they fit, on request. Only turns go that are not among the
+    /// Returns the plan that shortens `messages` on request, though they fit. Only turns go that are not among the
     /// most recent ones. `None` if nothing can be removed. A `window` of 0 means unknown.
     pub fn plan_now(
         &self,
@@ -108,8 +109,8 @@ impl Compaction {
         self.plan_within(messages, tokens, &room, false, form)
     }
 
-    /// What to do when the model says that `messages` overflow its context window. `None` if nothing can be removed. A
-    /// `window` of 0 means unknown.
+    /// Returns the plan for `messages` that overflow the context window, as the model reports. `None` if nothing can be removed.
+    /// A `window` of 0 means unknown.
     pub fn plan_overflow(
         &self,
         messages: &[Message],
@@ -161,7 +162,7 @@ impl Compaction {
             if after >= before {
                 slide = Slide::new(Vec::new(), &outline, *tokens);
             }
-            return cut::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
+            return fit::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
         }
         if after >= before {
             return None;

@@ -6,19 +6,19 @@ use crate::convo::envelope::guard_envelopes;
 use crate::convo::tokens::size;
 use crate::message::{Content, Message, Role};
 
-/// What the message says.
+/// The message in place of removed turns.
 #[derive(Default)]
 pub(super) struct Placeholder {
-    /// What the summarised turns were about.
+    /// The summary of the summarised turns.
     pub(super) summary: Option<String>,
-    /// How many turns are summarised.
+    /// Number of turns that are summarised.
     pub(super) summarised: u32,
-    /// How many turns were removed without a trace.
+    /// Number of turns that were removed without a trace.
     pub(super) omitted: u32,
 }
 
 impl Placeholder {
-    /// What earlier compactions have left in `messages`.
+    /// Collects the placeholders that earlier compactions have left in `messages`.
     pub(super) fn of(messages: &[Message]) -> Self {
         let placeholders = messages.iter().filter(|message| is_placeholder(message));
         let mut whole = Self::default();
@@ -58,19 +58,19 @@ impl Placeholder {
     }
 }
 
-/// Whether an earlier compaction has made this message.
+/// Returns `true` if an earlier compaction has made this message.
 pub(super) fn is_placeholder(message: &Message) -> bool {
     let made = |part: &Content| matches!(part, Content::Summary { .. } | Content::Omission { .. });
     !message.content.is_empty() && message.content.iter().all(made)
 }
 
-/// What the model reads of a [`Content::Summary`].
+/// Returns the text of a [`Content::Summary`] for the model.
 pub(in crate::convo) fn summary_text(text: &str, turns: u32) -> String {
     let text: Cow<'_, str> = guard_envelopes(text);
     format!("[Summary of {turns} earlier turn{}]\n{text}", plural(turns))
 }
 
-/// What the model reads of a [`Content::Omission`].
+/// Returns the text of a [`Content::Omission`] for the model.
 pub(in crate::convo) fn omission_text(turns: u32) -> String {
     let were = if turns == 1 { "was" } else { "were" };
     format!(

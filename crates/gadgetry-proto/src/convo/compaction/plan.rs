@@ -1,4 +1,4 @@
-//! What is to be done, and doing it.
+//! The plan of a compaction, and applying it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::convo::tokens::{TokenEstimate, size};
 use crate::event::{Compacted, CompactionStrategy};
 use crate::message::{Message, Role};
 
-/// What is to be done about a conversation. Something always is.
+/// The plan of a compaction. Each plan changes something.
 ///
 /// It can be saved, and is for the conversation that it was made for; until it is applied, that may grow at its end
 /// but not change otherwise.
@@ -33,7 +33,7 @@ pub enum Plan {
 pub struct Slide {
     /// The messages of each turn, in order.
     turns: Vec<Range<usize>>,
-    /// Where the first turn of the conversation begins.
+    /// Index of the message with which the first turn begins.
     head: usize,
     tokens: TokenEstimate,
     /// The latest message of the user, which stays.
@@ -76,14 +76,14 @@ impl Slide {
         self.clears_head = kept == 0;
     }
 
-    /// How many turns go.
+    /// Returns the number of turns that go.
     pub(super) fn count(&self) -> u32 {
         // Messages of the user that go without a turn are one.
         let turns = self.turns.len().max(usize::from(self.clears_head));
         u32::try_from(turns).unwrap_or(u32::MAX)
     }
 
-    /// Whether the message at `index` goes with its turn.
+    /// Returns `true` if the message at `index` goes with its turn.
     pub(super) fn removes(&self, index: usize, message: &Message) -> bool {
         let turn = self.turns.partition_point(|turn| turn.end <= index);
         let inside = self.turns.get(turn).is_some_and(|t| t.contains(&index));
@@ -91,12 +91,12 @@ impl Slide {
         (inside || before) && goes(message) && self.asked != Some(index)
     }
 
-    /// Whether the texts of the message at `index` may be cut.
+    /// Returns `true` if the texts of the message at `index` may be cut.
     pub(super) fn may_cut(&self, index: usize, message: &Message) -> bool {
         message.role != Role::System && self.asked != Some(index) && !self.removes(index, message)
     }
 
-    /// How many messages there are before the first turn.
+    /// Returns the number of messages before the first turn.
     pub(super) fn head(&self) -> usize {
         self.head
     }

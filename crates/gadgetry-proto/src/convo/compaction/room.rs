@@ -1,4 +1,4 @@
-//! How much of a context window a conversation may fill.
+//! The room that a conversation has in a context window.
 
 use crate::convo::compaction::settings::Compaction;
 
@@ -7,9 +7,9 @@ const REPLY: u64 = 1_000;
 
 /// Tokens that a conversation may have.
 pub(super) struct Room {
-    /// Of the whole window.
+    /// Tokens of the whole window.
     pub(super) window: u64,
-    /// Beyond these, something is done about it.
+    /// Tokens beyond which the conversation is compacted.
     pub(super) trigger: u64,
     /// The aim of leaving out old turns.
     pub(super) target: u64,

@@ -8,7 +8,7 @@ use crate::event::CompactionStrategy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Compaction {
-    /// How.
+    /// The way in which turns give way.
     pub strategy: CompactionStrategy,
     /// Percent of the context window that a conversation may fill. At least 1,000 tokens, or a quarter of a window below
     /// 4,000, stay free for the reply, whatever this says.

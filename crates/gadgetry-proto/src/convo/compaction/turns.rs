@@ -8,23 +8,23 @@ use crate::message::{Content, Message, Role};
 
 /// A conversation, taken apart.
 pub(super) struct Outline {
-    /// How many messages there are before the first reply.
+    /// Number of messages before the first reply.
     pub(super) head: usize,
     /// Everything from there on, in order.
-    turns: Vec<Turn>,
-    /// Of the whole conversation.
+    turns: Vec<OutlinedTurn>,
+    /// Bytes of the whole conversation.
     pub(super) size: u64,
-    /// Of what earlier compactions have put into it.
+    /// Bytes that earlier compactions have put into it.
     pub(super) placeholder_size: u64,
-    /// Where the latest message of the user is.
+    /// Index of the latest message of the user.
     pub(super) asked: Option<usize>,
 }
 
 /// A reply of the model, and everything up to the next one.
-pub(super) struct Turn {
-    /// Its messages.
+pub(super) struct OutlinedTurn {
+    /// The messages of the turn.
     pub(super) range: Range<usize>,
-    /// Of those messages that go when the turn does.
+    /// Bytes of those messages that go when the turn does.
     pub(super) size: u64,
     /// Whether it always stays.
     pinned: bool,
@@ -42,7 +42,7 @@ impl Outline {
             let pinned = asked.is_some_and(|at| range.contains(&at))
                 || messages[range.clone()].iter().any(is_sticky);
             let going = messages[range.clone()].iter().filter(|m| goes(m));
-            Turn {
+            OutlinedTurn {
                 size: going.map(size).sum(),
                 range,
                 pinned,
@@ -59,7 +59,10 @@ impl Outline {
     }
 
     /// The turns that may go, oldest first, and whether each is a recent one, which goes only if there is no room for it.
-    pub(super) fn removable(&self, keep_recent: u32) -> impl Iterator<Item = (&Turn, bool)> {
+    pub(super) fn removable(
+        &self,
+        keep_recent: u32,
+    ) -> impl Iterator<Item = (&OutlinedTurn, bool)> {
         let recent = usize::try_from(keep_recent).unwrap_or(usize::MAX).max(1);
         let old = self.turns.len().saturating_sub(recent);
         let turns = self
@@ -85,12 +88,12 @@ impl Outline {
     }
 }
 
-/// Whether a message goes when its turn does. A placeholder is renewed instead.
+/// Returns `true` if a message goes when its turn does. A placeholder is renewed instead.
 pub(super) fn goes(message: &Message) -> bool {
     message.role != Role::System && !is_placeholder(message)
 }
 
-/// Whether it is a message of the user, as far as is known: no part of it comes from a gadget or from compaction.
+/// Returns `true` for a message of the user, as far as is known: no part of it comes from a gadget or from compaction.
 fn is_from_user(message: &Message) -> bool {
     let is_result = |part: &Content| matches!(part, Content::GadgetResult { .. });
     message.role == Role::User

@@ -74,23 +74,23 @@ pub(super) fn view(
 
 /// A line of the stored text.
 #[derive(Clone, Copy)]
-struct Line<'c> {
+struct OutputLine<'c> {
     /// The byte where it begins.
     at: usize,
     text: &'c str,
 }
 
-fn split(content: &str) -> Vec<Line<'_>> {
+fn split(content: &str) -> Vec<OutputLine<'_>> {
     let mut at = 0;
     let lines = content.split('\n').map(|text| {
-        let line = Line { at, text };
+        let line = OutputLine { at, text };
         at += text.len() + 1;
         line
     });
     lines.collect()
 }
 
-/// What is needed to describe how to continue.
+/// The data for describing how to continue.
 struct Hint {
     limit: Limit,
     /// Lines that the limit left out at the beginning.
@@ -123,8 +123,8 @@ impl Hint {
     }
 }
 
-/// How many of the lines stay within `max_chars` when they are joined.
-fn how_many_fit(lines: &[Line<'_>], max_chars: usize) -> usize {
+/// Returns the number of lines that stay within `max_chars` when they are joined.
+fn how_many_fit(lines: &[OutputLine<'_>], max_chars: usize) -> usize {
     let mut chars = 0;
     let too_long = lines.iter().enumerate().position(|(index, line)| {
         chars += line.text.chars().count() + usize::from(index > 0);
@@ -152,9 +152,9 @@ fn compile(index: usize, pattern: &Pattern) -> Result<Regex, String> {
 }
 
 /// The lines that `pattern` leaves of `lines`.
-fn filter<'c>(lines: &[Line<'c>], pattern: &Pattern, regex: &Regex) -> Vec<Line<'c>> {
+fn filter<'c>(lines: &[OutputLine<'c>], pattern: &Pattern, regex: &Regex) -> Vec<OutputLine<'c>> {
     let matches =
-        |line: &Line<'_>| regex.is_match(line.text.strip_suffix('\r').unwrap_or(line.text));
+        |line: &OutputLine<'_>| regex.is_match(line.text.strip_suffix('\r').unwrap_or(line.text));
     if !pattern.include {
         return lines
             .iter()

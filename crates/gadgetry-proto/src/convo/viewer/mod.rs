@@ -17,7 +17,7 @@ pub use request::{Pattern, ViewMode, ViewRequest};
 /// The gadget's name.
 pub const NAME: &str = "GadgetOutputViewer";
 
-/// What the gadget does, for the catalog.
+/// The description of the gadget for the catalog.
 const DESCRIPTION: &str = "Reads a long output of an earlier call. Patterns filter its lines one after the other; the limit \
 then takes some of them.";
 

@@ -4,11 +4,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
-/// What to show of a stored text.
+/// The part of a stored text to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ViewRequest {
-    /// Lines or characters.
+    /// The unit: lines or characters.
     pub mode: ViewMode,
     /// Filters for lines, applied in order, each to what the one before has left.
     pub patterns: Vec<Pattern>,
@@ -17,7 +17,7 @@ pub struct ViewRequest {
     pub limit: Option<String>,
 }
 
-/// What a limit counts.
+/// The unit that a limit counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ViewMode {
@@ -32,7 +32,7 @@ pub enum ViewMode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pattern {
-    /// In the syntax of the `regex` crate.
+    /// The expression, in the syntax of the `regex` crate.
     pub regex: String,
     /// Whether matching lines are kept; otherwise they are removed.
     #[serde(default = "yes")]

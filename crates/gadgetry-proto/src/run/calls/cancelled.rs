@@ -19,7 +19,7 @@ pub(super) struct CancelledGadgets(BTreeMap<CallId, Cancelled>);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Cancelled {
     names: Names,
-    /// What it has reported to have cost.
+    /// The cost that it has reported.
     reported: f64,
 }
 

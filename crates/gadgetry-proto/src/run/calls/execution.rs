@@ -8,6 +8,24 @@
 //!
 //! The states in brackets are for calls about which a question is open. A call can be answered from any state: by an
 //! error before it starts, by its timeout while its gadget still runs, or because the run is cancelled.
+//!
+//! # Orders that matter
+//!
+//! - The run charges a cost before [`Execution::done`], because what follows may ask whether budget is left.
+//! - A result that has arrived is taken before [`Execution::expire`], so a busy driver does not turn it into a timeout.
+//!   Before any other input, `expire` comes first: a report of a late gadget is no longer shown.
+//! - A call is answered in the ledger, then finished in the scheduler, then [`Execution::dispatch`] starts what depends on
+//!   it: a start reads the results of its dependencies in the ledger.
+//! - A timeout answers the call but does not finish it in the scheduler: its gadget may still be at work, and one that
+//!   must run alone would start next to it. [`Execution::done_late`] finishes it.
+//!
+//! For example, `b` depends on `a` and refers to `${a}`:
+//!
+//! ```text
+//! Done(a)  charge, deadline of a, ledger.answer(a), scheduler.finish(a), dispatch ─► Start(b) with the text of a
+//! timeout  ledger.answer(a), cancel a                                             ─► b waits
+//! Done(a)  cost of a, scheduler.finish(a) as failed, dispatch                     ─► b is unmet
+//! ```
 
 use std::mem;
 use std::sync::Arc;
@@ -18,22 +36,19 @@ use serde_json::Value;
 use crate::call::Outcome;
 use crate::convo::OutputStore;
 use crate::convo::viewer;
-use crate::event::{Event, EventKind, FinishReason};
+use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::prompt::search;
 use crate::run::calls::cancelled::{CANCELLED, CancelledGadgets};
 use crate::run::calls::deadlines::Deadlines;
-use crate::run::calls::interrupted;
 use crate::run::calls::ledger::{Answering, Ledger};
 use crate::run::calls::prepare;
-use crate::run::calls::record::{Ended, Names, Record, Status};
-use crate::run::calls::reports::{Reported, reported};
+use crate::run::calls::record::{CallStatus, EndedGadget, Names, Record};
 use crate::run::calls::result;
 use crate::run::calls::room::Room;
 use crate::run::calls::running::{Prepared, Running};
 use crate::run::config::UnmetDependencyPolicy;
 use crate::run::context::Context;
-use crate::run::io::Report;
 use crate::run::plan::Plan;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
@@ -57,7 +72,7 @@ pub(in crate::run) struct Execution {
     pub(in crate::run) stored: OutputStore,
     /// The result of the gadget that completed the run.
     pub(in crate::run) completed: Option<String>,
-    /// Why the run ends once all calls are answered.
+    /// The reason for which the run ends once all calls are answered.
     pub(in crate::run) stopped: Option<FinishReason>,
 }
 
@@ -86,7 +101,7 @@ impl Execution {
         self.ledger.end_reply();
     }
 
-    /// Whether no call waits or runs.
+    /// Returns `true` if no call waits or runs.
     pub(in crate::run) fn is_idle(&self) -> bool {
         self.scheduler.is_idle()
     }
@@ -103,13 +118,13 @@ impl Execution {
         running.chain(self.cancelled.ids())
     }
 
-    /// Whether the gadget of this call has started and not returned.
+    /// Returns `true` if the gadget of this call has started and not returned.
     pub(in crate::run) fn is_in_flight(&self, id: CallId) -> bool {
         let record = self.ledger.get(id);
         self.cancelled.contains(id) || record.is_some_and(Record::is_running)
     }
 
-    /// Whether a cancelled gadget has not returned yet.
+    /// Returns `true` if a cancelled gadget has not returned yet.
     pub(in crate::run) fn has_cancelled(&self) -> bool {
         !self.cancelled.is_empty()
     }
@@ -160,7 +175,7 @@ impl Execution {
                 failed_dependency: unmet.failed_dependency.clone(),
                 error: unmet.error.clone(),
             };
-            record.status = Status::Undecided(unmet);
+            record.status = CallStatus::Undecided(unmet);
             cx.questions.ask(Subject::Unmet(id), question, cx.out);
             return;
         }
@@ -210,7 +225,7 @@ impl Execution {
         if plan.config.asks.before_gadget {
             let start = prepared.start.clone();
             if let Some(record) = self.ledger.get_mut(id) {
-                record.status = Status::Held(Box::new(prepared));
+                record.status = CallStatus::Held(Box::new(prepared));
             }
             let question = QuestionKind::BeforeGadget { start };
             cx.questions.ask(Subject::Start(id), question, cx.out);
@@ -219,7 +234,7 @@ impl Execution {
         }
     }
 
-    /// The gadget starts.
+    /// Starts the gadget.
     fn launch(&mut self, prepared: Prepared, cx: &mut Context<'_>) {
         let id = prepared.start.id;
         let gadget = cx.plan.registry.get(&prepared.start.gadget_name);
@@ -230,17 +245,17 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        record.status = Status::Running(Running::new(since, deadline, again));
+        record.status = CallStatus::Running(Running::new(since, deadline, again));
         self.emit_start(id, Arc::clone(&prepared.start.parameters), cx);
         cx.out.start(prepared.start);
     }
 
-    /// What a gadget in flight has reported to have cost.
+    /// Returns the cost that a gadget in flight has reported.
     pub(in crate::run) fn reported_cost(&self, id: CallId) -> f64 {
         let status = self.ledger.get(id).map(|record| &record.status);
         match (self.cancelled.reported(id), status) {
             (Some(reported), _) => reported,
-            (None, Some(Status::Running(running))) => running.reported,
+            (None, Some(CallStatus::Running(running))) => running.reported,
             (None, _) => 0.0,
         }
     }
@@ -279,7 +294,7 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        let Status::Running(Running {
+        let CallStatus::Running(Running {
             since,
             deadline,
             lost,
@@ -294,7 +309,7 @@ impl Execution {
             .room
             .take_result(outcome.result, &cx.plan.config.limits);
         let question = outcome.asks_human.take();
-        let ended = Ended {
+        let ended = EndedGadget {
             outcome,
             duration_ms: cx.out.now().since(since),
             cost: (cost + lost).min(f64::MAX),
@@ -319,7 +334,7 @@ impl Execution {
                 cost,
             });
         }
-        if let Some(Status::Answered {
+        if let Some(CallStatus::Answered {
             answer: Err(error), ..
         }) = self.ledger.get_mut(id).map(|record| &record.status)
         {
@@ -330,7 +345,13 @@ impl Execution {
     }
 
     /// Asks the user for the result.
-    fn ask_human(&mut self, id: CallId, ended: Ended, question: String, cx: &mut Context<'_>) {
+    fn ask_human(
+        &mut self,
+        id: CallId,
+        ended: EndedGadget,
+        question: String,
+        cx: &mut Context<'_>,
+    ) {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
@@ -343,7 +364,7 @@ impl Execution {
         if !cx.plan.config.asks.human {
             return self.human_answered(id, ended, None, cx);
         }
-        record.status = Status::Asking(Box::new(ended));
+        record.status = CallStatus::Asking(Box::new(ended));
         let question = QuestionKind::Human { about, question };
         cx.questions.ask(Subject::Human(id), question, cx.out);
     }
@@ -352,7 +373,7 @@ impl Execution {
     fn human_answered(
         &mut self,
         id: CallId,
-        mut ended: Ended,
+        mut ended: EndedGadget,
         answer: Option<String>,
         cx: &mut Context<'_>,
     ) {
@@ -369,7 +390,7 @@ impl Execution {
     }
 
     /// The outcome is complete. A controller may change it.
-    pub(super) fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+    pub(super) fn judge(&mut self, id: CallId, ended: EndedGadget, cx: &mut Context<'_>) {
         if !cx.plan.config.asks.after_gadget {
             return self.conclude(id, ended, cx);
         }
@@ -381,12 +402,12 @@ impl Execution {
             result: ended.outcome.result.clone(),
             duration_ms: ended.duration_ms,
         };
-        record.status = Status::Ended(Box::new(ended));
+        record.status = CallStatus::Ended(Box::new(ended));
         cx.questions.ask(Subject::Outcome(id), question, cx.out);
     }
 
     /// The outcome is final.
-    fn conclude(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+    fn conclude(&mut self, id: CallId, ended: EndedGadget, cx: &mut Context<'_>) {
         let outcome = ended.outcome;
         if outcome.completes_run {
             let (Ok(text) | Err(text)) = &outcome.result;
@@ -424,29 +445,32 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        match (mem::replace(&mut record.status, Status::Waiting), decision) {
-            (Status::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
-            (Status::Held(mut prepared), Decision::Parameters(parameters)) => {
+        match (
+            mem::replace(&mut record.status, CallStatus::Waiting),
+            decision,
+        ) {
+            (CallStatus::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
+            (CallStatus::Held(mut prepared), Decision::Parameters(parameters)) => {
                 prepared.start.parameters = Arc::new(parameters);
                 match prepare::validate(&mut prepared, cx.plan) {
                     Ok(()) => self.launch(*prepared, cx),
                     Err(error) => self.finish_without_gadget(id, Err(error), cx),
                 }
             }
-            (Status::Held(prepared), Decision::Result(text)) => {
+            (CallStatus::Held(prepared), Decision::Result(text)) => {
                 record.parameters = Some(prepared.start.parameters);
                 self.finish_without_gadget(id, Ok(text), cx);
             }
-            (Status::Held(prepared), Decision::Deny(error)) => {
+            (CallStatus::Held(prepared), Decision::Deny(error)) => {
                 record.parameters = Some(prepared.start.parameters);
                 self.finish_without_gadget(id, Err(error), cx);
             }
-            (Status::Held(prepared), _) => self.launch(*prepared, cx),
-            (Status::Asking(ended), Decision::Result(text)) => {
+            (CallStatus::Held(prepared), _) => self.launch(*prepared, cx),
+            (CallStatus::Asking(ended), Decision::Result(text)) => {
                 self.human_answered(id, *ended, Some(text), cx);
             }
-            (Status::Asking(ended), _) => self.human_answered(id, *ended, None, cx),
-            (Status::Ended(mut ended), decision) => {
+            (CallStatus::Asking(ended), _) => self.human_answered(id, *ended, None, cx),
+            (CallStatus::Ended(mut ended), decision) => {
                 match decision {
                     Decision::Result(text) => ended.outcome.result = Ok(text),
                     Decision::Deny(error) => ended.outcome = Outcome::error(error),
@@ -454,9 +478,6 @@ impl Execution {
                     _ => {}
                 }
                 self.conclude(id, *ended, cx);
-            }
-            (Status::Interrupted(running), decision) => {
-                interrupted::decide(self, id, *running, decision, cx);
             }
             (status, _) => record.status = status,
         }
@@ -495,7 +516,7 @@ impl Execution {
             let Some(record) = self.ledger.get_mut(id) else {
                 continue;
             };
-            let Status::Running(Running { since, lost, .. }) = record.status else {
+            let CallStatus::Running(Running { since, lost, .. }) = record.status else {
                 continue;
             };
             let name = record.gadget.as_deref().unwrap_or_default();
@@ -516,15 +537,17 @@ impl Execution {
         let ids: Vec<CallId> = self.ledger.records().iter().map(|it| it.id).collect();
         for id in ids {
             let (duration, cost) = match self.ledger.get(id).map(|record| &record.status) {
-                None | Some(Status::Answered { .. }) => continue,
-                Some(Status::Waiting | Status::Undecided(_) | Status::Held(_)) => (0, 0.0),
-                Some(Status::Running(Running { since, lost, .. })) => {
+                None | Some(CallStatus::Answered { .. }) => continue,
+                Some(CallStatus::Waiting | CallStatus::Undecided(_) | CallStatus::Held(_)) => {
+                    (0, 0.0)
+                }
+                Some(CallStatus::Running(Running { since, lost, .. })) => {
                     let (since, lost) = (*since, *lost);
                     self.cancel_gadget(id, cx);
                     (now.since(since), lost)
                 }
-                Some(Status::Interrupted(running)) => (now.since(running.since), running.lost),
-                Some(Status::Asking(ended) | Status::Ended(ended)) => {
+                Some(CallStatus::Interrupted(running)) => (now.since(running.since), running.lost),
+                Some(CallStatus::Asking(ended) | CallStatus::Ended(ended)) => {
                     (ended.duration_ms, ended.cost)
                 }
             };
@@ -560,35 +583,5 @@ impl Execution {
     fn answer(&mut self, id: CallId, answer: Result<String, String>, cx: &mut Context<'_>) {
         let answer = Answering::after(answer, 0, 0.0);
         self.ledger.answer(id, answer, cx.out);
-    }
-
-    /// Emits what a gadget reports, and returns the event of a subagent with its path, for the caller to charge and to
-    /// emit.
-    #[must_use]
-    pub(in crate::run) fn report(
-        &mut self,
-        id: CallId,
-        report: Report,
-        cx: &mut Context<'_>,
-    ) -> Option<Event> {
-        self.cancelled.note(id, &report);
-        let mut record = self.ledger.get_mut(id);
-        let status = record.as_mut().map(|record| &mut record.status);
-        let is_running = if let Some(Status::Running(running)) = status {
-            running.note(&report);
-            true
-        } else {
-            false
-        };
-        let names = match self.cancelled.names(id) {
-            Some(names) => names.clone(),
-            None => record?.names(),
-        };
-        match reported(id, report, names, is_running) {
-            Reported::Child(event) => return Some(event),
-            Reported::Own(kind) => cx.out.emit(kind),
-            Reported::Nothing => {}
-        }
-        None
     }
 }

@@ -7,14 +7,14 @@ use crate::call::Outcome;
 use crate::event::EventKind;
 use crate::id::CallId;
 use crate::run::calls::execution::Execution;
-use crate::run::calls::record::{Ended, Names, Status};
+use crate::run::calls::record::{CallStatus, EndedGadget, Names};
 use crate::run::calls::running::{Prepared, Running};
 use crate::run::context::Context;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
 use crate::schema::OnInterrupt;
 
-/// What the model reads about a gadget that does not run again.
+/// The answer to a call whose gadget does not run again.
 const INTERRUPTED: &str = "interrupted: the program ended while this gadget was running. \
      Whether it took effect is unknown; check before you call it again";
 
@@ -32,7 +32,8 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
     if !record.is_running() {
         return;
     }
-    let Status::Running(mut running) = mem::replace(&mut record.status, Status::Waiting) else {
+    let CallStatus::Running(mut running) = mem::replace(&mut record.status, CallStatus::Waiting)
+    else {
         return;
     };
     execution.deadlines.end(id, running.deadline);
@@ -47,7 +48,7 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
     }
 }
 
-/// Takes the decision of the user.
+/// Takes the decision of the user. A call that was answered meanwhile ignores it.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a decision that its question does not admit never gets here; the rest is to proceed"
@@ -55,14 +56,23 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
 pub(super) fn decide(
     execution: &mut Execution,
     id: CallId,
-    running: Running,
     decision: Decision,
     cx: &mut Context<'_>,
 ) {
-    let record = execution.ledger.get(id);
+    let Some(record) = execution.ledger.get_mut(id) else {
+        return;
+    };
+    if !matches!(record.status, CallStatus::Interrupted(_)) {
+        return;
+    }
+    let CallStatus::Interrupted(running) = mem::replace(&mut record.status, CallStatus::Waiting)
+    else {
+        return;
+    };
+    let running = *running;
     cx.out.emit(EventKind::HumanInputReceived {
         call: Some(id),
-        invocation_id: record.map(|record| record.call.invocation_id.clone()),
+        invocation_id: Some(record.call.invocation_id.clone()),
         answered: decision != Decision::Proceed,
     });
     let outcome = match decision {
@@ -84,7 +94,7 @@ fn restart(execution: &mut Execution, id: CallId, mut running: Running, cx: &mut
     };
     running.since = cx.out.now();
     running.deadline = execution.deadlines.begin(id, running.since, timeout_ms);
-    record.status = Status::Running(running);
+    record.status = CallStatus::Running(running);
     let Names {
         invocation_id,
         gadget_name,
@@ -105,7 +115,7 @@ fn ask(execution: &mut Execution, id: CallId, running: Running, cx: &mut Context
     if let Some(again) = running.again() {
         record.parameters = Some(Arc::clone(&again.start.parameters));
     }
-    record.status = Status::Interrupted(Box::new(running));
+    record.status = CallStatus::Interrupted(Box::new(running));
     let about = record.about();
     let question = format!(
         "Gadget '{}' (call {}) was interrupted: the program ended while it was running, so whether it took effect is \
@@ -133,7 +143,7 @@ fn end(
     outcome.result = execution
         .room
         .take_result(outcome.result, &cx.plan.config.limits);
-    let ended = Ended {
+    let ended = EndedGadget {
         outcome,
         duration_ms: cx.out.now().since(running.since),
         cost: running.lost,

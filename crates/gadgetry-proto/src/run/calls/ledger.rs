@@ -10,7 +10,7 @@ use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::run::calls::known::KnownResults;
 use crate::run::calls::numbers::CallNumbers;
-use crate::run::calls::record::{Names, Record, Status};
+use crate::run::calls::record::{CallStatus, Names, Record};
 use crate::run::outbox::Outbox;
 use crate::sched::Unmet;
 
@@ -18,14 +18,14 @@ use crate::sched::Unmet;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ledger {
     numbers: CallNumbers,
-    /// In the order in which the calls were complete.
+    /// Records in the order in which the calls were complete.
     records: Vec<Record>,
     results: KnownResults,
     /// Calls in the previous reply.
     previous: Option<usize>,
 }
 
-/// How a call is answered.
+/// The answer to a call.
 pub(super) struct Answering {
     pub(super) answer: Result<String, String>,
     pub(super) media: Vec<Media>,
@@ -179,7 +179,7 @@ impl Ledger {
             let is_earlier = |of| numbers.is_earlier(of);
             self.results.remove_if(&names.invocation_id, is_earlier);
         }
-        record.status = Status::Answered {
+        record.status = CallStatus::Answered {
             answer,
             media,
             told,

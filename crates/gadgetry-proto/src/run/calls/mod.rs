@@ -23,21 +23,23 @@ use serde::{Deserialize, Serialize};
 use crate::call::Call;
 use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::Content;
 use crate::piece::{ArgsPartial, CallStart};
 use crate::run::context::Context;
+use crate::run::io::Report;
 use crate::run::open_question::OpenQuestion;
 use crate::run::plan::Plan;
+use crate::run::question::Decision;
 use crate::run::truncation::Truncation;
 use crate::sched::Scheduler;
 use crate::sched::over_limit;
 
 use execution::Execution;
 use notes::Notes;
-use record::{Record, Status};
+use record::{CallStatus, Record};
 use room::Surplus;
 
 /// The calls of the current reply, and what later replies need of earlier ones.
@@ -45,7 +47,7 @@ use room::Surplus;
 pub(super) struct Calls {
     pub(super) execution: Execution,
     pub(super) notes: Notes,
-    /// How many calls in other dialects there were so far. They have no ids of their own.
+    /// Number of calls in other dialects so far. They have no ids of their own.
     dialects: u64,
     /// Whether any reply of the run has called a gadget.
     has_called: bool,
@@ -67,7 +69,7 @@ impl Calls {
         self.execution.begin_reply();
     }
 
-    /// Whether the current reply has called nothing.
+    /// Returns `true` if the current reply has called nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.execution.ledger.records().is_empty()
     }
@@ -83,7 +85,29 @@ impl Calls {
         interrupted::interrupt(&mut self.execution, id, charged, cx);
     }
 
-    /// Whether any reply of the run has called a gadget.
+    /// Emits what a gadget reports. Returns the event of a subagent with its path, for the caller to charge and to emit.
+    #[must_use]
+    pub(super) fn report(
+        &mut self,
+        id: CallId,
+        report: Report,
+        cx: &mut Context<'_>,
+    ) -> Option<Event> {
+        reports::report(&mut self.execution, id, report, cx)
+    }
+
+    /// Takes the decision of the user about an interrupted gadget.
+    pub(super) fn decide_interrupted(
+        &mut self,
+        id: CallId,
+        decision: Decision,
+        cx: &mut Context<'_>,
+    ) {
+        interrupted::decide(&mut self.execution, id, decision, cx);
+        self.execution.dispatch(cx);
+    }
+
+    /// Returns `true` if any reply of the run has called a gadget.
     pub(super) fn has_called(&self) -> bool {
         self.has_called
     }
@@ -105,7 +129,7 @@ impl Calls {
         InvocationId::from(format!("call_{}", self.dialects))
     }
 
-    /// Whether a delta belongs to a call beyond the cap. Nothing else is kept of it; `at` is the place in the reply.
+    /// Returns `true` if a delta belongs to a call beyond the cap. Nothing else is kept of it; `at` is the place in the reply.
     pub(super) fn is_surplus(&mut self, delta: &Delta, at: u64, cx: &mut Context<'_>) -> bool {
         let limit = cx.plan.config.limits.calls_per_reply;
         let calls = self.execution.ledger.records().len();
@@ -170,7 +194,7 @@ impl Calls {
             call,
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
             parameters: parameters.map(Arc::new),
-            status: Status::Waiting,
+            status: CallStatus::Waiting,
         };
         self.has_called = true;
         match (error, job) {
@@ -203,7 +227,7 @@ impl Calls {
         }
     }
 
-    /// What the model reads about its calls, in call order, then the notes. The records are dropped.
+    /// Returns what the model reads about its calls, in call order, then the notes. The records are dropped.
     pub(super) fn take_results(&mut self, plan: &Plan) -> Vec<Content> {
         let records = self.execution.ledger.take();
         let mut contents = Vec::with_capacity(records.len());

@@ -1,4 +1,4 @@
-//! What the model should know about its current reply, in addition to the results of its calls.
+//! Notes to the model about its current reply, in addition to the results of its calls.
 
 use std::mem;
 

@@ -27,7 +27,7 @@ use crate::id::{CallId, InvocationId};
 pub(super) struct CallNumbers {
     /// The first number of the current reply.
     first: u32,
-    /// By number from `first` on: the slot of the call among the complete calls of the reply.
+    /// Slots of the calls among the complete calls of the reply, by number from `first` on.
     slots: Vec<Option<usize>>,
     /// The calls of the current reply that are announced and not complete.
     announced: BTreeMap<InvocationId, CallId>,
@@ -68,7 +68,7 @@ impl CallNumbers {
         self.slots.get(self.index(call)?).copied().flatten()
     }
 
-    /// Whether the call was written in an earlier reply.
+    /// Returns `true` if the call was written in an earlier reply.
     pub(super) fn is_earlier(&self, call: CallId) -> bool {
         call.0 < self.first
     }

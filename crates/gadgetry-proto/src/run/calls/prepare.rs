@@ -1,4 +1,4 @@
-//! Whether a call can run, and with which parameters.
+//! Decides whether a call can run, and with which parameters.
 
 use std::collections::BTreeMap;
 use std::mem;

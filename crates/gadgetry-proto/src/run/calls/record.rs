@@ -22,40 +22,40 @@ pub(super) struct Record {
     /// Completed and valid, until the call is prepared to start, which takes them; then as they went to the gadget, if
     /// `Plan::shows_calls`.
     pub(super) parameters: Option<Arc<Value>>,
-    pub(super) status: Status,
+    pub(super) status: CallStatus,
 }
 
-/// What a call waits for.
+/// The state of a call: what it waits for, or its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Status {
-    /// For its dependencies and for room among the running ones.
+pub(super) enum CallStatus {
+    /// Waits for its dependencies and for room among the running ones.
     Waiting,
-    /// For a decision about a dependency that is not met.
+    /// Waits for a decision about a dependency that is not met.
     Undecided(Unmet),
-    /// For a decision whether and how it starts.
+    /// Waits for a decision whether and how it starts.
     Held(Box<Prepared>),
-    /// For its gadget.
+    /// Waits for its gadget.
     Running(Running),
-    /// For a decision whether its interrupted gadget runs again.
+    /// Waits for a decision whether its interrupted gadget runs again.
     Interrupted(Box<Running>),
-    /// For human input that completes the outcome.
-    Asking(Box<Ended>),
-    /// For a decision about the outcome.
-    Ended(Box<Ended>),
+    /// Waits for human input that completes the outcome.
+    Asking(Box<EndedGadget>),
+    /// Waits for a decision about the outcome.
+    Ended(Box<EndedGadget>),
     Answered {
         answer: Result<Arc<str>, Arc<str>>,
         media: Vec<Media>,
-        /// What the model reads instead of the answer.
+        /// The text that the model reads instead of the answer.
         told: Option<Arc<str>>,
     },
 }
 
 /// A gadget that has returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct EndedGadget {
     pub(super) outcome: Outcome,
     pub(super) duration_ms: u64,
-    /// Already charged.
+    /// The cost, which is already charged.
     pub(super) cost: f64,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Ended {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     pub(super) invocation_id: InvocationId,
-    /// As written.
+    /// The name as written.
     pub(super) gadget_name: String,
 }
 
@@ -76,12 +76,12 @@ impl Record {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.status, Status::Running(_))
+        matches!(self.status, CallStatus::Running(_))
     }
 
     /// The questions of its running gadget to the user.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
-        let running = if let Status::Running(running) = &self.status {
+        let running = if let CallStatus::Running(running) = &self.status {
             Some(running)
         } else {
             None

@@ -52,7 +52,7 @@ pub(super) fn undeclared_note(call: &Call, id: &InvocationId, plan: &Plan) -> St
     }
 }
 
-/// What follows the id in a reference to it, its `/` included.
+/// Returns the text after the id in a reference to it, its `/` included.
 fn pointer_after<'t>(id: &InvocationId, inner: &'t str) -> Option<&'t str> {
     let pointer = inner.strip_prefix(id.as_str())?;
     (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)

@@ -1,12 +1,43 @@
-//! What a report of a gadget is as an event.
+//! Reports of gadgets as events.
 
 use crate::event::{Ancestor, Event, EventKind};
 use crate::id::CallId;
-use crate::run::calls::record::Names;
+use crate::run::calls::execution::Execution;
+use crate::run::calls::record::{CallStatus, Names};
+use crate::run::context::Context;
 use crate::run::io::Report;
 
+/// Emits what a gadget reports, and returns the event of a subagent with its path, for the caller to charge and to emit.
+#[must_use]
+pub(super) fn report(
+    execution: &mut Execution,
+    id: CallId,
+    report: Report,
+    cx: &mut Context<'_>,
+) -> Option<Event> {
+    execution.cancelled.note(id, &report);
+    let mut record = execution.ledger.get_mut(id);
+    let status = record.as_mut().map(|record| &mut record.status);
+    let is_running = if let Some(CallStatus::Running(running)) = status {
+        running.note(&report);
+        true
+    } else {
+        false
+    };
+    let names = match execution.cancelled.names(id) {
+        Some(names) => names.clone(),
+        None => record?.names(),
+    };
+    match reported(id, report, names, is_running) {
+        Reported::Child(event) => return Some(event),
+        Reported::Own(kind) => cx.out.emit(kind),
+        Reported::Nothing => {}
+    }
+    None
+}
+
 /// A report as an event, for the caller to emit.
-pub(super) enum Reported {
+enum Reported {
     /// An event of the run itself.
     Own(EventKind),
     /// An event of a subagent, with its path. It may have a cost.
@@ -14,8 +45,8 @@ pub(super) enum Reported {
     Nothing,
 }
 
-/// After a call is answered, only the events of its subagents matter: they still cost money.
-pub(super) fn reported(id: CallId, report: Report, names: Names, is_running: bool) -> Reported {
+/// Converts a report into an event. After a call is answered, only the events of its subagents matter: they still cost money.
+fn reported(id: CallId, report: Report, names: Names, is_running: bool) -> Reported {
     let Names {
         invocation_id,
         gadget_name,

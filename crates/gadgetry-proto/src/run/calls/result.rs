@@ -1,4 +1,4 @@
-//! What the model reads of the result of a call.
+//! Results of calls, as the model reads them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::convo::viewer::{self, ViewRequest};
 use crate::message::Content;
 use crate::prompt::correction;
 use crate::run::calls::notes::Notes;
-use crate::run::calls::record::{Record, Status};
+use crate::run::calls::record::{CallStatus, Record};
 use crate::run::config::call_style;
 use crate::run::interceptor::Interceptor;
 use crate::run::plan::Plan;
@@ -29,7 +29,7 @@ pub(super) fn content(
     notes: &mut Notes,
     plan: &Plan,
 ) -> Option<Content> {
-    let Status::Answered {
+    let CallStatus::Answered {
         ref answer,
         ref told,
         ..
@@ -70,7 +70,7 @@ pub(super) fn content(
         }
         *sticky = gadget.spec().sticky_result;
     }
-    if let Status::Answered { media: own, .. } = record.status {
+    if let CallStatus::Answered { media: own, .. } = record.status {
         *media = own;
     }
     Some(content)

@@ -14,7 +14,7 @@ use crate::schema::count;
 /// Bytes of results that must be left before a gadget starts, so that its error fits.
 const LEAST_RESULT: usize = 4 << 10;
 
-/// What was used of [`crate::limits::Limits`]. All counts but the last start again with each reply.
+/// The used part of [`crate::limits::Limits`]. All counts but the last start again with each reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Room {
     /// Calls that began through the provider's own interface.
@@ -64,7 +64,7 @@ impl Room {
         Surplus::Further
     }
 
-    /// What the model reads about the calls that are not kept.
+    /// Returns the note to the model about calls that are not kept.
     pub(super) fn surplus_note(&self, limits: &Limits) -> Option<Content> {
         let surplus = self.surplus;
         let exceeded = LimitExceeded {
@@ -122,7 +122,7 @@ impl Room {
         taken.map_err(|exceeded| format!("Error: {exceeded}"))
     }
 
-    /// Whether one more result fits; otherwise the error for the model, and its gadget is not started.
+    /// Checks that one more result fits; otherwise returns the error for the model, and its gadget is not started.
     pub(super) fn check_result(&self, limits: &Limits) -> Result<(), String> {
         let limit = limits.results;
         if self.results.saturating_add(LEAST_RESULT.min(limit)) <= limit {
@@ -155,7 +155,7 @@ impl Room {
     }
 }
 
-/// Whether a delta belongs to a call that is not kept.
+/// The decision whether a delta belongs to a call that is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surplus {
     No,

@@ -1,4 +1,4 @@
-//! What a run keeps of a gadget while it runs, for the case that it is interrupted.
+//! State of a running gadget that is needed if it is interrupted.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ pub(super) struct Prepared {
 pub(super) struct Running {
     pub(super) since: Time,
     pub(super) deadline: Option<Time>,
-    /// What this execution has reported to have cost. Not charged: its outcome includes it.
+    /// The cost that this execution has reported. Not charged: its outcome includes it.
     pub(super) reported: f64,
-    /// What interrupted executions had reported. Already charged.
+    /// The cost that interrupted executions had reported. Already charged.
     pub(super) lost: f64,
-    /// How to execute it again, if that may ever happen.
+    /// The prepared call for another execution, if that may ever happen.
     again: Option<Box<Prepared>>,
-    /// Its questions to the user: the open ones, and, if it may be executed again, the answered ones.
+    /// Questions to the user: the open ones, and, if it may be executed again, the answered ones.
     questions: Vec<HumanQuestion>,
-    /// What the events of its subagents have cost, by their numbers. Already charged.
+    /// Costs of the events of its subagents, by their numbers. Already charged.
     subagent_costs: BTreeMap<u32, f64>,
 }
 
@@ -55,7 +55,7 @@ impl Running {
         }
     }
 
-    /// Whether it may be executed again.
+    /// Returns the prepared call, if it may be executed again.
     pub(super) fn again(&self) -> Option<&Prepared> {
         self.again.as_deref()
     }
@@ -99,7 +99,7 @@ impl Running {
         }
     }
 
-    /// Its questions without an answer.
+    /// Returns the questions without an answer.
     pub(super) fn open_questions<'a>(
         &'a self,
         call: CallId,

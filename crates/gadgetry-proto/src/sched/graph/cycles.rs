@@ -7,7 +7,7 @@
 pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut search = Search {
         edges,
-        nodes: vec![Node::default(); edges.len()],
+        nodes: vec![VisitedNode::default(); edges.len()],
         stack: Vec::new(),
         visited: 0,
         components: 0,
@@ -24,7 +24,7 @@ pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
 
 struct Search<'a> {
     edges: &'a [Vec<usize>],
-    nodes: Vec<Node>,
+    nodes: Vec<VisitedNode>,
     /// Visited nodes without a component.
     stack: Vec<usize>,
     visited: usize,
@@ -32,7 +32,7 @@ struct Search<'a> {
 }
 
 #[derive(Clone, Default)]
-struct Node {
+struct VisitedNode {
     /// When it was visited, from 1; 0 is never.
     visit: usize,
     /// The earliest visit that can be reached from it.

@@ -7,8 +7,8 @@ use crate::id::InvocationId;
 use crate::sched::cause::Cause;
 use crate::sched::fate::Fate;
 use crate::sched::graph::Change;
+use crate::sched::graph::DependencyTarget;
 use crate::sched::graph::Graph;
-use crate::sched::graph::Target;
 use crate::sched::graph::cycles;
 
 impl Graph {
@@ -27,17 +27,17 @@ impl Graph {
             let mut lost = Lost::default();
             node.dependencies
                 .retain(|dependency| match dependency.target {
-                    Target::Expected => {
+                    DependencyTarget::Expected => {
                         let meaning = self.ids.get(&dependency.id);
                         lost.absent(&dependency.id, meaning.map(|meaning| &meaning.fate));
                         false
                     }
-                    Target::Call(call) if circle(call) == circle(id) => {
+                    DependencyTarget::Call(call) if circle(call) == circle(id) => {
                         lost.circular(&dependency.id);
                         false
                     }
-                    Target::Call(_) => true,
-                    Target::Settled => false,
+                    DependencyTarget::Call(_) => true,
+                    DependencyTarget::Settled => false,
                 });
             node.open = node.open.saturating_sub(lost.count);
             changes.extend(self.advance(id, lost.cause().as_ref()));
@@ -59,8 +59,8 @@ impl Graph {
                     node.dependencies
                         .iter()
                         .filter_map(|dependency| match dependency.target {
-                            Target::Call(call) => numbers.get(&call).copied(),
-                            Target::Expected | Target::Settled => None,
+                            DependencyTarget::Call(call) => numbers.get(&call).copied(),
+                            DependencyTarget::Expected | DependencyTarget::Settled => None,
                         });
                 calls.collect()
             })

@@ -38,13 +38,13 @@ pub(super) struct Graph {
     /// The latest call of every id of the run.
     ids: BTreeMap<InvocationId, Meaning>,
     /// The calls that are not settled.
-    calls: BTreeMap<CallId, Node>,
+    calls: BTreeMap<CallId, CallNode>,
     /// Ids that the rest of the reply may bring, with the dependencies (call, index) that wait for them.
     expected: BTreeMap<InvocationId, Vec<(CallId, usize)>>,
     undecided: BTreeSet<CallId>,
 }
 
-/// What follows from a change.
+/// The consequence of a change.
 #[derive(Debug)]
 pub(super) enum Change {
     Ready(CallId, Seat),
@@ -60,13 +60,13 @@ struct Meaning {
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-struct Node {
+struct CallNode {
     invocation_id: InvocationId,
     seat: Seat,
-    phase: Phase,
+    phase: CallPhase,
     /// The dependencies that were open when the call was added.
     dependencies: Vec<Dependency>,
-    /// How many of them still are.
+    /// Number of dependencies that are still open.
     open: usize,
     dependents: Vec<CallId>,
 }
@@ -75,12 +75,12 @@ struct Node {
 #[serde(rename_all = "camelCase")]
 struct Dependency {
     id: InvocationId,
-    target: Target,
+    target: DependencyTarget,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-enum Target {
+enum DependencyTarget {
     /// A call that the rest of the reply may bring.
     Expected,
     Call(CallId),
@@ -90,12 +90,12 @@ enum Target {
 
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-enum Phase {
-    /// For its dependencies.
+enum CallPhase {
+    /// Waits for its dependencies.
     Waiting,
-    /// For a decision, because one of them is not met.
+    /// Waits for a decision, because a dependency is not met.
     Undecided,
-    /// For the rest of its dependencies, however they end.
+    /// Waits for the rest of its dependencies, however they end.
     Forced,
     /// Ready or running.
     Ready,
@@ -106,7 +106,7 @@ impl Graph {
         self.reply = self.reply.saturating_add(1);
     }
 
-    /// Whether a call of this reply has the id.
+    /// Returns `true` if a call of this reply has the id.
     pub(super) fn is_taken(&self, id: &InvocationId) -> bool {
         self.ids
             .get(id)
@@ -142,7 +142,7 @@ impl Graph {
                     }
                     dependencies.push(Dependency {
                         id: dependency,
-                        target: Target::Call(call),
+                        target: DependencyTarget::Call(call),
                     });
                 }
                 None => {
@@ -153,17 +153,17 @@ impl Graph {
                         .push(place);
                     dependencies.push(Dependency {
                         id: dependency,
-                        target: Target::Expected,
+                        target: DependencyTarget::Expected,
                     });
                 }
             }
         }
         // Calls before this one may already wait for its id; their edges now lead here.
-        let node = Node {
-            dependents: self.meet_expectations(&own, Target::Call(id)),
+        let node = CallNode {
+            dependents: self.meet_expectations(&own, DependencyTarget::Call(id)),
             invocation_id: own.clone(),
             seat,
-            phase: Phase::Waiting,
+            phase: CallPhase::Waiting,
             open: dependencies.len(),
             dependencies,
         };
@@ -177,7 +177,7 @@ impl Graph {
         if self.is_taken(&own) {
             return Vec::new();
         }
-        let dependents = self.meet_expectations(&own, Target::Settled);
+        let dependents = self.meet_expectations(&own, DependencyTarget::Settled);
         let changes = self.close_edges(dependents.into_iter(), fate.cause(&own).as_ref());
         self.name(own, fate);
         changes
@@ -196,7 +196,7 @@ impl Graph {
     /// A call runs although a dependency is not met.
     pub(super) fn force(&mut self, id: CallId) -> Option<Change> {
         if let Some(node) = self.calls.get_mut(&id) {
-            node.phase = Phase::Forced;
+            node.phase = CallPhase::Forced;
         }
         self.advance(id, None)
     }
@@ -215,7 +215,7 @@ impl Graph {
     /// The id of a call that waits for a decision.
     pub(super) fn undecided(&self, id: CallId) -> Option<&InvocationId> {
         let node = self.calls.get(&id)?;
-        (node.phase == Phase::Undecided).then_some(&node.invocation_id)
+        (node.phase == CallPhase::Undecided).then_some(&node.invocation_id)
     }
 
     /// A decision arrives. Returns whether the call waits for one.
@@ -235,7 +235,7 @@ impl Graph {
         self.calls.is_empty()
     }
 
-    /// What an id means to a call that is added now; `None` if that is not yet known.
+    /// Returns what an id means to a call that is added now; `None` if that is not yet known.
     fn look_up(&self, id: &InvocationId) -> Option<Fate> {
         let meaning = self.ids.get(id)?;
         // A model often repeats a failed call under the same id. Until that call arrives, the id is open again, so
@@ -261,7 +261,7 @@ impl Graph {
     }
 
     /// The expected call is here. Returns those that depend on it.
-    fn meet_expectations(&mut self, own: &InvocationId, target: Target) -> Vec<CallId> {
+    fn meet_expectations(&mut self, own: &InvocationId, target: DependencyTarget) -> Vec<CallId> {
         let places = self.expected.remove(own).unwrap_or_default();
         for (call, index) in &places {
             if let Some(node) = self.calls.get_mut(call)
@@ -294,13 +294,13 @@ impl Graph {
         let node = self.calls.get_mut(&id)?;
         match (node.phase, cause) {
             // The first failure decides at once; the call does not wait for its other dependencies.
-            (Phase::Waiting, Some(cause)) => {
-                node.phase = Phase::Undecided;
+            (CallPhase::Waiting, Some(cause)) => {
+                node.phase = CallPhase::Undecided;
                 self.undecided.insert(id);
                 Some(Change::Unmet(id, cause.clone()))
             }
-            (Phase::Waiting | Phase::Forced, _) if node.open == 0 => {
-                node.phase = Phase::Ready;
+            (CallPhase::Waiting | CallPhase::Forced, _) if node.open == 0 => {
+                node.phase = CallPhase::Ready;
                 // Edges are only walked for waiting calls, so a snapshot need not keep them.
                 node.dependencies = Vec::new();
                 Some(Change::Ready(id, node.seat))

@@ -1,8 +1,12 @@
-//! What it takes to check a value, counted before it is done.
+//! Upper bound on the cost of validating a value, computed before validating.
 //!
 //! The validator cannot be interrupted, and schemas come from others: thirty subschemas, each of which refers twice to
 //! the next, are two lines of a generator and 2^30 checks. So the checks are counted first, in a way that is never
 //! longer than the budget. The count is an upper bound, as if no check ended another one early.
+//!
+//! For example, `{"a": 1}` takes five checks by `{"type": "object", "properties": {"a": {"type": "integer"}}}`: the root, its
+//! `type`, the look-up of `a`, the subschema of `a`, and its `type`. An exact count would depend on the order in which
+//! the validator checks keywords and stops; a bound needs the sums only.
 //!
 //! Within a recursion the validator remembers what it knows of each pair of a subschema and an object or array; the
 //! count does the same. The search for what is wrong remembers nothing, so it is counted by itself.
@@ -13,7 +17,7 @@ use std::collections::BTreeSet;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::schema::compiled::Schema;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::targets::Targets;
 use crate::schema::count;
 
@@ -30,32 +34,32 @@ const SEARCH: u64 = 20_000;
 /// Checks of a value that is not for us to know: by a schema outside this one.
 const OUTSIDE: u64 = 64;
 
-/// Why defaults are not filled in to the end.
+/// The problem of defaults that are not filled in to the end.
 pub(super) const DEFAULTS: &str =
     "the defaults of the schema hold more defaults than can be filled in";
-/// Why a value is not checked.
+/// The problem of a value that is not checked.
 pub(super) const TOO_MUCH: &str =
     "too much for its schema to be checked; write it with fewer levels, or less of it";
 
-/// What checking a value takes.
+/// The cost of checking a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// It can be checked, and what is wrong can be said.
+    /// The value can be checked, and what is wrong can be said.
     Low,
-    /// It can be checked.
+    /// The value can be checked.
     High,
-    /// It cannot be checked.
+    /// The value cannot be checked.
     TooHigh,
 }
 
-/// What checking `value` by `schema` takes.
-pub(super) fn of(schema: &Schema, value: &Value) -> Cost {
+/// Returns the cost of checking `value`.
+pub(super) fn of(core: &Core, value: &Value) -> Cost {
     let nodes = count(value) as u64;
-    if !schema.refers() && (schema.size() as u64).saturating_mul(nodes) <= SEARCH {
+    if !core.refers() && (core.size() as u64).saturating_mul(nodes) <= SEARCH {
         return Cost::Low;
     }
     let budget = STEPS.saturating_add(nodes.saturating_mul(STEPS_PER_NODE));
-    let (root, targets) = (schema.normal(), schema.targets());
+    let (root, targets) = (core.normal(), core.targets());
     let verdict = Count::new(root, targets, budget, true).checks(root, value);
     let Some(verdict) = verdict else {
         return Cost::TooHigh;
@@ -67,14 +71,14 @@ pub(super) fn of(schema: &Schema, value: &Value) -> Cost {
     }
 }
 
-/// Whether no subschema takes too many checks by itself, whatever the value.
+/// Returns `true` if no subschema takes too many checks by itself, whatever the value.
 pub(super) fn is_finite(root: &Value, targets: &Targets) -> bool {
     let budget = ALONE.saturating_add(count(root) as u64 * 16);
     let mut count = Count::new(root, targets, budget, false);
     each(root, &mut |node| count.checks(node, &Value::Null).is_some())
 }
 
-/// Whether `is` holds for every part of a schema that may be a subschema.
+/// Returns `true` if `is` holds for every part of a schema that may be a subschema.
 fn each<'s>(node: &'s Value, is: &mut impl FnMut(&'s Value) -> bool) -> bool {
     match node {
         Value::Object(map) => {
@@ -98,8 +102,8 @@ struct Count<'s> {
     remembers: bool,
     total: u64,
     nested: usize,
-    /// By target of a reference and by value.
-    known: BTreeMap<(usize, usize), Known>,
+    /// Costs by target of a reference and by value.
+    known: BTreeMap<(usize, usize), CountedCost>,
     /// Targets that are being counted, and how often.
     open: BTreeMap<usize, usize>,
     /// Targets that refer to themselves by some way.
@@ -113,8 +117,8 @@ struct Count<'s> {
 }
 
 #[derive(Clone, Copy)]
-enum Known {
-    /// It is being counted, at this depth.
+enum CountedCost {
+    /// A cost that is being counted, at this depth.
     Open(usize),
     Cost(u64),
 }
@@ -156,17 +160,17 @@ impl<'s> Count<'s> {
         }
     }
 
-    /// What a reference leads to.
+    /// Counts the checks of a subschema that a reference leads to.
     fn target(&mut self, node: &'s Value, value: &Value) -> Result<(), Above> {
         let target = std::ptr::from_ref(node).addr();
         let key = (target, std::ptr::from_ref(value).addr());
         match self.known.get(&key) {
-            Some(Known::Open(depth)) => {
+            Some(CountedCost::Open(depth)) => {
                 self.met = self.met.min(*depth);
                 self.recursive.insert(target);
                 return self.add(1);
             }
-            Some(Known::Cost(cost)) => {
+            Some(CountedCost::Cost(cost)) => {
                 let container = value.is_array() || value.is_object();
                 let remembered = self.remembers && container && self.recursive.contains(&target);
                 return self.add(if remembered { 1 } else { *cost });
@@ -178,7 +182,7 @@ impl<'s> Count<'s> {
         if *open > 1 {
             self.recursive.insert(target);
         }
-        self.known.insert(key, Known::Open(self.depth));
+        self.known.insert(key, CountedCost::Open(self.depth));
         self.depth += 1;
         let before = self.total;
         self.node(node, value)?;
@@ -188,7 +192,7 @@ impl<'s> Count<'s> {
             self.known.remove(&key);
         } else {
             self.met = usize::MAX;
-            let cost = Known::Cost(self.total - before);
+            let cost = CountedCost::Cost(self.total - before);
             self.known.insert(key, cost);
         }
         if let Some(open) = self.open.get_mut(&target) {
@@ -301,5 +305,20 @@ impl<'s> Count<'s> {
             ("uniqueItems", _) => self.add(items.len() as u64),
             _ => self.add(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_module_takes_five_checks() {
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+        let targets = Targets::new(&schema);
+        let mut count = Count::new(&schema, &targets, 100, true);
+        assert_eq!(count.checks(&schema, &json!({ "a": 1 })), Some(5));
     }
 }

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::schema::compiled::Problem;
-use crate::schema::compiled::Schema;
-use crate::schema::compiled::Types;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::expand::find;
+use crate::schema::compiled::problem::{self, Problem};
+use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
 use crate::schema::count;
 
@@ -21,7 +21,7 @@ const OBJECTS: usize = 100;
 
 /// Defaults that hold each other.
 const NESTED: usize = 32;
-/// What a node of a value that is filled in, or of a default, may cost.
+/// Steps for each node of a value that is filled in, or of a default.
 const STEPS_PER_NODE: usize = 16;
 
 /// A default that its own schema does not admit.
@@ -32,11 +32,12 @@ pub(crate) struct WrongDefault {
 }
 
 /// The first default that does not fit, the outer ones first.
-pub(super) fn wrong(schema: &Schema) -> Option<WrongDefault> {
-    let mut places: VecDeque<(Vec<&str>, View<'_>)> = VecDeque::from([(Vec::new(), schema.root())]);
+pub(super) fn wrong(core: &Core) -> Option<WrongDefault> {
+    let mut places: VecDeque<(Vec<&str>, View<'_>)> =
+        VecDeque::from([(Vec::new(), View::new(core))]);
     for _ in 0..OBJECTS {
         let (path, view) = places.pop_front()?;
-        if let Some(wrong) = wrong_at(schema, &path) {
+        if let Some(wrong) = wrong_at(core, &path) {
             return Some(wrong);
         }
         if path.len() < DEEP {
@@ -53,10 +54,10 @@ pub(super) fn wrong(schema: &Schema) -> Option<WrongDefault> {
 }
 
 /// A wrong default in the object at `path`.
-fn wrong_at(schema: &Schema, path: &[&str]) -> Option<WrongDefault> {
+fn wrong_at(core: &Core, path: &[&str]) -> Option<WrongDefault> {
     let wrap = |value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let mut parameters = path.iter().rev().fold(Value::Object(Map::new()), wrap);
-    if !apply(&schema.root(), &mut parameters) {
+    if !apply(&View::new(core), &mut parameters) {
         return Some(WrongDefault {
             parameter: path.join("."),
             problem: Problem::of_all(cost::DEFAULTS),
@@ -70,7 +71,7 @@ fn wrong_at(schema: &Schema, path: &[&str]) -> Option<WrongDefault> {
         let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
         path.join(".")
     });
-    let problems = schema.validate(&parameters);
+    let problems = problem::problems(core, &parameters);
     defaults.find_map(|parameter| {
         let mut problems = problems.iter();
         let problem = problems.find(|problem| {
@@ -159,7 +160,7 @@ impl Filling {
     }
 }
 
-/// Whether properties may be absent in it. The rest needs no look at the schema.
+/// Returns `true` if properties may be absent in a value. Other values need no look at the schema.
 fn may_lack(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }

@@ -1,4 +1,4 @@
-//! Whether a value fits a view: the common keywords, checked without a validator.
+//! Checks whether a value fits a view: the common keywords, without a validator.
 //!
 //! This decides between readings of one text, so it may admit too much (`pattern`, `format`, `not` are not looked at);
 //! whether parameters are valid is the validator's word.
@@ -11,19 +11,19 @@ use crate::schema::compiled::expand::Node;
 use crate::schema::compiled::expand::find;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
-use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Position;
 use crate::schema::compiled::walk::Walk;
 
 /// Steps for one answer. With more, or when those of the walk are used up, the value is taken to fit.
 const STEPS: usize = 100_000;
 
 impl View<'_> {
-    /// Whether some alternative admits the value.
+    /// Returns `true` if some alternative admits the value.
     pub(crate) fn fits(&self, value: &Value) -> bool {
         Fitting::new(&self.walk).any(&self.place, value)
     }
 
-    /// Which alternative admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
+    /// Returns the alternative that admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
     pub(super) fn chosen(&self, value: &Value) -> Option<usize> {
         let each = self.place.each();
         if each.len() == 1 {
@@ -50,12 +50,12 @@ impl<'w, 'a> Fitting<'w, 'a> {
         }
     }
 
-    fn any(&mut self, place: &Rc<Place<'a>>, value: &Value) -> bool {
+    fn any(&mut self, place: &Rc<Position<'a>>, value: &Value) -> bool {
         let each = place.each();
         each.is_empty() || each.iter().any(|one| self.one(one, value))
     }
 
-    fn one(&mut self, one: &Rc<Place<'a>>, value: &Value) -> bool {
+    fn one(&mut self, one: &Rc<Position<'a>>, value: &Value) -> bool {
         self.left = self.left.saturating_sub(1);
         self.is_spent |= self.left == 0 || !self.walk.spend(1);
         if self.is_spent {

@@ -1,4 +1,4 @@
-//! What is wrong with parameters, in short English for a model to read.
+//! Problems of parameters, in short English for a model to read.
 
 mod words;
 
@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use crate::error::DigitsLost;
 use crate::schema::closest;
-use crate::schema::coerce;
-use crate::schema::compiled::Schema;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::cost::Cost;
 use crate::schema::compiled::expand::find;
@@ -24,6 +23,7 @@ use crate::schema::compiled::problem::words::got;
 use crate::schema::compiled::problem::words::sentence;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
+use crate::schema::numbers::digits_lost;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
@@ -37,7 +37,7 @@ const PROBLEMS: usize = 100;
 pub struct Problem {
     /// The dotted path of the value, `oven.racks.0`, or `root`.
     pub pointer: String,
-    /// What is wrong there, in one short sentence.
+    /// The problem there, in one short sentence.
     pub message: String,
 }
 
@@ -77,12 +77,12 @@ const ELSEWHERE: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
-    let cost = cost::of(schema, parameters);
+pub(super) fn problems(core: &Core, parameters: &Value) -> Vec<Problem> {
+    let cost = cost::of(core, parameters);
     if cost == Cost::TooHigh {
         return vec![Problem::of_all(cost::TOO_MUCH)];
     }
-    if schema.admits(parameters) {
+    if core.admits(parameters) {
         return Vec::new();
     }
     if cost == Cost::High {
@@ -90,8 +90,8 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
             "does not fit, and is nested too deeply to say where",
         )];
     }
-    let mut report = Report::new(schema, parameters);
-    for error in schema.errors(parameters).take(PROBLEMS) {
+    let mut report = ProblemReport::new(core, parameters);
+    for error in core.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
     report.undeclared();
@@ -106,19 +106,19 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
 }
 
 /// Keys that the schema does not declare, nor forbid.
-pub(super) fn undeclared(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+pub(super) fn undeclared(core: &Core, parameters: &Value) -> Vec<Problem> {
     // Nearly all calls have none, and a report costs a walk over the schema.
-    if undeclared_keys(schema, parameters).next().is_none() {
+    if undeclared_keys(core, parameters).next().is_none() {
         return Vec::new();
     }
-    let mut report = Report::new(schema, parameters);
+    let mut report = ProblemReport::new(core, parameters);
     report.undeclared();
     let found = report.found.into_iter();
     found.map(|(_, problem)| problem).collect()
 }
 
-fn undeclared_keys<'p>(schema: &Schema, parameters: &'p Value) -> impl Iterator<Item = &'p String> {
-    let node = schema.normal().as_object();
+fn undeclared_keys<'p>(core: &Core, parameters: &'p Value) -> impl Iterator<Item = &'p String> {
+    let node = core.normal().as_object();
     let node = node.filter(|node| ELSEWHERE.iter().all(|it| find(node, it).is_none()));
     let declared = node.and_then(|node| find(node, "properties")?.as_object());
     let pair = declared.zip(parameters.as_object());
@@ -130,23 +130,23 @@ fn undeclared_keys<'p>(schema: &Schema, parameters: &'p Value) -> impl Iterator<
 
 /// A step from a value to a part of it.
 #[derive(Clone, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Key(String),
     Index(usize),
 }
 
-struct Report<'a> {
-    schema: &'a Schema,
+struct ProblemReport<'a> {
+    core: &'a Core,
     root: View<'a>,
     parameters: &'a Value,
     found: Vec<(Vec<usize>, Problem)>,
 }
 
-impl<'a> Report<'a> {
-    fn new(schema: &'a Schema, parameters: &'a Value) -> Self {
+impl<'a> ProblemReport<'a> {
+    fn new(core: &'a Core, parameters: &'a Value) -> Self {
         Self {
-            schema,
-            root: schema.root(),
+            core,
+            root: View::new(core),
             parameters,
             found: Vec::new(),
         }
@@ -157,12 +157,14 @@ impl<'a> Report<'a> {
         reason = "the enum is not ours and not closed"
     )]
     fn add(&mut self, error: &ValidationError<'_>, unions: usize) {
-        let path: Vec<Step> = steps(error).collect();
+        let path: Vec<PathSegment> = steps(error).collect();
         let value = error.instance().as_ref();
         match error.kind() {
             Kind::Required { property } => {
                 let mut path = path;
-                path.push(Step::Key(property.as_str().unwrap_or_default().to_owned()));
+                path.push(PathSegment::Key(
+                    property.as_str().unwrap_or_default().to_owned(),
+                ));
                 let message = match expected(&self.view(&path)) {
                     Some(expected) => format!("expected {expected}, but it is missing"),
                     None => "it is missing".to_owned(),
@@ -200,21 +202,21 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Whether a value is text because no number keeps its digits.
-    fn digits_lost(&self, path: &[Step], value: &Value) -> Option<DigitsLost> {
+    /// Returns the error for a value that is text because no number keeps its digits.
+    fn digits_lost(&self, path: &[PathSegment], value: &Value) -> Option<DigitsLost> {
         let types = self.view(path).intended()?;
-        coerce::digits_lost(value.as_str()?, types)
+        digits_lost(value.as_str()?, types)
     }
 
     /// Keys that the schema does not declare are admitted, but where something else is wrong they may be the reason.
     fn undeclared(&mut self) {
-        for key in undeclared_keys(self.schema, self.parameters).take(PROBLEMS) {
+        for key in undeclared_keys(self.core, self.parameters).take(PROBLEMS) {
             self.no_such(&[], key);
         }
     }
 
     /// No property of this name is declared at `parent`.
-    fn no_such(&mut self, parent: &[Step], key: &str) {
+    fn no_such(&mut self, parent: &[PathSegment], key: &str) {
         let view = self.view(parent);
         let near = closest(key, view.declared().map(String::as_str));
         let message = match near.first() {
@@ -222,14 +224,14 @@ impl<'a> Report<'a> {
             None => "there is no such parameter".to_owned(),
         };
         let mut path = parent.to_vec();
-        path.push(Step::Key(key.to_owned()));
+        path.push(PathSegment::Key(key.to_owned()));
         self.push(&path, message);
     }
 
     /// None of several alternatives holds: what is wrong with the only one that is of the right kind, or all of them.
     fn union(
         &mut self,
-        path: &[Step],
+        path: &[PathSegment],
         value: &Value,
         context: &[Vec<ValidationError<'static>>],
         unions: usize,
@@ -258,7 +260,7 @@ impl<'a> Report<'a> {
         let view = self.view(path);
         if let Some((tag, expected)) = wrong_tag(&view, value, context, path.len()) {
             let mut path = path.to_vec();
-            path.push(Step::Key(tag.clone()));
+            path.push(PathSegment::Key(tag.clone()));
             let message = match value.get(tag) {
                 Some(written) => format!("expected {expected}, got {}", got(written)),
                 None => format!("expected {expected}, but it is missing"),
@@ -279,13 +281,13 @@ impl<'a> Report<'a> {
         self.push(path, message);
     }
 
-    fn push(&mut self, path: &[Step], message: String) {
+    fn push(&mut self, path: &[PathSegment], message: String) {
         let pointer = if path.is_empty() {
             "root".to_owned()
         } else {
             let names = path.iter().map(|step| match step {
-                Step::Key(key) => key.clone(),
-                Step::Index(index) => index.to_string(),
+                PathSegment::Key(key) => key.clone(),
+                PathSegment::Index(index) => index.to_string(),
             });
             names.collect::<Vec<_>>().join(".")
         };
@@ -293,22 +295,22 @@ impl<'a> Report<'a> {
             .push((self.order(path), Problem { pointer, message }));
     }
 
-    fn view(&self, path: &[Step]) -> View<'a> {
+    fn view(&self, path: &[PathSegment]) -> View<'a> {
         path.iter()
             .fold(self.root.clone(), |view, step| match step {
-                Step::Key(key) => view.property(key),
-                Step::Index(index) => view.item(*index),
+                PathSegment::Key(key) => view.property(key),
+                PathSegment::Index(index) => view.item(*index),
             })
     }
 
     /// The order of a path: declared properties in the order of the schema, then others in the order given.
-    fn order(&self, path: &[Step]) -> Vec<usize> {
+    fn order(&self, path: &[PathSegment]) -> Vec<usize> {
         let mut order = Vec::with_capacity(path.len());
         let mut view = self.root.clone();
         let mut value = Some(self.parameters);
         for step in path {
             match step {
-                Step::Key(key) => {
+                PathSegment::Key(key) => {
                     let declared = view.declared().position(|name| name == key);
                     let map = value.and_then(Value::as_object);
                     let given = map.and_then(|map| map.keys().position(|name| name == key));
@@ -317,7 +319,7 @@ impl<'a> Report<'a> {
                     view = view.property(key);
                     value = map.and_then(|map| map.get(key));
                 }
-                Step::Index(index) => {
+                PathSegment::Index(index) => {
                     order.push(*index);
                     view = view.item(*index);
                     value = value.and_then(|value| value.get(index));
@@ -354,17 +356,17 @@ fn wrong_tag<'a>(
     })
 }
 
-/// Whether an error says that a tag, a constant directly below the union, is another one.
+/// Returns `true` if an error says that a tag, a constant directly below the union, is another one.
 fn is_tag(error: &ValidationError<'_>, depth: usize, union: usize) -> bool {
     depth == union + 1 && matches!(error.kind(), Kind::Constant { .. })
 }
 
-fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = Step> + 'a {
+fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = PathSegment> + 'a {
     error
         .instance_path()
         .segments()
         .map(|segment| match segment {
-            LocationSegment::Property(key) => Step::Key(key.into_owned()),
-            LocationSegment::Index(index) => Step::Index(index),
+            LocationSegment::Property(key) => PathSegment::Key(key.into_owned()),
+            LocationSegment::Index(index) => PathSegment::Index(index),
         })
 }

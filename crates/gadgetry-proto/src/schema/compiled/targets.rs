@@ -1,4 +1,4 @@
-//! Where references lead, as far as the work of a validator has to be known.
+//! Targets of references, as far as the work of a validator has to be known.
 
 use std::collections::BTreeMap;
 

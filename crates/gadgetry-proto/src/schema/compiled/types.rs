@@ -25,7 +25,7 @@ impl Types {
     pub(crate) const NULL: Self = Self(1 << 6);
     pub(crate) const ALL: Self = Self((1 << 7) - 1);
 
-    /// Whether the sets have a member in common.
+    /// Returns `true` if the sets have a member in common.
     pub(crate) fn meets(self, other: Self) -> bool {
         self & other != Self::NONE
     }
@@ -45,7 +45,7 @@ impl Types {
         }
     }
 
-    /// What `type`, `const` and `enum` of a subschema admit; `None` if it has none of them.
+    /// Returns the types that `type`, `const` and `enum` of a subschema admit; `None` if it has none of them.
     pub(crate) fn declared(node: &Map<String, Value>) -> Option<Self> {
         let by_type = find(node, "type").map(|names| match names {
             Value::Array(names) => names
@@ -68,7 +68,7 @@ impl Types {
         }
     }
 
-    /// What a subschema without declared types is probably about, judged by its other keywords.
+    /// Returns the types that a subschema without declared types is probably about, judged by its other keywords.
     pub(crate) fn implied(node: &Map<String, Value>) -> Option<Self> {
         let has = |keywords: &[&str]| keywords.iter().any(|keyword| find(node, keyword).is_some());
         if has(&[

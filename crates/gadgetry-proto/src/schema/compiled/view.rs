@@ -1,31 +1,29 @@
-//! What a schema says about one place: the schema seen through references and combinations.
+//! Views of a schema at one place, seen through references and combinations.
 
-use std::borrow::Cow;
 use std::rc::Rc;
 
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::schema::compiled::Schema;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::expand::Alternative;
-use crate::schema::compiled::expand::Node;
-use crate::schema::compiled::expand::entry;
 use crate::schema::compiled::expand::find;
+use crate::schema::compiled::node::{listed, types};
 use crate::schema::compiled::types::Types;
-use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Position;
 use crate::schema::compiled::walk::Walk;
 
-/// What a schema says about one place of the parameters.
+/// The demands of a schema at one place of the parameters.
 ///
-/// Views that come from one [`Schema::root`] share what they have worked out, and a budget of work. Where it is used up,
-/// which no honest schema and value come near, a view admits everything; [`Schema::validate`] still has the last word.
+/// Views that come from one [`Schema::root`](crate::schema::Schema::root) share what they have worked out, and a budget of work. Where it is used up,
+/// which no honest schema and value come near, a view admits everything; [`Schema::validate`](crate::schema::Schema::validate) still has the last word.
 #[derive(Clone)]
 pub struct View<'a> {
     pub(super) walk: Rc<Walk<'a>>,
-    pub(super) place: Rc<Place<'a>>,
+    pub(super) place: Rc<Position<'a>>,
 }
 
-/// What holds children.
+/// A value that holds children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
     Array,
@@ -33,25 +31,25 @@ pub(crate) enum Container {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(schema: &'a Schema) -> Self {
-        let walk = Walk::new(schema);
+    pub(super) fn new(core: &'a Core) -> Self {
+        let walk = Walk::new(core);
         let place = walk.root();
         Self { walk, place }
     }
 
-    /// What the schema says about a property of this place.
+    /// Returns the view of a property of this place.
     #[must_use]
     pub fn property(&self, key: &str) -> Self {
         self.at(self.walk.property(&self.place, key))
     }
 
-    /// What the schema says about an array element of this place.
+    /// Returns the view of an array element of this place.
     #[must_use]
     pub fn item(&self, index: usize) -> Self {
         self.at(self.walk.item(&self.place, index))
     }
 
-    fn at(&self, place: Rc<Place<'a>>) -> Self {
+    fn at(&self, place: Rc<Position<'a>>) -> Self {
         Self {
             walk: Rc::clone(&self.walk),
             place,
@@ -62,7 +60,7 @@ impl<'a> View<'a> {
         &self.place.forms.alternatives
     }
 
-    /// Whether some alternative says nothing about this place.
+    /// Returns `true` if some alternative says nothing about this place.
     pub(super) fn is_open(&self) -> bool {
         self.place.forms.open
     }
@@ -109,14 +107,14 @@ impl<'a> View<'a> {
         (!options.is_empty()).then_some(options)
     }
 
-    /// Whether `enum` or `const` lists exactly this text.
+    /// Returns `true` if `enum` or `const` lists exactly this text.
     pub(crate) fn lists(&self, text: &str) -> bool {
         let nodes = self.place.forms.alternatives.iter().flatten();
         let mut options = nodes.filter_map(|node| listed(node)).flatten();
         options.any(|option| option.as_str() == Some(text))
     }
 
-    /// Whether strings are admitted here, by the letter, other than those that `enum` or `const` lists.
+    /// Returns `true` if strings are admitted here, by the letter, other than those that `enum` or `const` lists.
     pub(crate) fn admits_text(&self) -> bool {
         self.is_open()
             || self.alternatives().iter().any(|alternative| {
@@ -130,76 +128,5 @@ impl<'a> View<'a> {
         let nodes = self.place.forms.alternatives.iter().flatten();
         let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
         properties.flat_map(Map::keys)
-    }
-}
-
-fn listed(node: Node<'_>) -> Option<Vec<&Value>> {
-    if let Some(constant) = find(node, "const") {
-        return Some(vec![constant]);
-    }
-    let options = find(node, "enum")?.as_array()?;
-    Some(options.iter().collect())
-}
-
-/// Every type that an alternative may admit.
-pub(super) fn types(alternative: &[Node<'_>]) -> Types {
-    let declared = alternative.iter().filter_map(|node| Types::declared(node));
-    declared.fold(Types::ALL, |all, types| all & types)
-}
-
-/// The key, if a node distinguishes it from any other. Borrowed if the node has this very key.
-pub(super) fn names<'a>(node: Node<'a>, key: &str) -> Option<Cow<'a, str>> {
-    let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
-    if let Some((declared, _)) = object("properties").and_then(|named| entry(named, key)) {
-        return Some(Cow::Borrowed(declared));
-    }
-    let patterns = object("patternProperties")?;
-    (!patterns.is_empty()).then(|| Cow::Owned(key.to_owned()))
-}
-
-/// Adds what a node says about a key; `None` is one that it does not [name](names).
-pub(super) fn property<'a>(
-    schema: &Schema,
-    node: Node<'a>,
-    key: Option<&str>,
-    said: &mut Vec<&'a Value>,
-) {
-    let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
-    let before = said.len();
-    let mut unsure = false;
-    if let Some(key) = key {
-        said.extend(object("properties").and_then(|named| find(named, key)));
-        for (pattern, node) in object("patternProperties").into_iter().flatten() {
-            match schema.pattern_matches(pattern, key) {
-                Some(true) => said.push(node),
-                Some(false) => {}
-                None => unsure = true,
-            }
-        }
-    }
-    if said.len() == before && !unsure {
-        said.extend(find(node, "additionalProperties"));
-    }
-}
-
-/// What a node says about an element.
-pub(super) fn item(node: Node<'_>, index: usize) -> Option<&Value> {
-    let (head, rest) = tuple(node);
-    head.and_then(|head| head.get(index))
-        .or_else(|| find(node, rest))
-}
-
-/// Elements that a node distinguishes from those after them.
-pub(super) fn tuple_length(node: Node<'_>) -> usize {
-    tuple(node).0.map_or(0, Vec::len)
-}
-
-/// The subschemas of the first elements, and the keyword of the others.
-fn tuple(node: Node<'_>) -> (Option<&Vec<Value>>, &'static str) {
-    let tuple = |keyword: &str| find(node, keyword).and_then(Value::as_array);
-    match (tuple("prefixItems"), tuple("items")) {
-        (Some(head), _) => (Some(head), "items"),
-        (None, Some(head)) => (Some(head), "additionalItems"),
-        (None, None) => (None, "items"),
     }
 }

@@ -1,4 +1,14 @@
 //! One walk over a schema: what is known of each place is worked out once, and all of it within a budget.
+//!
+//! A position is identified by the nodes of the schema that apply there, not by the path that leads to it. For example, in
+//!
+//! ```text
+//! {"properties": {"value": {"type": "string"}, "next": {"$ref": "#"}}}
+//! ```
+//!
+//! `next`, `next.next` and all further ones have the same nodes, so a chain of any length has three positions, and each
+//! step to a child is a look-up. Where combinations multiply instead, the budget ends the walk: what is left
+//! admits everything, which is safe, because the validator checks the value anyway.
 
 use std::borrow::Borrow;
 use std::borrow::Cow;
@@ -12,23 +22,19 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::schema::compiled::Schema;
-use crate::schema::compiled::Types;
+use crate::schema::compiled::core::Core;
 use crate::schema::compiled::expand::ALTERNATIVES;
 use crate::schema::compiled::expand::Alternative;
 use crate::schema::compiled::expand::alternatives;
-use crate::schema::compiled::view::item;
-use crate::schema::compiled::view::names;
-use crate::schema::compiled::view::property;
-use crate::schema::compiled::view::tuple_length;
-use crate::schema::compiled::view::types;
+use crate::schema::compiled::node::{item, names, property, tuple_length, types};
+use crate::schema::compiled::types::Types;
 
 /// Steps of one walk, about 50 ns each. What is not worked out when they are used up counts as unrestricted.
 const STEPS: usize = 1 << 20;
 
 /// The places of a schema that one [`View`](crate::schema::View) and all that were derived from it have seen.
 pub(super) struct Walk<'a> {
-    pub(super) schema: &'a Schema,
+    core: &'a Core,
     seen: RefCell<Seen<'a>>,
     steps: Cell<usize>,
 }
@@ -36,21 +42,21 @@ pub(super) struct Walk<'a> {
 /// Two places with the same nodes are one place. A recursive schema has few of them, whatever the depth of the value.
 #[derive(Default)]
 struct Seen<'a> {
-    places: BTreeSet<Known<'a>>,
-    children: BTreeMap<(usize, Step<'a>), Rc<Place<'a>>>,
-    /// By places of one alternative; `None` if it forbids the child.
-    parts: BTreeMap<(usize, Step<'a>), Option<Rc<Place<'a>>>>,
+    places: BTreeSet<PositionByForms<'a>>,
+    children: BTreeMap<(usize, ChildKey<'a>), Rc<Position<'a>>>,
+    /// Children of places with one alternative; `None` if it forbids the child.
+    parts: BTreeMap<(usize, ChildKey<'a>), Option<Rc<Position<'a>>>>,
 }
 
 /// A place, found by what its schema says.
-struct Known<'a>(Rc<Place<'a>>);
+struct PositionByForms<'a>(Rc<Position<'a>>);
 
-/// What the schema says about one place.
-pub(super) struct Place<'a> {
+/// The demands of the schema at one place.
+pub(super) struct Position<'a> {
     id: usize,
     pub(super) forms: Forms<'a>,
     /// Each alternative by itself; empty if there are fewer than two.
-    parts: Vec<Rc<Place<'a>>>,
+    parts: Vec<Rc<Position<'a>>>,
     /// Every type that some alternative may admit.
     types: Types,
     /// Elements that the schema may tell apart.
@@ -64,9 +70,9 @@ pub(super) struct Forms<'a> {
     pub(super) open: bool,
 }
 
-/// From a place to a child of it.
+/// A step from a place to a child of it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Step<'a> {
+enum ChildKey<'a> {
     /// Borrowed from the schema if it has this very key, which is not so where a pattern matches.
     Key(Cow<'a, str>),
     /// Any key that no alternative names.
@@ -75,9 +81,9 @@ enum Step<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(schema: &'a Schema) -> Rc<Self> {
+    pub(super) fn new(core: &'a Core) -> Rc<Self> {
         Rc::new(Self {
-            schema,
+            core,
             seen: RefCell::default(),
             steps: Cell::new(STEPS),
         })
@@ -101,25 +107,25 @@ impl<'a> Walk<'a> {
     }
 
     /// The root of the schema.
-    pub(super) fn root(&self) -> Rc<Place<'a>> {
-        let alternatives = self.expand(&[self.schema.normal()]);
+    pub(super) fn root(&self) -> Rc<Position<'a>> {
+        let alternatives = self.expand(&[self.core.normal()]);
         self.place(alternatives, false)
     }
 
     fn expand(&self, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
-        let (alternatives, steps) = alternatives(self.schema.normal(), nodes);
+        let (alternatives, steps) = alternatives(self.core.normal(), nodes);
         self.spend(steps);
         alternatives
     }
 
     /// A place that admits everything.
-    fn unrestricted(&self) -> Rc<Place<'a>> {
+    fn unrestricted(&self) -> Rc<Position<'a>> {
         self.place(Vec::new(), true)
     }
 
-    fn place(&self, alternatives: Vec<Alternative<'a>>, open: bool) -> Rc<Place<'a>> {
+    fn place(&self, alternatives: Vec<Alternative<'a>>, open: bool) -> Rc<Position<'a>> {
         let forms = Forms { alternatives, open };
-        if let Some(Known(place)) = self.seen.borrow().places.get(&forms) {
+        if let Some(PositionByForms(place)) = self.seen.borrow().places.get(&forms) {
             return Rc::clone(place);
         }
         let alternatives = &forms.alternatives;
@@ -136,38 +142,47 @@ impl<'a> Walk<'a> {
         let nodes = alternatives.iter().flatten();
         let tuple = nodes.map(|node| tuple_length(node)).max();
         let mut seen = self.seen.borrow_mut();
-        let place = Rc::new(Place {
+        let place = Rc::new(Position {
             id: seen.places.len(),
             forms,
             parts,
             types,
             tuple: tuple.unwrap_or_default(),
         });
-        seen.places.insert(Known(Rc::clone(&place)));
+        seen.places.insert(PositionByForms(Rc::clone(&place)));
         place
     }
 
-    /// What the schema says about a property of a place.
-    pub(super) fn property(&self, place: &Rc<Place<'a>>, key: &str) -> Rc<Place<'a>> {
+    /// Returns the place of a property.
+    pub(super) fn property(&self, place: &Rc<Position<'a>>, key: &str) -> Rc<Position<'a>> {
         self.child(place, place.key(key), Types::OBJECT)
     }
 
-    /// What the schema says about an element of a place.
-    pub(super) fn item(&self, place: &Rc<Place<'a>>, index: usize) -> Rc<Place<'a>> {
-        self.child(place, Step::Item(index.min(place.tuple)), Types::ARRAY)
+    /// Returns the place of an array element.
+    pub(super) fn item(&self, place: &Rc<Position<'a>>, index: usize) -> Rc<Position<'a>> {
+        self.child(place, ChildKey::Item(index.min(place.tuple)), Types::ARRAY)
     }
 
-    /// What a place of one alternative says about a property; `None` if it forbids it.
-    pub(super) fn property_of(&self, one: &Rc<Place<'a>>, key: &str) -> Option<Rc<Place<'a>>> {
+    /// Returns the place of a property below a place of one alternative; `None` if it forbids the property.
+    pub(super) fn property_of(
+        &self,
+        one: &Rc<Position<'a>>,
+        key: &str,
+    ) -> Option<Rc<Position<'a>>> {
         self.below(one, one.key(key))
     }
 
-    /// What a place of one alternative says about an element; `None` if it forbids it.
-    pub(super) fn item_of(&self, one: &Rc<Place<'a>>, index: usize) -> Option<Rc<Place<'a>>> {
-        self.below(one, Step::Item(index.min(one.tuple)))
+    /// Returns the place of an element below a place of one alternative; `None` if it forbids the element.
+    pub(super) fn item_of(&self, one: &Rc<Position<'a>>, index: usize) -> Option<Rc<Position<'a>>> {
+        self.below(one, ChildKey::Item(index.min(one.tuple)))
     }
 
-    fn child(&self, place: &Rc<Place<'a>>, step: Step<'a>, parent: Types) -> Rc<Place<'a>> {
+    fn child(
+        &self,
+        place: &Rc<Position<'a>>,
+        step: ChildKey<'a>,
+        parent: Types,
+    ) -> Rc<Position<'a>> {
         // Most schemas have one form at each place. Then there is nothing to unite, nor to remember twice.
         if let [one] = place.each()
             && !place.forms.open
@@ -211,8 +226,8 @@ impl<'a> Walk<'a> {
         child
     }
 
-    /// What one alternative says about a child; `None` if it forbids it.
-    fn below(&self, one: &Rc<Place<'a>>, step: Step<'a>) -> Option<Rc<Place<'a>>> {
+    /// Returns the place of a child below one alternative; `None` if it forbids the child.
+    fn below(&self, one: &Rc<Position<'a>>, step: ChildKey<'a>) -> Option<Rc<Position<'a>>> {
         let key = (one.id, step);
         if let Some(child) = self.seen.borrow().parts.get(&key) {
             return child.clone();
@@ -223,9 +238,9 @@ impl<'a> Walk<'a> {
         let mut said = Vec::new();
         for node in one.forms.alternatives.iter().flatten() {
             match &key.1 {
-                Step::Key(key) => property(self.schema, node, Some(key), &mut said),
-                Step::Other => property(self.schema, node, None, &mut said),
-                Step::Item(index) => said.extend(item(node, *index)),
+                ChildKey::Key(key) => property(self.core, node, Some(key), &mut said),
+                ChildKey::Other => property(self.core, node, None, &mut said),
+                ChildKey::Item(index) => said.extend(item(node, *index)),
             }
         }
         let child = if said.contains(&&Value::Bool(false)) {
@@ -240,9 +255,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Place<'a> {
-    /// Its alternatives, each as a place of its own.
-    pub(super) fn each<'p>(self: &'p Rc<Self>) -> &'p [Rc<Place<'a>>] {
+impl<'a> Position<'a> {
+    /// Returns the alternatives, each as a place of its own.
+    pub(super) fn each<'p>(self: &'p Rc<Self>) -> &'p [Rc<Position<'a>>] {
         match self.forms.alternatives.len() {
             0 => &[],
             1 => std::slice::from_ref(self),
@@ -250,10 +265,10 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn key(&self, key: &str) -> Step<'a> {
+    fn key(&self, key: &str) -> ChildKey<'a> {
         let mut nodes = self.forms.alternatives.iter().flatten();
         let named = nodes.find_map(|node| names(node, key));
-        named.map_or(Step::Other, Step::Key)
+        named.map_or(ChildKey::Other, ChildKey::Key)
     }
 
     /// Every type that some alternative may admit.
@@ -262,31 +277,31 @@ impl<'a> Place<'a> {
     }
 }
 
-impl<'a> Borrow<Forms<'a>> for Known<'a> {
+impl<'a> Borrow<Forms<'a>> for PositionByForms<'a> {
     fn borrow(&self) -> &Forms<'a> {
         &self.0.forms
     }
 }
 
-impl Ord for Known<'_> {
+impl Ord for PositionByForms<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.forms.cmp(&other.0.forms)
     }
 }
 
-impl PartialOrd for Known<'_> {
+impl PartialOrd for PositionByForms<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Known<'_> {
+impl PartialEq for PositionByForms<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Known<'_> {}
+impl Eq for PositionByForms<'_> {}
 
 impl Ord for Forms<'_> {
     fn cmp(&self, other: &Self) -> Ordering {

@@ -5,7 +5,7 @@ use crate::error::ParseError;
 /// Characters of a line that are quoted.
 const QUOTED: usize = 80;
 
-/// What was probably meant by an argument line that holds more than a pointer, or none.
+/// Returns the error for an argument line that holds more than a pointer, or none, with what was probably meant.
 pub(super) fn error(pointer: &str, text: &str, marker: &str) -> ParseError {
     let (name, value) = match pointer.split_once(char::is_whitespace) {
         Some((name, value)) => (name, value.trim_start_matches([':', '=', ' ', '\t'])),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is behind the name of a tag, and what the machine makes of it: the attributes as JSON, with `/` behind them if
+/// Checks a table: the text after the name of a tag, and what is read of it: the attributes as JSON, with `/` after them if
 /// the tag closes itself; where it fails; or that it goes on.
 #[track_caller]
 fn check(rows: &[(&str, &str)]) {
@@ -13,9 +13,9 @@ fn read(text: &str) -> String {
     let mut state = OpeningState::default();
     for (at, byte) in text.bytes().enumerate() {
         match state.step(byte) {
-            Step::On(next) => state = next,
-            Step::Fail => return format!("fails at {at}"),
-            Step::Open { self_closing } => {
+            ByteStep::On(next) => state = next,
+            ByteStep::Fail => return format!("fails at {at}"),
+            ByteStep::Open { self_closing } => {
                 assert_eq!(at + 1, text.len(), "{text:?} ends early");
                 let attributes = Value::Object(attributes(&text[..at]));
                 return format!("{attributes}{}", if self_closing { "/" } else { "" });

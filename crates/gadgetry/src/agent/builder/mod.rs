@@ -23,9 +23,9 @@ use crate::control::DynController;
 use crate::gadget::{DynGadget, IntoGadget, IntoGadgets};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
-use crate::model::Model;
 #[cfg(feature = "skills")]
 use crate::skill::Skills;
+use gadgetry_providers::model::Model;
 
 /// Makes an [`Agent`]. Every option has a default but the model.
 ///
@@ -208,8 +208,8 @@ impl AgentBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "providers")]
-    pub fn named(mut self, name: &str) -> Result<Self, crate::provider::resolve::ResolveError> {
-        self.model = Some(crate::provider::model(name)?);
+    pub fn named(mut self, name: &str) -> Result<Self, gadgetry_providers::resolve::ResolveError> {
+        self.model = Some(gadgetry_providers::model(name)?);
         Ok(self)
     }
 

@@ -11,7 +11,7 @@ const SHOWN: usize = 40;
 /// Values of an `enum` that are listed.
 const LISTED: usize = 20;
 
-/// What a view wants, in words.
+/// Returns what a view admits, in words.
 pub(super) fn expected(view: &View<'_>) -> Option<String> {
     if let Some(options) = view.options() {
         let shown: Vec<String> = options
@@ -27,7 +27,7 @@ pub(super) fn expected(view: &View<'_>) -> Option<String> {
     (types != Types::NONE).then(|| types.names())
 }
 
-/// What a bound, a count or another simple constraint asks for.
+/// Returns the demand of a bound, a count or another simple constraint.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the enum is not ours and not closed"

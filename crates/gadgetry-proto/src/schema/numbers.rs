@@ -1,0 +1,132 @@
+//! Reads numbers in the text of a value.
+
+use serde_json::{Number, Value};
+
+use crate::error::DigitsLost;
+use crate::schema::compiled::Types;
+
+/// Reads a canonical integer or decimal, `-?(0|[1-9][0-9]*)(\.[0-9]+)?`; `None` for an integer beyond 64 bits.
+pub(super) fn plain_number(word: &str) -> Option<Value> {
+    let bytes = word.as_bytes();
+    let start = usize::from(bytes.first() == Some(&b'-'));
+    let digits = |from: usize| {
+        bytes[from..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count()
+    };
+    let whole = digits(start);
+    if whole == 0 || (whole > 1 && bytes[start] == b'0') {
+        return None;
+    }
+    let end = start + whole;
+    if end == bytes.len() {
+        return integer(word);
+    }
+    if bytes[end] != b'.' || digits(end + 1) == 0 || end + 1 + digits(end + 1) != bytes.len() {
+        return None;
+    }
+    float(word)
+}
+
+fn integer(word: &str) -> Option<Value> {
+    if let Ok(number) = word.parse::<i64>() {
+        return Some(Value::from(number));
+    }
+    word.parse::<u64>().ok().map(Value::from)
+}
+
+fn float(word: &str) -> Option<Value> {
+    Number::from_f64(word.parse().ok()?).map(Value::Number)
+}
+
+/// Reads any spelling of a number that a schema for numbers accepts: hexadecimal, with a plus sign, an exponent or no leading zero.
+pub(super) fn number(word: &str, types: Types) -> Option<Value> {
+    if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        let digits = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return u64::from_str_radix(hex, 16)
+            .ok()
+            .filter(|_| digits)
+            .map(Value::from);
+    }
+    let unsigned = word.strip_prefix('+').filter(|rest| !rest.starts_with('-'));
+    let word = unsigned.unwrap_or(word);
+    let (mantissa, exponent) = match word.find(['e', 'E']) {
+        Some(at) => (&word[..at], Some(&word[at + 1..])),
+        None => (word, None),
+    };
+    let exponent_ok = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let digits = mantissa.strip_prefix('-').unwrap_or(mantissa);
+    let mantissa_ok = match digits.split_once('.') {
+        Some((whole, part)) => {
+            (whole.is_empty() || is_whole(whole))
+                && !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        None => is_whole(digits),
+    };
+    if !exponent_ok || !mantissa_ok {
+        return None;
+    }
+    if exponent.is_none() && !mantissa.contains('.') {
+        return integer(word);
+    }
+    let value = nearest(word, types)?;
+    let whole_only = !types.meets(Types::FRACTION);
+    Some(if whole_only { whole(value) } else { value })
+}
+
+/// Returns the float nearest to a decimal, or `None` if only integers are meant and it is a different number.
+pub(super) fn nearest(word: &str, types: Types) -> Option<Value> {
+    let whole_only = types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
+    let is_exact = |value: &Value| {
+        let float = value.as_f64().unwrap_or(f64::INFINITY);
+        !whole_only || float.abs() < EXACT || significant_digits(word) <= KEPT
+    };
+    float(word).filter(is_exact)
+}
+
+fn significant_digits(word: &str) -> usize {
+    let mantissa = word.split(['e', 'E']).next().unwrap_or(word);
+    let digits = mantissa.replace(['-', '.'], "");
+    digits.trim_matches('0').len()
+}
+
+/// Returns the problem with an integer whose digits no number keeps.
+pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
+    let word = text.trim();
+    let unsigned = word.strip_prefix('+').unwrap_or(word);
+    let fraction = unsigned.find('.').filter(|dot| {
+        let zeros = unsigned[dot + 1..].bytes();
+        dot + 1 < unsigned.len() && zeros.clone().all(|byte| byte == b'0')
+    });
+    let whole = &unsigned[..fraction.unwrap_or(unsigned.len())];
+    let is_integer = is_whole(whole.strip_prefix('-').unwrap_or(whole));
+    let meant = types.meets(Types::NUMBER) && !types.meets(Types::STRING);
+    (meant && is_integer && integer(whole).is_none()).then(|| DigitsLost::new(word))
+}
+
+fn is_whole(digits: &str) -> bool {
+    digits == "0"
+        || (!digits.is_empty()
+            && !digits.starts_with('0')
+            && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Significant digits that every float keeps.
+const KEPT: usize = 15;
+
+/// Up to here every integer is a float.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// `3.0` as `3`, if nothing is lost by it.
+fn whole(value: Value) -> Value {
+    match value.as_f64() {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => Value::from(float as i64),
+        Some(_) | None => value,
+    }
+}

@@ -1,0 +1,581 @@
+//! One request: send it, check the status, read the answer.
+
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
+use std::vec;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::{FutureExt as _, StreamExt as _};
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
+use reqwest::{Response, Url};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{Http, Timeouts};
+use crate::answer::Answer;
+use crate::base_url::origin;
+use crate::error::{ProviderError, millis};
+use crate::redact::{Redactor, Secrets};
+use crate::request::{HttpRequest, header};
+use crate::retry_after::retry_after;
+use crate::wire::Decode;
+
+/// The maximum number of bytes read of the body of an error.
+const ERROR_BODY: usize = 64 << 10;
+
+/// How long a silent connection is polled once more before the reply counts as stalled.
+const LAST_LOOK: Duration = Duration::from_millis(10);
+
+/// How long token counts and the end of the stream may take once the reply itself is complete. Some servers send
+/// neither, and keep the connection open.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the rest of the body of an error may take.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(super) fn deltas(
+    http: Http,
+    request: HttpRequest,
+    decoder: Box<dyn Decode>,
+) -> BoxStream<'static, Delta> {
+    let own = http.config.secret_headers.iter().map(|(_, key)| key);
+    let keys = request.keys.iter().chain(own);
+    let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
+    let answer = Answer::new(decoder)
+        .frames(http.config.frames)
+        .secrets(secrets.clone());
+    let timeouts = http.config.timeouts(&request.url);
+    let redactor = Redactor::new(secrets.clone());
+    let sent = async move { send(&http, request, &secrets).await };
+    Exchange::new(Phase::Sent(sent.boxed()), answer, redactor, timeouts).boxed()
+}
+
+/// The deltas of one request.
+struct Exchange {
+    phase: Phase,
+    answer: Answer,
+    redactor: Redactor,
+    timeouts: Timeouts,
+    /// When a part of the reply last arrived.
+    progress: Instant,
+    /// Since when only the end of the stream is missing.
+    complete: Option<Instant>,
+    /// Since when nothing has arrived.
+    silent: Option<Instant>,
+    /// Fires at the deadline of some read. It is moved when it fires, and not with each read.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// The deadline has passed, and the connection has its last chance.
+    is_last_look: bool,
+    /// Deltas that were read.
+    batch: Vec<Delta>,
+    /// Those that can be emitted.
+    ready: vec::IntoIter<Delta>,
+}
+
+/// The body of an answer, piece by piece, and why it broke off.
+type Body = BoxStream<'static, Result<Bytes, String>>;
+
+enum Phase {
+    Sent(BoxFuture<'static, Result<Response, ProviderError>>),
+    Answered(Body),
+    Over,
+}
+
+impl Stream for Exchange {
+    type Item = Delta;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(delta) = this.ready.next() {
+                return Poll::Ready(Some(delta));
+            }
+            match &mut this.phase {
+                Phase::Sent(sent) => {
+                    let sent = ready!(sent.as_mut().poll(cx));
+                    this.answered(sent);
+                }
+                Phase::Answered(body) => match body.as_mut().poll_next(cx) {
+                    Poll::Ready(Some(Ok(bytes))) => this.feed(&bytes),
+                    Poll::Ready(Some(Err(why))) => this.end(Some(&why)),
+                    Poll::Ready(None) => this.end(None),
+                    Poll::Pending => ready!(this.poll_deadline(cx)),
+                },
+                Phase::Over => return Poll::Ready(None),
+            }
+            let batch = std::mem::take(&mut this.batch);
+            this.ready = this.redactor.batch(batch).into_iter();
+        }
+    }
+}
+
+impl Exchange {
+    fn new(phase: Phase, answer: Answer, redactor: Redactor, timeouts: Timeouts) -> Self {
+        Self {
+            phase,
+            answer,
+            redactor,
+            timeouts,
+            progress: Instant::now(),
+            complete: None,
+            silent: None,
+            timer: None,
+            is_last_look: false,
+            batch: Vec::new(),
+            ready: Vec::new().into_iter(),
+        }
+    }
+
+    fn answered(&mut self, sent: Result<Response, ProviderError>) {
+        self.phase = match sent {
+            Ok(response) => {
+                self.progress = Instant::now();
+                Phase::Answered(body_of(response))
+            }
+            Err(error) => {
+                self.batch.push(error.into());
+                Phase::Over
+            }
+        };
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.silent = None;
+        self.is_last_look = false;
+        self.answer.feed(bytes, &mut self.batch);
+        let progressed = self.answer.has_progressed();
+        if progressed {
+            self.progress = Instant::now();
+        } else if self.progress_deadline() <= Instant::now() {
+            self.end(Some(&self.no_progress()));
+            return;
+        }
+        if progressed || self.complete.is_none() {
+            self.complete = self.answer.may_end().then(Instant::now);
+        }
+        if self.answer.is_over() {
+            self.over();
+        }
+    }
+
+    fn end(&mut self, broken: Option<&str>) {
+        self.answer.end(broken, &mut self.batch);
+        self.over();
+    }
+
+    fn over(&mut self) {
+        if let Phase::Answered(mut body) = std::mem::replace(&mut self.phase, Phase::Over) {
+            // The end of the body has usually arrived with the end of the reply. Once it is read, the connection
+            // can be used again.
+            while let Some(Some(Ok(_))) = body.next().now_or_never() {}
+        }
+    }
+
+    /// Until when the reply may go without progress.
+    fn progress_deadline(&self) -> Instant {
+        let progress = self.progress + self.timeouts.progress;
+        self.complete
+            .map_or(progress, |since| progress.min(since + GRACE))
+    }
+
+    fn no_progress(&self) -> String {
+        let limit = self.timeouts.progress;
+        format!("the reply stalled: no part of it for {limit:?}, only keep-alives")
+    }
+
+    /// Waits for the deadline of a silent connection, and ends the reply then. It may be silent for the idle timeout, and for
+    /// no longer than the reply may go without progress.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let silent = *self.silent.get_or_insert_with(Instant::now);
+        let idle = silent + self.timeouts.idle;
+        let progress = self.progress_deadline();
+        let deadline = idle.min(progress);
+        loop {
+            let timer = self
+                .timer
+                .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            // It may have been set for an earlier read, or a later one.
+            if !self.is_last_look && timer.deadline() > deadline {
+                timer.as_mut().reset(deadline);
+            }
+            ready!(timer.as_mut().poll(cx));
+            let now = Instant::now();
+            if now < deadline {
+                timer.as_mut().reset(deadline);
+            } else if !self.is_last_look {
+                // On a machine that is overloaded or was suspended the timer can fire before the connection's task has
+                // run: bytes that already wait in the socket count.
+                self.is_last_look = true;
+                timer.as_mut().reset(now + LAST_LOOK);
+            } else {
+                let why = if progress < idle {
+                    self.no_progress()
+                } else {
+                    format!("the reply stalled: no data for {:?}", self.timeouts.idle)
+                };
+                self.end(Some(&why));
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+async fn send(
+    http: &Http,
+    mut request: HttpRequest,
+    secrets: &Secrets,
+) -> Result<Response, ProviderError> {
+    let transport = |message| ProviderError::new(ModelErrorKind::Transport, message);
+    let host = origin(&request.url);
+    if let Some(why) = &http.untrusting
+        && request.url.scheme() == "https"
+    {
+        return Err(transport(format!(
+            "cannot verify {host}: this machine has no certificates to trust ({why})"
+        )));
+    }
+    let config = &http.config;
+    for (name, value) in &config.headers {
+        let (name, value) = header(name, value)?;
+        request.headers.insert(name, value);
+    }
+    for (name, value) in &config.secret_headers {
+        request = request.secret(name, value)?;
+    }
+    let url = request.url.clone();
+    let post = http.client.post(request.url);
+    let sent = post.headers(request.headers).body(request.body).send();
+    let limit = config.timeouts(&url).header;
+    let response = match tokio::time::timeout(limit, sent).await {
+        Err(_) => Err(transport(format!("{host} has not answered for {limit:?}"))),
+        Ok(Err(error)) if error.is_connect() && error.is_timeout() => Err(transport(format!(
+            "no connection to {host} within {:?}",
+            config.connect_timeout
+        ))),
+        Ok(Err(error)) if error.is_connect() => Err(transport(format!(
+            "no connection to {host}: {}; is the server running, and the base URL right?",
+            cause(&error.without_url())
+        ))),
+        Ok(Err(error)) => Err(transport(format!(
+            "the request to {host} failed: {}",
+            cause(&error.without_url())
+        ))),
+        Ok(Ok(response)) => Ok(response),
+    }?;
+    if response.status().is_success() {
+        return match encoding(&response) {
+            None => Ok(response),
+            Some(encoding) => Err(ProviderError::new(
+                ModelErrorKind::BadRequest,
+                format!(
+                    "{host} answers with the content encoding {encoding}, although the request allows none; turn off \
+                     compression in the server or proxy"
+                ),
+            )
+            .not_an_api()),
+        };
+    }
+    Err(refusal(response, &url, secrets).await)
+}
+
+fn body_of(response: Response) -> Body {
+    // Not the response itself: its headers keep the first buffer of the connection alive.
+    let pieces = response.bytes_stream().map(|piece| {
+        piece.map_err(|error| {
+            let why = cause(&error.without_url());
+            format!("the reply was cut off: {why}")
+        })
+    });
+    pieces.fuse().boxed()
+}
+
+/// The error that an answer without success reports.
+async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> ProviderError {
+    let status = response.status().as_u16();
+    if response.status().is_redirection() {
+        let place = response.headers().get(LOCATION);
+        let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
+        let place = place.map_or_else(String::new, |place| {
+            // Within one host only the path differs.
+            let is_same = place.host() == url.host() && place.port() == url.port();
+            let path = is_same.then(|| place.path());
+            format!(" to {}{}", origin(&place), path.unwrap_or_default())
+        });
+        let message = format!(
+            "{} redirects{place}; a key is not sent on, so set the base URL to where it leads",
+            origin(url)
+        );
+        return ProviderError {
+            status: Some(status),
+            ..ProviderError::new(ModelErrorKind::BadRequest, message).not_an_api()
+        };
+    }
+    let body = match encoding(&response) {
+        None => String::from_utf8_lossy(&error_body(&mut response).await).into_owned(),
+        Some(encoding) => format!(
+            "the error has the content encoding {encoding}, although the request allows none"
+        ),
+    };
+    let mut error = ProviderError::refused(status, &body, secrets);
+    let headers = response.headers();
+    error.retry_after_ms = wait(headers, error.kind).or(error.retry_after_ms);
+    error.request_id = ["x-request-id", "request-id", "x-amzn-requestid"]
+        .iter()
+        .find_map(|name| headers.get(*name)?.to_str().ok())
+        .map(str::to_owned)
+        .or(error.request_id);
+    error
+}
+
+fn wait(headers: &HeaderMap, kind: ModelErrorKind) -> Option<u64> {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let is_limit = kind == ModelErrorKind::RateLimit;
+    // A server that is overloaded also reports when limits are reset, which is not when it recovers.
+    let header = |name: &str| header(name).filter(|_| is_limit || name.contains("retry-after"));
+    retry_after(header, SystemTime::now()).map(millis)
+}
+
+/// The content encoding of the body; `None` for identity. None is requested, because none can be read.
+fn encoding(response: &Response) -> Option<String> {
+    let value = response.headers().get(CONTENT_ENCODING)?;
+    let value = String::from_utf8_lossy(value.as_bytes());
+    let mut codings = value.split(',').map(str::trim);
+    let coding = codings.find(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"))?;
+    Some(coding.chars().take(40).collect())
+}
+
+/// The part of the body that arrives in time.
+async fn error_body(response: &mut Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            body.extend_from_slice(&bytes);
+            if body.len() >= ERROR_BODY {
+                body.truncate(ERROR_BODY);
+                break;
+            }
+        }
+    };
+    _ = tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await;
+    body
+}
+
+/// The innermost cause of an error. The outer ones name the layers of a library, not what happened.
+pub(super) fn cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures_util::{StreamExt as _, stream};
+    use gadgetry_proto::delta::Delta;
+    use tokio::time::Instant;
+
+    use super::{Answer, Exchange, Http, Phase, Redactor, Secrets};
+    use crate::http::HttpConfig;
+    use crate::{anthropic, openai};
+
+    /// The text read of pieces that arrive with these delays in seconds, and the seconds that it took.
+    async fn read(
+        config: HttpConfig,
+        pieces: Vec<(u64, &'static str)>,
+        chat: bool,
+    ) -> (String, u64) {
+        let http = Http::new(config).expect("nothing is wrong with it");
+        let url = "https://host.example/v1".parse().expect("it is a URL");
+        let body = stream::iter(pieces).then(|(seconds, piece)| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(Bytes::from_static(piece.as_bytes()))
+        });
+        let began = Instant::now();
+        let answer = Answer::new(if chat {
+            Box::new(openai::Decoder::new())
+        } else {
+            Box::new(anthropic::Decoder::new())
+        });
+        let mut exchange = Exchange::new(
+            Phase::Answered(body.chain(stream::pending()).boxed()),
+            answer,
+            Redactor::new(Secrets::default()),
+            http.config.timeouts(&url),
+        );
+        let mut said = String::new();
+        while let Some(delta) = exchange.next().await {
+            if let Delta::Text { delta, .. } = &delta {
+                said.push_str(delta);
+            } else if let Delta::Error { error, .. } = &delta {
+                said.push_str(error);
+            } else if let Delta::MessageEnd {
+                usage: Some(usage), ..
+            } = &delta
+            {
+                said.push_str(&usage.output_tokens.to_string());
+                said.push_str(" tokens");
+            }
+        }
+        (said, began.elapsed().as_secs())
+    }
+
+    const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hi \"}}]}\n\n";
+    const EMPTY: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n";
+    const END: &str = "data: [DONE]\n\n";
+    const PING: &str = "data: {\"type\":\"ping\"}\n\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn signs_of_life_are_no_progress() {
+        let default = HttpConfig::new;
+        let short = || {
+            default()
+                .idle_timeout(Duration::from_secs(10))
+                .progress_timeout(Duration::from_mins(1))
+        };
+        let times = |count: usize, piece| vec![(5, piece); count];
+        let stalled =
+            |limit: &str| format!("the reply stalled: no part of it for {limit}, only keep-alives");
+        let cases = [
+            // Comments alone.
+            (short(), times(1000, ": hello\n\n"), stalled("60s"), 60..=65),
+            (
+                default(),
+                times(1000, ": hello\n\n"),
+                stalled("900s"),
+                900..=905,
+            ),
+            // Empty pieces of the reply, once it has begun.
+            (
+                short(),
+                [times(1, HI), times(1000, EMPTY)].concat(),
+                format!("hi {}", stalled("60s")),
+                65..=70,
+            ),
+            // Each piece of the reply restarts the timeout.
+            (
+                short(),
+                [
+                    times(11, ": a\n\n"),
+                    times(1, HI),
+                    times(11, ": b\n\n"),
+                    times(1, END),
+                ]
+                .concat(),
+                "hi ".to_owned(),
+                120..=120,
+            ),
+            // Silence alone ends it sooner.
+            (
+                short(),
+                times(1, ": hello\n\n"),
+                "the reply stalled: no data for 10s".to_owned(),
+                15..=16,
+            ),
+            (
+                short().progress_timeout(Duration::from_secs(8)),
+                vec![],
+                stalled("8s"),
+                8..=9,
+            ),
+        ];
+        for (config, pieces, expected, when) in cases {
+            let name = format!("{:?}", pieces.first());
+            let (said, seconds) = read(config, pieces, true).await;
+            assert_eq!(said, expected, "{name}");
+            assert!(when.contains(&seconds), "{name}: {seconds}");
+        }
+        let (said, _) = read(short(), times(1000, PING), false).await;
+        assert_eq!(said, stalled("60s"));
+    }
+
+    /// Once the reply has said why it ends, a server that sends no sign of the end is not waited for as long.
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_that_is_complete_needs_no_sign_of_its_end() {
+        const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+        const COUNTS: &str =
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7}}\n\n";
+        const OTHER: &str = "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"hi \"},\"finish_reason\":\"stop\"}]}\n\n";
+        const START: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"hi \"}}\n\n";
+        const BLOCK_STOP: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+        const REASON: &str =
+            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+        let stalled = "hi the reply stalled: no data for 300s";
+        let alive = |pieces: &[(u64, &'static str)]| [pieces, &[(1, ": hello\n\n"); 100]].concat();
+        let cases = [
+            (true, vec![(0, HI), (9, STOP)], "hi ", 14),
+            (true, alive(&[(0, HI), (9, STOP)]), "hi ", 14),
+            // Counts come with the end, or after it.
+            (
+                true,
+                vec![(0, HI), (9, STOP), (4, COUNTS)],
+                "hi 7 tokens",
+                14,
+            ),
+            (
+                true,
+                vec![(0, HI), (9, STOP), (4, END), (0, COUNTS)],
+                "hi ",
+                13,
+            ),
+            // More of the reply restarts the timeout.
+            (
+                true,
+                vec![(0, HI), (0, STOP), (4, HI), (4, HI)],
+                "hi hi hi ",
+                13,
+            ),
+            // The only choice has another number, so it was waited for choice 0.
+            (true, vec![(0, OTHER)], "hi ", 5),
+            // Without a reason to stop the reply is not complete.
+            (true, vec![(0, HI)], stalled, 300),
+            (
+                false,
+                vec![(0, START), (0, BLOCK_STOP), (9, REASON)],
+                "hi ",
+                14,
+            ),
+            (false, vec![(0, START), (0, BLOCK_STOP)], stalled, 300),
+            // A block that is open may have more.
+            (
+                false,
+                vec![(0, START), (0, REASON), (9, BLOCK_STOP)],
+                "hi ",
+                14,
+            ),
+        ];
+        for (chat, pieces, expected, when) in cases {
+            let name = format!("{pieces:?}");
+            let (said, seconds) = read(HttpConfig::new(), pieces, chat).await;
+            assert_eq!((said.as_str(), seconds), (expected, when), "{name}");
+        }
+    }
+
+    /// A local server that loads its model first may be silent for longer.
+    #[test]
+    fn servers_on_this_machine_have_more_time() {
+        let minutes = |url: &str, config: HttpConfig| {
+            let timeouts = config.timeouts(&url.parse().expect("it is a URL"));
+            [timeouts.header, timeouts.idle, timeouts.progress].map(|it| it.as_secs() / 60)
+        };
+        let set = HttpConfig::new().idle_timeout(Duration::from_mins(1));
+        for (url, config, expected) in [
+            ("https://host.example", HttpConfig::new(), [5, 5, 15]),
+            ("http://127.0.0.1:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://localhost:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://[::1]:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://[::1]:1", set, [30, 1, 90]),
+        ] {
+            assert_eq!(minutes(url, config), expected, "{url}");
+        }
+    }
+}

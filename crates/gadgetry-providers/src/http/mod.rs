@@ -1,0 +1,289 @@
+//! One request, its timeouts, its errors typed, and the deltas of its answer.
+
+mod exchange;
+pub(super) mod models;
+mod proxy;
+pub(super) mod small;
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_core::stream::BoxStream;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use reqwest::Url;
+
+use crate::addresses::is_loopback;
+use crate::base_url::BaseUrl;
+use crate::error::ProviderError;
+use crate::frames::FrameLimits;
+use crate::request::{HttpRequest, header};
+use crate::secret::ApiKey;
+use crate::tls;
+use crate::wire::Decode;
+
+/// How requests are sent. The defaults suit a model that thinks for minutes before its first word.
+///
+/// ```
+/// use std::time::Duration;
+/// use gadgetry::provider::HttpConfig;
+/// let config = HttpConfig::new()
+///     .idle_timeout(Duration::from_secs(30))
+///     .header("x-title", "my program");
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct HttpConfig {
+    connect_timeout: Duration,
+    header_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    progress_timeout: Option<Duration>,
+    headers: Vec<(String, String)>,
+    secret_headers: Vec<(String, ApiKey)>,
+    proxy: Option<BaseUrl>,
+    proxy_from_environment: bool,
+    frames: FrameLimits,
+}
+
+impl HttpConfig {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(15),
+            header_timeout: None,
+            idle_timeout: None,
+            progress_timeout: None,
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            proxy: None,
+            proxy_from_environment: false,
+            frames: FrameLimits::default(),
+        }
+    }
+
+    /// Sets the timeout for a connection, TLS included. 15 seconds by default.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets the timeout for the headers of the answer, connecting included.
+    ///
+    /// By default 5 minutes, and 30 for a server on this machine, which may load its model first.
+    #[must_use]
+    pub fn header_timeout(mut self, timeout: Duration) -> Self {
+        self.header_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long the answer may be silent. Keep-alive comments break the silence.
+    ///
+    /// By default 5 minutes, and 30 for a server on this machine. A complete reply whose stream does not end is ended after
+    /// 5 seconds.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long an answer may last without a part of the reply. Comments and empty events do not count: some gateways
+    /// send them for as long as the provider hangs.
+    ///
+    /// By default 15 minutes, 90 for a server on this machine, and never less than the idle timeout.
+    #[must_use]
+    pub fn progress_timeout(mut self, timeout: Duration) -> Self {
+        self.progress_timeout = Some(timeout);
+        self
+    }
+
+    /// Adds a header to each request. It replaces a header of the same name.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a header with a secret value, which is never printed.
+    #[must_use]
+    pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<ApiKey>) -> Self {
+        self.secret_headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the HTTP proxy, such as `http://proxy.example:3128`, with user name and password in the URL if it needs them.
+    ///
+    /// It has precedence over the environment. Requests to this machine are never sent through it.
+    #[must_use]
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.proxy = Some(BaseUrl::new(url));
+        self
+    }
+
+    /// Sets whether `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` count, in upper or lower case. Off by default.
+    ///
+    /// Requests to this machine are never sent through a proxy.
+    #[must_use]
+    pub fn proxy_from_environment(mut self, yes: bool) -> Self {
+        self.proxy_from_environment = yes;
+        self
+    }
+
+    /// Sets whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
+    #[must_use]
+    pub fn raw_frames(mut self, yes: bool) -> Self {
+        self.frames.raw = yes;
+        self
+    }
+
+    /// Sets the maximum number of bytes in a frame, or in an answer that is not a stream. 16 MiB by default.
+    #[must_use]
+    pub fn size_limit(mut self, bytes: usize) -> Self {
+        self.frames.size = bytes;
+        self
+    }
+}
+
+/// The timeouts of one request.
+#[derive(Clone, Copy, Debug)]
+struct Timeouts {
+    header: Duration,
+    idle: Duration,
+    progress: Duration,
+}
+
+impl HttpConfig {
+    /// The timeouts of a request to `url`.
+    fn timeouts(&self, url: &Url) -> Timeouts {
+        let usual = Duration::from_mins(if is_loopback(url) { 30 } else { 5 });
+        let idle = self.idle_timeout.unwrap_or(usual);
+        Timeouts {
+            header: self.header_timeout.unwrap_or(usual),
+            idle,
+            progress: self.progress_timeout.unwrap_or(idle.max(3 * usual)),
+        }
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.headers.iter().map(|(name, _)| name);
+        let secret = self.secret_headers.iter().map(|(name, _)| name);
+        f.debug_struct("HttpConfig")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("header_timeout", &self.header_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("progress_timeout", &self.progress_timeout)
+            .field("headers", &plain.chain(secret).collect::<Vec<_>>())
+            .field("proxy", &self.proxy)
+            .field("proxy_from_environment", &self.proxy_from_environment)
+            .field("frames", &self.frames)
+            .finish()
+    }
+}
+
+/// Sends requests. A clone shares the connections.
+///
+/// It speaks HTTP/1.1, so that each reply has a connection of its own, follows no redirects, so that a key never
+/// reaches another host, and uses rustls with the machine's certificates, whatever the process has installed.
+#[derive(Clone, Debug)]
+pub struct Http {
+    client: reqwest::Client,
+    config: HttpConfig,
+    /// The proxies that requests may go through.
+    proxies: Vec<Url>,
+    /// Why no certificate can be trusted.
+    untrusting: Option<String>,
+}
+
+/// Clients are equal if they send requests the same way.
+impl PartialEq for Http {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+    }
+}
+
+impl Http {
+    /// A client.
+    ///
+    /// # Errors
+    ///
+    /// If a header or the proxy in the configuration is invalid.
+    pub fn new(config: HttpConfig) -> Result<Self, ProviderError> {
+        for (name, value) in &config.headers {
+            header(name, value)?;
+        }
+        for (name, value) in &config.secret_headers {
+            header(name, value.expose())?;
+        }
+        let (tls, untrusting) = tls::config();
+        let mut client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(config.connect_timeout)
+            .tcp_nodelay(true)
+            // Another crate may have switched these features of reqwest on.
+            .no_gzip()
+            .no_deflate()
+            .no_brotli()
+            .no_zstd()
+            .no_proxy();
+        let proxies = proxy::of(&config, |name| std::env::var(name).ok())?;
+        for proxy in &proxies {
+            client = client.proxy(proxy.rule()?);
+        }
+        let proxies = proxies.into_iter().map(|proxy| proxy.url).collect();
+        let client = client.build().map_err(|error| {
+            ProviderError::new(ModelErrorKind::Transport, exchange::cause(&error))
+        })?;
+        Ok(Self {
+            client,
+            config,
+            proxies,
+            untrusting,
+        })
+    }
+
+    /// The names of the models that a server lists below its base URL, within 10 seconds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, refuses the key, or lists none.
+    ///
+    /// Cancel safety: dropping the future closes the connection.
+    pub async fn models(
+        &self,
+        base_url: &BaseUrl,
+        key: Option<&ApiKey>,
+    ) -> Result<Vec<String>, ProviderError> {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        let key = key.map(ApiKey::expose);
+        let listed = models::of(self, base_url.expose(), key, TIMEOUT).await;
+        let missing = || ProviderError::new(ModelErrorKind::Other, "the server lists no models");
+        let refused = || {
+            let message = "the server refuses the key";
+            ProviderError::new(ModelErrorKind::Authentication, message)
+        };
+        listed.ok_or_else(missing)?.ok_or_else(refused)
+    }
+
+    /// Sends `request`, and streams the answer as `decoder` reads it.
+    ///
+    /// Nothing is sent before the stream is polled. It always ends with a [`Delta::MessageEnd`] or a [`Delta::Error`].
+    /// An answer that breaks off, stalls or lacks its end is [`ModelErrorKind::Truncated`]; before the answer begins, it is
+    /// [`ModelErrorKind::Transport`].
+    ///
+    /// Cancel safety: dropping the stream closes the connection.
+    pub fn stream(
+        &self,
+        request: HttpRequest,
+        decoder: Box<dyn Decode>,
+    ) -> BoxStream<'static, Delta> {
+        exchange::deltas(self.clone(), request, decoder)
+    }
+}

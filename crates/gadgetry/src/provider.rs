@@ -1,0 +1,33 @@
+//! Real models over HTTP: bytes in, deltas out. The only place that knows URLs, keys and status codes.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`adapter`] | any client as a model; needs no feature |
+//! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
+//! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API, and the legacy Completions API |
+//! | [`server`] | what serves a base URL, and what it can do |
+//! | [`resolve`] | models by their names, with keys and addresses from the environment |
+//! | [`http`] | one request, its timeouts, and the deltas of its reply |
+//! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
+//! | [`answer`] | the bytes of an answer as deltas, sans-IO |
+//! | [`sse`] | the event stream, sans-IO |
+//! | [`json`] | JSON with lone surrogates |
+//! | [`tools`] | gadgets as the tools of a provider |
+//! | [`error`] | what a provider's refusal means |
+//! | [`secret`] | keys that print as `***` |
+//!
+//! Every failure is a [`Delta::Error`](crate::Delta::Error) with a kind, and the stream ends. No backend
+//! retries: the run decides that.
+
+#[doc(inline)]
+pub use gadgetry_providers::adapter::{self, Adapter};
+#[cfg(feature = "providers")]
+#[doc(inline)]
+pub use gadgetry_providers::{
+    Answer, Anthropic, AnthropicBuilder, ApiKey, BaseUrl, ConstraintField, Decode, Encode,
+    FrameLimits, Http, HttpConfig, HttpRequest, Incoming, ModelBuilder, ModelFacts, ModelOptions,
+    OpenAi, OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
+    OpenAiResponsesBuilder, ProviderError, RequestError, Resolver, ServerFacts, ServerKind, Wire,
+    WireModel, answer, anthropic, error, http, json, model, openai, resolve, retry_after, secret,
+    server, sse, tools, wire,
+};
