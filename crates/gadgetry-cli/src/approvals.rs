@@ -14,7 +14,7 @@ use gadgetry::proto::run::Start;
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
-use crate::args::{ApprovalOptions, GadgetOptions};
+use crate::cli::{ApprovalOptions, GadgetOptions};
 use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp::Connected;

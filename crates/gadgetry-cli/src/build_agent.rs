@@ -12,10 +12,10 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer, Skills};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
-use crate::args::{
+use crate::blocks::Blocks;
+use crate::cli::{
     AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
 };
-use crate::blocks::Blocks;
 use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;

@@ -30,7 +30,7 @@ mod talk;
 mod terminal;
 mod text;
 
-use crate::args::ChatArgs;
+use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::printer::Printer;

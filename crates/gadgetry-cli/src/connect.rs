@@ -13,7 +13,7 @@ use gadgetry::provider::resolve::Place;
 use gadgetry::provider::{ModelOptions, Resolver, ServerFacts};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
-use crate::args::{ModelArgs, ServerArgs};
+use crate::cli::{ModelArgs, ServerArgs};
 use crate::error::Error;
 use crate::refusal::WithKeyHint;
 
@@ -267,7 +267,7 @@ fn refuse_what_it_cannot_take(
 mod tests {
     use clap::Parser as _;
 
-    use crate::args::{Gadgetry, Verb};
+    use crate::cli::{Gadgetry, Verb};
 
     #[test]
     fn processes_do_not_retry_in_step() {

@@ -8,7 +8,7 @@
 //! | `fetch`, `refusal`, `interrupts`, `workspaces` | downloads; refusals of providers with a hint; signals; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
 //! | `printer` | the one way to stdout and stderr |
-//! | `input`, `args` | prompts from stdin; the command line as typed |
+//! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
@@ -18,12 +18,12 @@
 //! | `chat`, `commands` | the conversation; one file a verb |
 
 mod approvals;
-mod args;
 mod blocks;
 mod build_agent;
 mod catalog;
 #[cfg(feature = "chat")]
 mod chat;
+mod cli;
 mod commands;
 mod config;
 mod connect;
@@ -65,7 +65,7 @@ use std::{io, thread};
 use tokio::runtime::Builder;
 
 #[cfg(feature = "chat")]
-use args::Verb;
+use cli::Verb;
 use error::Error;
 use printer::Printer;
 use work::Work;

@@ -8,7 +8,7 @@ use gadgetry::proto::convo::viewer;
 use gadgetry::proto::prompt::search;
 use gadgetry::proto::schema::closest;
 
-use crate::args::{ApprovalOptions, GadgetOptions};
+use crate::cli::{ApprovalOptions, GadgetOptions};
 use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gadgetry::proto::visible::visible_line;
 
-use crate::args::SessionName;
+use crate::cli::SessionName;
 use crate::options::{DATA_DIR, Settings, Source};
 
 /// What such a command repeats of the command line.

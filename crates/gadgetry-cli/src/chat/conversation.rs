@@ -25,7 +25,7 @@ use super::requests::{Desk, Request};
 use super::state::{App, Effect, Message};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
-use crate::args::ChatArgs;
+use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;

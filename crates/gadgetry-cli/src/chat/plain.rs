@@ -15,7 +15,7 @@ use super::perform::{Prompt, perform};
 use super::report::Report;
 use super::talk::{Opened, Talk, User};
 use crate::approvals::{TerminalApprover, by_terminal};
-use crate::args::ChatArgs;
+use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::follow::{print_answer, verdict};
 use crate::invocation::Invocation;

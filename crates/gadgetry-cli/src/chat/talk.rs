@@ -15,7 +15,7 @@ use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 use super::changes;
 use super::report::Report;
 use super::state::Facts;
-use crate::args::{ChatArgs, SessionName};
+use crate::cli::{ChatArgs, SessionName};
 use crate::connect;
 use crate::error::Error;
 use crate::invocation::Invocation;

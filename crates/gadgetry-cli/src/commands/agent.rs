@@ -5,11 +5,11 @@ use std::sync::Arc;
 use gadgetry::{Agent, AgentRun};
 
 use crate::approvals::{TerminalApprover, check_names};
-use crate::args::AgentArgs;
 use crate::build_agent::{Parts, Situation};
+use crate::cli::AgentArgs;
 use crate::commands::continued;
 use crate::error::Error;
-use crate::follow::{Log, follow};
+use crate::follow::{Log, announce, follow};
 use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
@@ -113,12 +113,5 @@ async fn begin(
             Ok((agent.ask(prompt), None))
         }
         Err(error) => Err(error),
-    }
-}
-
-/// The first line of progress.
-pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &mut Printer) {
-    if args.events.is_none() {
-        printer.progress(&format!("session {}\n", kept.name));
     }
 }

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::args::ParseArgs;
+use super::json_line::object;
 use crate::blocks::Options;
-use crate::commands::object;
+use crate::cli::ParseArgs;
 use crate::error::Error;
 use crate::input::Input;
 use crate::printer::Printer;

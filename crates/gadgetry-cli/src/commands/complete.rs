@@ -15,7 +15,7 @@ use gadgetry::proto::usage::Usage;
 use gadgetry::provider::adapter::piped;
 use tokio::sync::Notify;
 
-use crate::args::{CompleteArgs, ModelArgs};
+use crate::cli::{CompleteArgs, ModelArgs};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;

@@ -3,7 +3,7 @@
 mod approvals;
 mod show;
 
-use crate::args::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
+use crate::cli::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
 use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project, QUESTION};
 use crate::error::Error;
 use crate::printer::{Printer, is_at_terminal};

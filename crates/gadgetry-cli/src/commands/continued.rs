@@ -6,13 +6,12 @@ use gadgetry::proto::run::Summary;
 use gadgetry::{Agent, AgentRun, Conversation, RunError};
 
 use crate::approvals::TerminalApprover;
-use crate::args::{AgentArgs, SessionName};
 use crate::build_agent::{Parts, Situation};
-use crate::commands::agent::announce;
+use crate::cli::{AgentArgs, SessionName};
 use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;
-use crate::follow::{Log, follow, print_answer, save, verdict};
+use crate::follow::{Log, announce, follow, print_answer, save, verdict};
 use crate::invocation::Invocation;
 use crate::log_file::{self, InUse};
 use crate::mcp;

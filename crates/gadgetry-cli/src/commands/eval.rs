@@ -13,8 +13,8 @@ use gadgetry::proto::block::Markers;
 use gadgetry::provider::{ModelOptions, ServerFacts, ServerKind};
 use serde_json::json;
 
-use crate::args::{Arm, EvalArgs, EvalMarkers};
 use crate::catalog;
+use crate::cli::{Arm, EvalArgs, EvalMarkers};
 use crate::config::{Config, ModelMarkers, ModelSettings, save_model};
 use crate::connect::{self, Unasked};
 use crate::error::Error;

@@ -11,6 +11,7 @@ mod doctor;
 mod eval;
 mod gadget;
 mod init;
+mod json_line;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -29,9 +30,8 @@ mod worker;
 mod write;
 
 use gadgetry::proto::event::EVENTS_SCHEMA;
-use gadgetry::proto::schema::json_message;
 
-use crate::args::Verb;
+use crate::cli::Verb;
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::printer::Printer;
@@ -121,22 +121,4 @@ pub(crate) fn run(
         Verb::Demo(_) => return Ok(Work::waits(demo::run(printer))),
     }
     Ok(Work::Done)
-}
-
-/// What is wrong with the JSON on one line: serde's words, with the column only.
-fn json_problem(error: &serde_json::Error) -> String {
-    let message = json_message(error);
-    if error.column() == 0 {
-        return message;
-    }
-    format!("{message} at column {}", error.column())
-}
-
-/// Reads the JSON object on one line. `Err` says what is wrong with it.
-fn object<'a, T: serde::Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, String> {
-    // Without this check, an array would do: its items would be taken for the fields.
-    if !json.starts_with(b"{") {
-        return Err(format!("{what} is not a JSON object"));
-    }
-    serde_json::from_slice(json).map_err(|error| json_problem(&error))
 }

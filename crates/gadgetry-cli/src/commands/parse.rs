@@ -1,7 +1,7 @@
 //! `gadgetry parse`: text in, one JSON event a line out.
 
-use crate::args::ParseArgs;
 use crate::blocks::Options;
+use crate::cli::ParseArgs;
 use crate::error::Error;
 use crate::input::{Input, Pieces};
 use crate::printer::Printer;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gadgetry::DynGadget;
 use gadgetry_restate::{Spread, Worker, WorkerError};
 
-use crate::args::WorkerArgs;
 use crate::build_agent::{Parts, Situation};
+use crate::cli::WorkerArgs;
 use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;

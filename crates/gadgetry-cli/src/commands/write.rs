@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::args::WriteArgs;
+use super::json_line::object;
 use crate::blocks::Blocks;
-use crate::commands::object;
+use crate::cli::WriteArgs;
 use crate::error::Error;
 use crate::input::Input;
 use crate::printer::Printer;

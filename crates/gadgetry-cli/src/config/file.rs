@@ -14,9 +14,6 @@ use super::verb::ConfigVerb;
 use crate::error::Error;
 use crate::options::{Origin, Place, SYSTEM_PROMPT, Setting, Settings, Source};
 
-/// Bytes of a configuration file.
-pub(crate) const LIMIT: u64 = 1 << 20;
-
 /// Profiles, commands and prompts of a file, each.
 const MOST: usize = 500;
 

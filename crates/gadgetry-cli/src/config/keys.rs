@@ -8,7 +8,7 @@ use clap::Command;
 use super::form;
 use super::value::Item;
 use super::verb::ConfigVerb;
-use crate::args;
+use crate::cli;
 use crate::error::Error;
 use crate::options::{Definitions, Kind, RESTATE, Setting, Settings, Source, Value};
 
@@ -24,7 +24,7 @@ pub(crate) struct Keys {
 impl Keys {
     /// Those of this version.
     pub(crate) fn new() -> Self {
-        let root = args::command();
+        let root = cli::command();
         let verbs = root.get_subcommands().map(Command::get_name);
         let all = ConfigVerb::ALL.into_iter().filter_map(|verb| {
             let definition = verb.definition(&root)?;

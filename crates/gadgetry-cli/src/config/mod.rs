@@ -40,7 +40,7 @@ use std::{env, fmt};
 
 use gadgetry_files as files;
 
-use crate::args::ConfigArgs;
+use crate::cli::ConfigArgs;
 use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
@@ -326,7 +326,7 @@ pub(crate) fn read(
 ) -> Result<Option<ConfigFile>, Error> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
 
-    let text = match files::text(path, file::LIMIT) {
+    let text = match files::text(path, value::LIMIT) {
         Ok(text) => text,
         Err(error) if !is_required && matches!(error.kind(), NotFound | NotADirectory) => {
             return Ok(None);

@@ -11,6 +11,7 @@ use super::file::{self, ConfigFile, PromptSource};
 use super::keys::Keys;
 use super::redact;
 use super::trust::{self, Decision, Trust};
+use super::value;
 use crate::connect;
 use crate::data_dir;
 use crate::error::Error;
@@ -87,7 +88,7 @@ impl Project {
             Err(error) => return Err(unreadable(NAME, &error)),
             Ok(_) => {}
         }
-        let text = files::text(Path::new(NAME), file::LIMIT).map_err(|error| {
+        let text = files::text(Path::new(NAME), value::LIMIT).map_err(|error| {
             Error::input(format_args!(
                 "cannot read {NAME}: {error}; remove it, or add --no-config"
             ))

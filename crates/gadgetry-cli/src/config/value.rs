@@ -12,6 +12,9 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::error::Error;
 use crate::options::Place;
 
+/// Bytes of a configuration file.
+pub(crate) const LIMIT: u64 = 1 << 20;
+
 /// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {

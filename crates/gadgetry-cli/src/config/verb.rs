@@ -3,10 +3,10 @@
 use clap::Command;
 
 #[cfg(feature = "chat")]
-use crate::args::ChatArgs;
-use crate::args::{AgentArgs, CompleteArgs, GadgetOptions, ServeArgs};
+use crate::cli::ChatArgs;
+use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, ServeArgs};
 #[cfg(feature = "restate")]
-use crate::args::{RestateArgs, WorkerArgs};
+use crate::cli::{RestateArgs, WorkerArgs};
 use crate::options::{Definitions, Options as _, Reader, Settings};
 
 /// A verb that has a table.

@@ -21,8 +21,8 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Command, FromArgMatches as _};
 
 #[cfg(feature = "restate")]
-use crate::args::RestateArgs;
-use crate::args::{self, ConfigArgs, ConfigVerbs, DataArgs, GadgetOptions, Gadgetry, Verb};
+use crate::cli::RestateArgs;
+use crate::cli::{self, ConfigArgs, ConfigVerbs, DataArgs, GadgetOptions, Gadgetry, Verb};
 use crate::config::{Asking, Config, ConfigVerb, Keys};
 use crate::error::Error;
 #[cfg(feature = "restate")]
@@ -59,7 +59,7 @@ pub(crate) fn invocation(printer: &mut Printer) -> Result<Invocation, Error> {
     } else {
         words::resumed(words)
     };
-    let (keys, root) = (Keys::new(), args::command());
+    let (keys, root) = (Keys::new(), cli::command());
     let verb = words::verb(&words);
     let is_known = |at: usize| root.find_subcommand(&words[at]).is_some();
     let (command, custom) = if verb.is_some_and(is_known) {
@@ -101,7 +101,7 @@ pub(crate) fn invocation(printer: &mut Printer) -> Result<Invocation, Error> {
 
 /// The help of the whole program, with the custom commands.
 pub(crate) fn help(config: &Config) -> String {
-    let mut command = with_commands(args::command(), config);
+    let mut command = with_commands(cli::command(), config);
     command.render_long_help().to_string()
 }
 

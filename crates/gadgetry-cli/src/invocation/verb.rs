@@ -3,10 +3,10 @@
 use clap::{ArgMatches, FromArgMatches as _};
 
 #[cfg(feature = "chat")]
-use crate::args::ChatArgs;
-use crate::args::{AgentArgs, CompleteArgs, GadgetOptions, Gadgetry, ServeArgs, Verb};
+use crate::cli::ChatArgs;
+use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, Gadgetry, ServeArgs, Verb};
 #[cfg(feature = "restate")]
-use crate::args::{RestateArgs, WorkerArgs};
+use crate::cli::{RestateArgs, WorkerArgs};
 use crate::config::{Config, ConfigVerb};
 use crate::error::Error;
 use crate::lines::one_line;

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::args::ConfigArgs;
+use crate::cli::ConfigArgs;
 use crate::config::{Asking, Config, Keys};
 use crate::error::Error;
 use crate::printer::Printer;

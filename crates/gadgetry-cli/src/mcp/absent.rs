@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry::DynGadget;
 
-use crate::args::GadgetOptions;
+use crate::cli::GadgetOptions;
 use crate::config::Declared;
 use crate::error::Error;
 use crate::printer::Printer;

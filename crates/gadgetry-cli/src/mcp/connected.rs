@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{Consent, Consents, Subject, configured, login};
-use crate::args::GadgetOptions;
+use crate::cli::GadgetOptions;
 use crate::config::Declared;
 use crate::error::Error;
 use crate::interrupts::{Interrupts, has_one_listener};

@@ -245,7 +245,7 @@ mod tests {
     use clap::Command;
 
     use super::*;
-    use crate::args;
+    use crate::cli;
 
     fn collect(command: &Command, names: &mut BTreeSet<String>) {
         let options = command.get_arguments().filter_map(clap::Arg::get_long);
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn every_option_has_attributes() {
         let mut defined = BTreeSet::from([SYSTEM_PROMPT.to_owned()]);
-        collect(&args::command(), &mut defined);
+        collect(&cli::command(), &mut defined);
         let known: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
         assert!(known.is_sorted(), "{known:?}");
         let missing: Vec<&String> = defined

@@ -1,7 +1,7 @@
 //! Options as data: what an agent, a model and a gateway can be told, wherever it is from.
 //!
 //! The command line, files, variables and sessions give [`Settings`], which are merged by name, the strongest first. The structs of
-//! `args` are read from what is left. `args` defines the options; their other attributes are one table here.
+//! `cli` are read from what is left. `cli` defines the options; their other attributes are one table here.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `attributes` | what is known about each option: a key of files, risky, of one invocation, secret, bound to a server |
 //! | `definitions` | the options of a verb: what they accept, defaults, conflicts; the options that were typed |
 //! | `settings` | values by the names of options, and how stronger ones are merged with weaker ones |
-//! | `read` | the structs of `args`, read from settings |
+//! | `read` | the structs of `cli`, read from settings |
 
 mod attributes;
 mod definitions;

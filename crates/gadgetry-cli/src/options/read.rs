@@ -1,4 +1,4 @@
-//! The structs of `args`, read from settings.
+//! The structs of `cli`, read from settings.
 //!
 //! The command line has checked what was typed with the same functions, which stand at the fields.
 
@@ -14,15 +14,15 @@ use clap::ValueEnum;
 use gadgetry::proto::schema::closest;
 
 use super::{CONTINUE, Definitions, Settings};
-use crate::args::{
+use crate::cli::{
     AgentArgs, AgentOptions, ApprovalOptions, CompleteArgs, DataArgs, FormatArgs, GadgetOptions,
     ModelArgs, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs, SkillOptions, at_least_one,
     at_least_one_token, dollars, duration, margin, output_limit, tags, temperature,
 };
 #[cfg(feature = "chat")]
-use crate::args::{ChatArgs, SessionName};
+use crate::cli::{ChatArgs, SessionName};
 #[cfg(feature = "restate")]
-use crate::args::{RestateArgs, WorkerArgs};
+use crate::cli::{RestateArgs, WorkerArgs};
 use crate::error::Error;
 
 /// A value that an option does not accept.
@@ -326,12 +326,12 @@ impl Options for Option<Vec<SessionName>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args;
+    use crate::cli;
 
     /// A field that no one reads would be an option that does nothing.
     fn reads_all<T: Options>(verb: &str) {
         const OF_FILES: [&str; 3] = ["config", "no-config", "profile"];
-        let root = args::command();
+        let root = cli::command();
         let definitions = Definitions::of(root.find_subcommand(verb).expect(verb));
         let settings = Settings::default();
         let reader = Reader::new(&settings, &definitions);

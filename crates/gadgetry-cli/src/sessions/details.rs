@@ -8,7 +8,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::args::{self, is_url, name_and_target};
+use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
 use crate::options::{Attributes, BASE_URL, Definitions, Secret, Setting, Settings, Source, Value};
 
@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// The options of agents, and so of conversations.
 pub(crate) static OPTIONS: LazyLock<Definitions> = LazyLock::new(|| {
-    let root = args::command();
+    let root = cli::command();
     let agent = root.find_subcommand("agent");
     agent.map(Definitions::of).unwrap_or_default()
 });

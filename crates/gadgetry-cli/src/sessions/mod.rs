@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 
-use crate::args::{DataArgs, SessionName};
+use crate::cli::{DataArgs, SessionName};
 use crate::data_dir;
 use crate::error::Error;
 use crate::options::Settings;
@@ -47,6 +47,16 @@ impl Sessions {
         } else {
             Ok(None)
         }
+    }
+
+    /// Opens the file, and returns the session of this name as well, which must be there.
+    pub(crate) async fn with(
+        args: &DataArgs,
+        name: &SessionName,
+    ) -> Result<(Self, Session), Error> {
+        let sessions = Self::existing(args)?.ok_or_else(|| unknown(name))?;
+        let session = sessions.get(name).await?;
+        Ok((sessions, session))
     }
 
     fn at(path: &Path) -> Result<Self, Error> {

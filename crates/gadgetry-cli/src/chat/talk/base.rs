@@ -8,10 +8,10 @@ use gadgetry::approval::{ApprovalRequest, Approvals, Approver};
 use gadgetry::{Agent, Human};
 
 use crate::approvals::{UNATTENDED, rules};
-use crate::args::AgentOptions;
 use crate::build_agent::{Parts, Situation};
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
+use crate::cli::AgentOptions;
 use crate::config::{Config, ConfigVerb, Declared, Keys};
 use crate::error::Error;
 use crate::invocation::Invocation;

@@ -6,10 +6,11 @@ use gadgetry::{Skill, Skills};
 
 use super::Talk;
 use super::base::Base;
-use crate::args::AgentOptions;
 use crate::catalog;
+use crate::chat::editor::Names;
 use crate::chat::report::{Report, Tone};
-use crate::chat::state::{Facts, Names};
+use crate::chat::state::Facts;
+use crate::cli::AgentOptions;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::{one_line, short};

@@ -2,7 +2,7 @@
 
 use super::Talk;
 use super::base::agent;
-use crate::args::AgentOptions;
+use crate::cli::AgentOptions;
 use crate::connect::is_elsewhere;
 use crate::error::Error;
 use crate::options::{MODEL, Options as _};

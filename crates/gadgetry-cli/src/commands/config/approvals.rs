@@ -7,7 +7,7 @@ use gadgetry::approval::Rule;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::args::ApprovalsArgs;
+use crate::cli::ApprovalsArgs;
 use crate::config::Config;
 use crate::error::Error;
 use crate::lines::{one_line, short};

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::cases::Case;
 use super::score::Made;
-use crate::args::Arm;
+use crate::cli::Arm;
 use crate::config::{Constrain, ModelMarkers, ModelSettings, ModelTools};
 use crate::error::Error;
 

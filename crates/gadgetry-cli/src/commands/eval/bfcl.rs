@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::cases::{Case, expected_calls};
-use crate::args::Class;
+use crate::cli::Class;
 use crate::error::Error;
 use crate::input::unreadable;
 

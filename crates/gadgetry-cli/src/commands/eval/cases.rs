@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::score::Expected;
-use crate::args::Class;
+use crate::cli::Class;
 use crate::error::Error;
 
 /// Our own cases.

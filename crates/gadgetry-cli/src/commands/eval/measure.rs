@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::arm::schemas;
 use super::cases::Case;
 use super::score::{Made, Verdict, score};
-use crate::args::{Arm, Class};
+use crate::cli::{Arm, Class};
 
 /// Failures in succession after which an arm is given up.
 const PATIENCE: usize = 3;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::measure::{Measured, Probe};
-use crate::args::{Arm, Class};
+use crate::cli::{Arm, Class};
 use crate::config::{ModelMarkers, ModelSettings};
 use crate::lines::{one_line, short};
 

@@ -5,8 +5,8 @@ use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
 use gadgetry::proto::schema::Registry;
 
-use super::named;
-use crate::args::GadgetInfoArgs;
+use super::named::named;
+use crate::cli::GadgetInfoArgs;
 use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;

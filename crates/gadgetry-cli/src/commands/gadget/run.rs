@@ -12,8 +12,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::{named, own_words};
-use crate::args::GadgetRunArgs;
+use super::named::{named, own_words};
+use crate::cli::GadgetRunArgs;
 use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::args::GadgetFileArgs;
+use crate::cli::GadgetFileArgs;
 use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;

@@ -10,9 +10,9 @@ use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::config;
+use super::configuration::config;
 use crate::approvals::{Names, rules};
-use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
+use crate::cli::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
 use crate::config::{Asking, Config};
 use crate::error::Error;
 use crate::interrupts::Interrupts;

@@ -11,8 +11,8 @@ use gadgetry::proto::schema::closest;
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::client::{LIST_RESOURCES, READ_RESOURCE};
 
-use super::config;
-use crate::args::{ConfigArgs, McpTestArgs, TypedServer, name_and_target};
+use super::configuration::{config, named};
+use crate::cli::{ConfigArgs, McpTestArgs, TypedServer, name_and_target};
 use crate::config::{Asking, Config};
 use crate::connect;
 use crate::error::Error;
@@ -89,7 +89,7 @@ pub(super) fn chosen_server(
         return Ok((text.to_owned(), agreed(config, text, printer)?));
     }
     if is_name(text) {
-        super::named(config, text)?;
+        named(config, text)?;
     }
     typed(text)
 }
@@ -109,7 +109,7 @@ fn is_name(text: &str) -> bool {
 
 /// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.
 fn agreed(config: &Config, name: &str, printer: &mut Printer) -> Result<ServerConfig, Error> {
-    let configured = configured(super::named(config, name)?)?;
+    let configured = configured(named(config, name)?)?;
     let subject = Subject::of(&configured)?;
     let mut consents = Consents::load()?;
     if !mcp::is_agreed(name, subject.as_ref(), &mut consents, printer) {
