@@ -57,6 +57,10 @@ pub(crate) struct Parts<'o> {
     approver: Option<Arc<TerminalApprover>>,
     declared: Arc<Declared>,
     /// The skills of the options.
+    #[cfg_attr(
+        not(feature = "chat"),
+        expect(dead_code, reason = "only `chat` lists them")
+    )]
     pub(crate) skills: Skills,
     /// The files that the agent is made from, which nothing may overwrite.
     pub(crate) in_use: Vec<InUse>,

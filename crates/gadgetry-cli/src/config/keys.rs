@@ -17,12 +17,12 @@ pub(crate) struct Keys {
     /// The verbs of the command line.
     verbs: BTreeSet<String>,
     all: BTreeMap<ConfigVerb, Definitions>,
-    /// Those of a verb that the program does not have.
+    /// The options of a verb that the program does not have.
     none: Definitions,
 }
 
 impl Keys {
-    /// Those of this version.
+    /// Reads those of this version.
     pub(crate) fn new() -> Self {
         let root = cli::command();
         let verbs = root.get_subcommands().map(Command::get_name);
@@ -37,7 +37,7 @@ impl Keys {
         }
     }
 
-    /// Whether the command line has a verb of this name.
+    /// Returns whether the command line has a verb of this name.
     pub(crate) fn is_verb(&self, name: &str) -> bool {
         self.verbs.contains(name)
     }
@@ -52,7 +52,7 @@ impl Keys {
         self.all.get(&verb).unwrap_or(&self.none)
     }
 
-    /// Whether a file can set an option of a verb.
+    /// Returns whether a file can set an option of a verb.
     fn is_key(&self, verb: ConfigVerb, name: &str) -> bool {
         // Elsewhere, it chooses the configuration.
         let is_own = name != "config" || verb == ConfigVerb::Serve;
@@ -67,7 +67,7 @@ impl Keys {
         keys.map(|(name, it)| (name, it.default.as_deref()))
     }
 
-    /// Whether a key concerns a verb in the table of `table`, or outside of tables.
+    /// Returns whether a key concerns a verb in the table of `table`, or outside of tables.
     fn concerns(&self, verb: ConfigVerb, table: Option<ConfigVerb>, name: &str) -> bool {
         let is_concerned = match (table, verb) {
             (Some(table), _) => verb == table,

@@ -14,9 +14,9 @@ use crate::options::{Definitions, Origin, Setting, Settings, Source};
 /// The keys that are set in one place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
-    /// Those outside of tables.
+    /// Settings outside of tables.
     pub(crate) shared: Settings,
-    /// Those in the tables of verbs.
+    /// Settings in the tables of verbs.
     pub(crate) verbs: BTreeMap<ConfigVerb, Settings>,
 }
 

@@ -34,7 +34,7 @@ use verb::{Found, merge, read};
 
 pub(crate) use custom::with_commands;
 
-/// What the user wants to be done.
+/// A verb, and all that the user and the configuration say about it.
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
     pub(crate) verbose: u8,
@@ -42,10 +42,10 @@ pub(crate) struct Invocation {
     pub(crate) chosen: ConfigArgs,
     /// Without one, this is a request for help.
     pub(crate) verb: Option<Verb>,
-    /// What was typed and configured for the verb.
+    /// The options that were typed and configured for the verb.
     pub(crate) settings: Settings,
     pub(crate) config: Config,
-    /// Whether the first word after `--continue` must be the name of a session.
+    /// The first word after `--continue` must be the name of a session.
     pub(crate) names_session: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub(super) config: Config,
 }
 
-/// What was typed, with what is configured.
+/// Merges what was typed with what is configured.
 pub(super) fn merge(
     verb: ConfigVerb,
     typed: Settings,
@@ -53,7 +53,7 @@ pub(super) fn merge(
     config.with_prompt(settings)
 }
 
-/// The verb with its options. What has no definition among them is as it was typed.
+/// Reads the verb with its options. What has no definition among them is as it was typed.
 pub(super) fn read(
     verb: ConfigVerb,
     settings: &Settings,

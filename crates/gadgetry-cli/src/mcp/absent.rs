@@ -38,7 +38,6 @@ pub(crate) async fn until_ended(
 }
 
 /// Notes that the servers of the configuration are not used.
-#[expect(clippy::unused_async, reason = "with the feature it waits")]
 pub(crate) async fn connect(
     options: &GadgetOptions,
     _: &Declared,

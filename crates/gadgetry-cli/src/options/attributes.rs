@@ -2,21 +2,21 @@
 
 use super::Kind;
 
-/// What is known about an option. One that nobody has described is risky, no key, and in no session.
+/// The attributes of an option. One that has no row is risky, no key, and in no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// Whether files and variables can set it.
+    /// Files and variables can set it.
     pub(crate) is_key: bool,
-    /// Whether it is among the last lines that the user reads before a project's file is used: it decides where requests and keys
+    /// It is among the last lines that the user reads before a project's file is used: it decides where requests and keys
     /// are sent, what they contain and cost, what text is a call, what runs, or what is written.
     pub(crate) is_risky: bool,
-    /// Whether it applies to one invocation, and is not kept with a session.
+    /// It applies to one invocation, and is not kept with a session.
     pub(crate) is_once: bool,
-    /// Whether its value may be a key, which no session keeps.
+    /// When its value may be a key, which no session keeps.
     pub(crate) secret: Secret,
     /// The option that chooses the server for which it is meant. It is sent to no other one.
     pub(crate) bound_to: Option<&'static str>,
-    /// What its values are, if that does not follow from their type.
+    /// The kind of its values, if that does not follow from their type.
     pub(crate) kind: Option<Kind>,
 }
 
@@ -27,19 +27,19 @@ pub(crate) enum Secret {
     Always,
     /// If it is a URL with a user, a password, a query or a fragment.
     InUrl,
-    /// The same for the address of an MCP server.
+    /// If it is an MCP server with such a URL.
     InServer,
 }
 
 impl Attributes {
-    /// The attributes of the option of this name, without hyphens.
+    /// Returns the attributes of the option of this name, without hyphens.
     pub(crate) fn of(name: &str) -> Self {
         let found = ALL.binary_search_by_key(&name, |(name, _)| name);
         let found = found.ok().and_then(|at| ALL.get(at));
         found.map_or(INVOCATION, |(_, attributes)| *attributes)
     }
 
-    /// Whether it is meant for the server of a model, and may hold its key.
+    /// Returns whether it is meant for the server of a model, and may hold its key.
     #[cfg(feature = "chat")]
     pub(crate) fn is_of_model_server(self) -> bool {
         self.bound_to == Some(MODEL)
@@ -109,7 +109,7 @@ pub(crate) const SYSTEM_PROMPT: &str = "system-prompt";
 pub(crate) const CONTINUE: &str = "continue";
 /// The data directory.
 pub(crate) const DATA_DIR: &str = "data-dir";
-/// Where Restate is.
+/// The address of Restate.
 pub(crate) const RESTATE: &str = "restate";
 /// Rules of `[approvals]`. What a file allows is what it says now.
 pub(crate) const CONFIGURED_APPROVAL: &str = "configured-approval";
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_described_is_risky_and_not_kept() {
+    fn an_option_without_attributes_is_risky_and_not_kept() {
         let unknown = Attributes::of("no-such-option");
         assert!(unknown.is_risky && unknown.is_once && !unknown.is_key);
         for name in ["yes", "dangerously-without-sandbox", "dry-run", "approval"] {

@@ -10,7 +10,7 @@ use super::{Attributes, Kind, SYSTEM, SYSTEM_PROMPT, Value};
 /// An option of a verb.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
-    /// Its name among the arguments that were parsed.
+    /// The name among the arguments that were parsed.
     id: String,
     pub(crate) kind: Kind,
     pub(crate) attributes: Attributes,
@@ -28,7 +28,7 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Those of a verb with this definition.
+    /// Reads the options of a verb from its definition.
     pub(crate) fn of(command: &Command) -> Self {
         let mut all = Self::default();
         for argument in command.get_arguments() {
@@ -76,7 +76,7 @@ impl Definitions {
         self.options.iter().map(|(name, it)| (name.as_str(), it))
     }
 
-    /// Whether two options cannot be used together.
+    /// Returns whether two options cannot be used together.
     pub(crate) fn conflict(&self, one: &str, other: &str) -> bool {
         let has = |one: &str, other: &str| {
             let pair = (one.to_owned(), other.to_owned());
@@ -85,7 +85,7 @@ impl Definitions {
         has(one, other) || has(other, one)
     }
 
-    /// What was typed: options by name, and the arguments without names.
+    /// Returns what was typed: options by name, and the arguments without names.
     pub(crate) fn typed(&self, matches: &ArgMatches) -> BTreeMap<String, Value> {
         let options = self
             .options

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction};
 
-/// What the values of an option are.
+/// The kind of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Flag,
@@ -16,18 +16,18 @@ pub(crate) enum Kind {
     NumberOrText,
     /// May be repeated.
     List,
-    /// The same, with files.
+    /// Files, repeated.
     Paths,
     /// Separated by commas.
     Commas,
-    /// The same, with tables among the texts.
+    /// Separated by commas, with tables among the texts.
     Definitions,
     /// A JSON object.
     Object,
 }
 
 impl Kind {
-    /// The kind of an option whose type says it.
+    /// Returns the kind of an option whose type says it.
     pub(super) fn of(argument: &Arg) -> Self {
         let id = argument.get_value_parser().type_id();
         let is_path = id == TypeId::of::<PathBuf>();

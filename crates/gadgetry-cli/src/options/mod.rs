@@ -1,4 +1,4 @@
-//! Options as data: what an agent, a model and a gateway can be told, wherever it is from.
+//! Options as data: those of agents, models and gateways, wherever they are from.
 //!
 //! The command line, files, variables and sessions give [`Settings`], which are merged by name, the strongest first. The structs of
 //! `cli` are read from what is left. `cli` defines the options; their other attributes are one table here.

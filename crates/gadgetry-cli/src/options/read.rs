@@ -32,7 +32,7 @@ pub(crate) struct Invalid {
     pub(crate) problem: String,
 }
 
-/// What settings say.
+/// A struct of options.
 pub(crate) trait Options: Sized {
     /// Reads the options, each of which is absent, the default or set.
     fn read(reader: &Reader<'_>) -> Result<Self, Invalid>;
@@ -51,7 +51,7 @@ pub(crate) trait Options: Sized {
 pub(crate) struct Reader<'a> {
     settings: &'a Settings,
     definitions: &'a Definitions,
-    /// The names that were read.
+    /// The names that were read, so that a test finds options which nothing reads.
     names: RefCell<BTreeSet<String>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of the option that a field has.
+    /// Returns the name of the option that a field has.
     fn name(&self, field: &str) -> String {
         let name = match field {
             "continues" => CONTINUE.to_owned(),
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The values of an option that may be repeated.
+    /// Returns the values of an option that may be repeated.
     fn all<T, E: Display>(
         &self,
         field: &str,
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// The value of an option, or its default.
+    /// Returns the value of an option, or its default.
     fn get<T, E: Display>(
         &self,
         field: &str,
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
             .transpose()
     }
 
-    /// The value of an option with a default.
+    /// Returns the value of an option with a default.
     fn one<T, E: Display>(
         &self,
         field: &str,
@@ -192,7 +192,7 @@ const TIMES: RangeInclusive<i64> = 0..=u32::MAX as i64;
 const TURNS: RangeInclusive<i64> = 0..=2;
 
 /// Reads the fields of a struct, by how their options are given: `get` may be absent, `one` has a default, `all` may be repeated,
-/// `on` are flags, `path` and `paths` are files, `group` are structs of further options, and `none` are no options.
+/// `on` are flags, `path` and `paths` are files, `group` are structs of further options, and `none` stay empty.
 macro_rules! fields {
     ($name:ident {
         $(group: $($group:ident),+;)?

@@ -46,35 +46,35 @@ impl fmt::Debug for Setting {
 pub(crate) struct Settings(BTreeMap<String, Setting>);
 
 impl Settings {
-    /// What was typed.
+    /// Returns what was typed.
     pub(crate) fn typed(definitions: &Definitions, matches: &ArgMatches) -> Self {
         let typed = definitions.typed(matches).into_iter();
         let typed = typed.map(|(name, value)| (name, Setting::new(value, Source::Flag)));
         typed.collect()
     }
 
-    /// The setting of an option.
+    /// Returns the setting of an option.
     pub(crate) fn get(&self, name: &str) -> Option<&Setting> {
         self.0.get(name)
     }
 
-    /// Whether an option is set.
+    /// Returns whether an option is set.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The first text of an option.
+    /// Returns the first text of an option.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.value.first()
     }
 
-    /// Whether a flag is on.
+    /// Returns whether a flag is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         let value = self.0.get(name).map(|it| &it.value);
         value == Some(&Value::Switch(true))
     }
 
-    /// All of them, by name.
+    /// Returns all of them, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         self.0.iter().map(|(name, it)| (name.as_str(), it))
     }
@@ -89,21 +89,21 @@ impl Settings {
         self.0.remove(name)
     }
 
-    /// Only the settings that `is_kept` selects.
+    /// Keeps the settings that `is_kept` selects.
     #[must_use]
     pub(crate) fn only(mut self, is_kept: impl Fn(&str, &Setting) -> bool) -> Self {
         self.0.retain(|name, setting| is_kept(name, setting));
         self
     }
 
-    /// Those that apply to a session that is continued: what it does not keep, and those of a profile that was typed.
+    /// Keeps the settings that apply to a session that is continued: what it does not keep, and those of a profile that was typed.
     #[must_use]
     pub(crate) fn of_continued(self, has_profile: bool) -> Self {
         let is_of_profile = |it: &Setting| matches!(it.source, Source::File(Origin::Profile, _));
         self.only(|name, it| Attributes::of(name).is_once || (has_profile && is_of_profile(it)))
     }
 
-    /// The settings with absolute paths. Relative ones are resolved from a folder; an empty one is the working directory.
+    /// Makes paths absolute. Relative ones are resolved from a folder; an empty one is the working directory.
     pub(crate) fn in_folder(self, folder: &Path, definitions: &Definitions) -> io::Result<Self> {
         let settings = self.0.into_iter().map(|(name, mut setting)| {
             let kind = definitions.get(&name).map(|it| it.kind);
@@ -128,7 +128,7 @@ impl Settings {
         settings.collect()
     }
 
-    /// These settings, and those of `weaker` for which they leave room: no other value, nothing in conflict, and no value that may
+    /// Adds the settings of `weaker` for which these leave room: no other value, nothing in conflict, and no value that may
     /// hold a key of another server than the one that these choose.
     #[must_use]
     pub(crate) fn merge(self, weaker: Self, definitions: &Definitions) -> Self {
@@ -156,7 +156,7 @@ impl Settings {
         (self, left)
     }
 
-    /// Whether these choose another server than the one for which `weaker` has the option.
+    /// Returns whether these choose another server than the one for which `weaker` has the option.
     fn chooses_another(&self, name: &str, weaker: &Self) -> bool {
         let Some(server) = Attributes::of(name).bound_to else {
             return false;

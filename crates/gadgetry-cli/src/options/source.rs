@@ -29,7 +29,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where a setting is from, the weakest first.
+/// The file that a setting is from, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The user's file.
@@ -43,7 +43,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -54,7 +54,7 @@ impl Origin {
     }
 }
 
-/// Where a value is from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A file.
@@ -85,7 +85,7 @@ impl fmt::Display for Source {
 }
 
 impl Source {
-    /// Whether it was chosen for this invocation: typed, or said by the custom command that was typed.
+    /// Returns whether it was chosen for this invocation: typed, or said by the custom command that was typed.
     #[cfg(feature = "chat")]
     pub(crate) fn is_typed(&self) -> bool {
         matches!(self, Self::Flag | Self::File(Origin::Command, _))

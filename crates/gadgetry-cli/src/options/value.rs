@@ -27,7 +27,7 @@ impl Value {
         Self::Texts(vec![text.into()])
     }
 
-    /// The texts; none of a flag.
+    /// Returns the texts; none of a flag.
     pub(crate) fn texts(&self) -> &[OsString] {
         match self {
             Self::Switch(_) => &[],
@@ -35,12 +35,12 @@ impl Value {
         }
     }
 
-    /// The first text, if it is UTF-8.
+    /// Returns the first text, if it is UTF-8.
     pub(crate) fn first(&self) -> Option<&str> {
         self.texts().first()?.to_str()
     }
 
-    /// The value in JSON: `true`, a text or a list of texts. `None` if a text is not UTF-8.
+    /// Writes the value in JSON: `true`, a text or a list of texts. `None` if a text is not UTF-8.
     pub(crate) fn json(&self) -> Option<Json> {
         let texts = match self {
             Self::Switch(is_on) => return Some(Json::Bool(*is_on)),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The value with what `change` makes of each text.
+    /// Replaces each text by what `change` makes of it.
     pub(crate) fn map<E>(&self, change: impl Fn(&OsStr) -> Result<OsString, E>) -> Result<Self, E> {
         match self {
             Self::Switch(is_on) => Ok(Self::Switch(*is_on)),

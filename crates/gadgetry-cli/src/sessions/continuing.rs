@@ -25,7 +25,7 @@ pub(crate) fn without_details(session: &Session) -> Error {
     ))
 }
 
-/// What is stored with the continued run: what was typed again replaces what was stored.
+/// Returns what is stored with the continued run: what was typed again replaces what was stored.
 pub(crate) fn merged(stored: &Details, settings: &Settings) -> Result<Details, Error> {
     let mut details = Details::of(settings).map_err(|error| Error::machine(&error))?;
     for name in stored.missing(settings) {

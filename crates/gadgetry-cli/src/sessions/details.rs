@@ -12,7 +12,7 @@ use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
 use crate::options::{Attributes, BASE_URL, Definitions, Secret, Setting, Settings, Source, Value};
 
-/// How options are stored: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
+/// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
 const VERSION: u32 = 1;
 
 /// The options of agents, and so of conversations.
@@ -26,7 +26,7 @@ pub(crate) static OPTIONS: LazyLock<Definitions> = LazyLock::new(|| {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
-    /// How the options are written.
+    /// The form of the options.
     #[serde(default)]
     version: u32,
     /// None of them is a key.

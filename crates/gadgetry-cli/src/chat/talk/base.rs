@@ -45,10 +45,10 @@ impl User {
     }
 }
 
-/// What another profile is added to: the options without those that the configuration has set.
+/// The ground of another profile: the options without those that the configuration has set.
 pub(super) struct Base {
     pub(super) config: Config,
-    /// What was typed.
+    /// The options that were typed.
     typed: Settings,
     /// The options of the session that is continued.
     stored: Option<Settings>,
@@ -57,7 +57,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// Of what was typed and configured, and of the session that is continued. Call it before the working directory changes.
+    /// Begins with what was typed and configured, and the session that is continued. Call it before the working directory changes.
     pub(super) fn new(invocation: Invocation, stored: Option<Settings>) -> Result<Self, Error> {
         let typed = invocation.settings.only(|_, it| it.source.is_typed());
         let typed = typed.in_folder(Path::new(""), &OPTIONS);
@@ -70,7 +70,7 @@ impl Base {
         })
     }
 
-    /// Rules and MCP servers of files.
+    /// Returns the rules and MCP servers of files.
     pub(super) fn declared(&self) -> &Arc<Declared> {
         &self.config.declared
     }
@@ -91,7 +91,7 @@ impl Base {
         self.config.profile_in_use(self.stored.is_some())
     }
 
-    /// The options with another profile: what was typed is the strongest, then comes the configuration, then the session. The
+    /// Returns the options with another profile: what was typed is the strongest, then comes the configuration, then the session. The
     /// `model` in use stays if one was typed, or if the profile names none.
     pub(super) fn with_profile(&self, profile: &str, model: &str) -> Result<Settings, Error> {
         let (keys, verb) = (Keys::new(), ConfigVerb::Chat);
@@ -136,7 +136,7 @@ impl Base {
     }
 }
 
-/// The agent, whose gadgets the user can cancel.
+/// Builds the agent, whose gadgets the user can cancel.
 pub(super) fn agent(
     parts: &Parts<'_>,
     user: &User,
@@ -145,7 +145,7 @@ pub(super) fn agent(
     parts.agent_with(servers, |gadget| user.flight.watch(gadget))
 }
 
-/// What decides about calls.
+/// Returns what decides about calls.
 pub(super) fn approvals(options: &AgentOptions, user: &User) -> Result<Approvals, Error> {
     let approvals = Approvals::new(rules(&options.approvals)?).unattended(UNATTENDED);
     let Some(approver) = user.approver.clone() else {
