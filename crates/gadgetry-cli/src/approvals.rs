@@ -1,7 +1,6 @@
 //! Which calls run: rules of the command line, and the user at the terminal.
 
 mod names;
-mod pages;
 mod question;
 mod terminal;
 
@@ -15,7 +14,8 @@ use gadgetry::proto::run::Start;
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
-use crate::args::{ApprovalOptions, GadgetOptions};
+use crate::cli::{ApprovalOptions, GadgetOptions};
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp::Connected;
 use crate::printer::is_at_terminal;
@@ -23,7 +23,6 @@ use crate::printer::is_at_terminal;
 use terminal::ByTerminal;
 
 pub(crate) use names::Names;
-pub(crate) use pages::{Mark, Row, Shade, exact, more, pages, rows};
 #[cfg(feature = "chat")]
 pub(crate) use question::{Approval, Choice, Verdict};
 pub(crate) use terminal::TerminalApprover;
@@ -88,6 +87,7 @@ impl Approving {
 pub(crate) fn check_names(
     options: &ApprovalOptions,
     source: &GadgetOptions,
+    declared: &Declared,
     agent: &Agent,
     servers: Option<&Connected>,
 ) -> Result<Vec<String>, Error> {
@@ -96,6 +96,7 @@ pub(crate) fn check_names(
     let names = Names {
         gadgets,
         source,
+        declared,
         servers,
     };
     names.check(options)

@@ -12,14 +12,15 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
-use crate::args::{
+use crate::blocks::Blocks;
+use crate::cli::{
     AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
 };
+use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
 use crate::mcp;
-use crate::options::Blocks;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
 use crate::workspaces::Workspaces;
@@ -40,6 +41,8 @@ pub(crate) struct Situation {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Decides which calls run, instead of the rules of the options.
     pub(crate) approvals: Option<Approvals>,
+    /// Rules and MCP servers of files.
+    pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: Workspaces,
 }
@@ -52,6 +55,7 @@ pub(crate) struct Parts<'o> {
     builder: AgentBuilder,
     approvals: Option<Approvals>,
     approver: Option<Arc<TerminalApprover>>,
+    declared: Arc<Declared>,
     /// The skills of the options.
     #[cfg(feature = "chat")]
     pub(crate) skills: gadgetry::Skills,
@@ -70,7 +74,7 @@ impl<'o> Parts<'o> {
             replies: situation.replies,
             ..ModelOverrides::of_agent(&options.model)
         };
-        let model = connect::model(&options.model.model, &overrides, &catalog).await?;
+        let model = connect::model(options.model.name(), &overrides, &catalog).await?;
         let sources = Sources::load(
             &options.source,
             &Environment {
@@ -80,12 +84,13 @@ impl<'o> Parts<'o> {
                 workspaces: &situation.workspaces,
             },
         )?;
-        let inputs = connect::script(&options.model.model).into_iter();
+        let inputs = connect::script(options.model.name()).into_iter();
         let inputs = inputs.chain(options.source.gadgets.as_deref());
         let in_use = InUse::by(inputs, &sources.programs);
         let mut gadgets = sources.into_gadgets();
         let skills = options.skills.load()?;
         gadgets.extend(skills::gadget(&skills));
+        let declared = Arc::clone(&situation.declared);
         let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
         Ok(Self {
             options,
@@ -93,6 +98,7 @@ impl<'o> Parts<'o> {
             builder: builder(options, model, situation)?,
             approvals,
             approver,
+            declared,
             #[cfg(feature = "chat")]
             skills,
             in_use,
@@ -122,7 +128,14 @@ impl<'o> Parts<'o> {
         };
         let builder = approvals.add_to(self.builder.clone().gadgets(gadgets));
         let agent = builder.build().map_err(|error| mistake(options, error))?;
-        check_names(&options.approvals, &options.source, &agent, servers)?;
+        let declared = &self.declared;
+        check_names(
+            &options.approvals,
+            &options.source,
+            declared,
+            &agent,
+            servers,
+        )?;
         Ok(agent)
     }
 }
@@ -154,7 +167,7 @@ fn builder(
         },
         described: described.map(str::to_owned).collect(),
     };
-    let blocks = Blocks::of_run(&options.format, &options.model.model)?;
+    let blocks = Blocks::of_run(&options.format, options.model.name())?;
     let max_concurrent = options
         .max_concurrent
         .map_or_else(room_for_processes, |limit| clamp(limit.get()));
@@ -233,7 +246,7 @@ fn builder(
     reason = "the others do not speak of methods"
 )]
 fn mistake(options: &AgentOptions, error: AgentError) -> Error {
-    let model = &options.model.model;
+    let model = options.model.name();
     match error {
         AgentError::NoNativeTools { .. } => Error::input(format_args!(
             "{model} does not support native tool calls; omit --tools"

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gadgetry::models::ModelRegistry;
 
-use crate::args::DataArgs;
+use crate::cli::DataArgs;
 use crate::data_dir;
 use crate::error::Error;
 

@@ -30,23 +30,23 @@ mod talk;
 mod terminal;
 mod text;
 
-use crate::args::ChatArgs;
-use crate::config::Config;
+use crate::cli::ChatArgs;
 use crate::error::Error;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
 
 /// Runs the command.
 pub(crate) async fn run(
     args: ChatArgs,
-    config: Config,
+    invocation: Invocation,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if terminal::is_capable() {
-        Box::pin(conversation::run(args, config, printer)).await
+        Box::pin(conversation::run(args, invocation, printer)).await
     } else {
-        Box::pin(plain::run(args, config, printer)).await
+        Box::pin(plain::run(args, invocation, printer)).await
     }
 }

@@ -13,7 +13,7 @@ use gadgetry::provider::resolve::Place;
 use gadgetry::provider::{ModelOptions, Resolver, ServerFacts};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
-use crate::args::{ModelArgs, ServerArgs};
+use crate::cli::{ModelArgs, ServerArgs};
 use crate::error::Error;
 use crate::refusal::WithKeyHint;
 
@@ -70,7 +70,7 @@ pub(crate) fn script(name: &str) -> Option<&Path> {
 
 /// What is done about failed model calls. A script fails because it says so.
 pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
-    let usual = match script(&args.model) {
+    let usual = match script(args.name()) {
         Some(_) => 0,
         None => Retry::default().retries,
     };
@@ -216,6 +216,11 @@ pub(crate) fn provider(name: &str) -> Option<String> {
     Some(provider.unwrap_or(name).to_owned())
 }
 
+/// Whether models are at different providers. A script is at none, and nothing is sent to it.
+pub(crate) fn is_elsewhere(old: &str, new: &str) -> bool {
+    old != new && provider(new).is_some_and(|new| provider(old).as_ref() != Some(&new))
+}
+
 /// What is known about the model, and what the user knows.
 fn info(
     name: &str,
@@ -262,7 +267,7 @@ fn refuse_what_it_cannot_take(
 mod tests {
     use clap::Parser as _;
 
-    use crate::args::{Gadgetry, Verb};
+    use crate::cli::{Gadgetry, Verb};
 
     #[test]
     fn processes_do_not_retry_in_step() {

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::args::DataArgs;
+use crate::cli::DataArgs;
 use crate::error::Error;
 
 /// The directory that the user has named, or the one of this program.

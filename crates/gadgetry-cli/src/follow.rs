@@ -13,7 +13,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{AgentHandle, AgentRun};
 
 use crate::approvals::TerminalApprover;
-use crate::args::AgentArgs;
+use crate::cli::AgentArgs;
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
@@ -63,7 +63,7 @@ pub(crate) async fn follow(
     approver.begin(watch.printer.prompter());
     let asker = kept.and_then(|kept| {
         let asker = kept.asker.clone()?;
-        asker.begin(kept, watch.printer.prompter());
+        asker.begin(&kept.sessions.journal, &kept.run, watch.printer.prompter());
         Some(asker)
     });
     let left = async move {
@@ -101,6 +101,13 @@ pub(crate) async fn follow(
         return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
     }
     verdict(&summary)
+}
+
+/// Prints the first line of progress.
+pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &mut Printer) {
+    if args.events.is_none() {
+        printer.progress(&format!("session {}\n", kept.name));
+    }
 }
 
 /// The run was left because it waits for answers.

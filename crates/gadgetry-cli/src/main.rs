@@ -4,24 +4,26 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `error`, `work`, `lines`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens |
+//! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
 //! | `printer` | the one way to stdout and stderr |
-//! | `input`, `args` | prompts from stdin; the command line as typed |
+//! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
-//! | `catalog`, `options`, `config` | the table of models; options as the library has them; configuration files |
+//! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
+//! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
 //! | `approvals`, `sessions`, `sources` | approvals; stored runs; gadgets by where they come from |
 //! | `build_agent`, `follow` | an agent from its options; a run while it is driven |
 //! | `chat`, `commands` | the conversation; one file a verb |
 
 mod approvals;
-mod args;
+mod blocks;
 mod build_agent;
 mod catalog;
 #[cfg(feature = "chat")]
 mod chat;
+mod cli;
 mod commands;
 mod config;
 mod connect;
@@ -31,6 +33,7 @@ mod fetch;
 mod follow;
 mod input;
 mod interrupts;
+mod invocation;
 mod lines;
 mod log_file;
 mod logging;
@@ -39,6 +42,7 @@ mod media;
 mod narrator;
 mod open_files;
 mod options;
+mod pages;
 mod printer;
 mod prompt;
 mod reader;
@@ -61,6 +65,8 @@ use std::{io, thread};
 
 use tokio::runtime::Builder;
 
+#[cfg(feature = "chat")]
+use cli::Verb;
 use error::Error;
 use printer::Printer;
 use work::Work;
@@ -84,8 +90,15 @@ fn main() -> ExitCode {
 
 fn run(printer: &mut Printer) -> Result<(), Error> {
     hide_from_other_processes()?;
-    let args = args::typed(printer)?;
-    match commands::run(args, printer)? {
+    let mut invocation = invocation::invocation(printer)?;
+    logging::start(invocation.verbose)?;
+    let work = match invocation.verb.take() {
+        None => return Err(Error::Help(invocation::help(&invocation.config))),
+        #[cfg(feature = "chat")]
+        Some(Verb::Chat(args)) => Work::waits(chat::run(*args, invocation, printer)),
+        Some(verb) => commands::run(verb, invocation, printer)?,
+    };
+    match work {
         // No threads are started.
         Work::Done => Ok(()),
         Work::Waits(work) => wait_for(work, WORKERS),

@@ -11,10 +11,10 @@ use std::ops::{Deref, DerefMut};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::approvals::Row;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::logging;
+use crate::pages::Row;
 use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
 use tokio::task::block_in_place;

@@ -2,7 +2,7 @@
 
 use gadgetry::proto::reply::{Event, Scanner, ScannerState};
 
-use crate::options::Options;
+use crate::blocks::Options;
 use crate::schemas::Schemas;
 
 /// Reads one text after another.

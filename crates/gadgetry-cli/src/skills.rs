@@ -8,7 +8,7 @@ use gadgetry::proto::schema::closest;
 use gadgetry::skill::SkillError;
 use gadgetry::{DynGadget, Skill, Skills};
 
-use crate::args::SkillOptions;
+use crate::cli::SkillOptions;
 use crate::error::Error;
 
 impl SkillOptions {

@@ -8,7 +8,7 @@ use gadgetry::proto::schema::{Unterminated, closest};
 use gadgetry::{CommandGadget, DynGadget, Toolbox, command};
 use gadgetry_builtins::Builtins;
 
-use crate::args::GadgetOptions;
+use crate::cli::GadgetOptions;
 use crate::error::Error;
 use crate::mcp;
 use crate::workspaces::Workspaces;

@@ -8,7 +8,8 @@ use gadgetry::proto::convo::viewer;
 use gadgetry::proto::prompt::search;
 use gadgetry::proto::schema::closest;
 
-use crate::args::{ApprovalOptions, GadgetOptions};
+use crate::cli::{ApprovalOptions, GadgetOptions};
+use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp::Connected;
@@ -21,6 +22,8 @@ pub(crate) struct Names<'a> {
     /// Gadgets of this run.
     pub(crate) gadgets: Vec<&'a str>,
     pub(crate) source: &'a GadgetOptions,
+    /// Rules and servers of files.
+    pub(crate) declared: &'a Declared,
     pub(crate) servers: Option<&'a Connected>,
 }
 
@@ -40,7 +43,7 @@ impl Names<'_> {
                 near => notes.push(noted(&words, near)),
             }
         }
-        for written in options.written.iter() {
+        for written in &self.declared.approvals {
             let Some(problem) = self.problem(&written.rule) else {
                 continue;
             };
@@ -72,7 +75,7 @@ impl Names<'_> {
             return None;
         }
         if let Some((server, tool)) = name.split_once("__") {
-            let servers = self.source.servers.keys().map(String::as_str);
+            let servers = self.declared.servers.keys().map(String::as_str);
             let typed = self.source.mcp_names();
             let servers: Vec<&str> = servers.chain(typed).collect();
             if servers.iter().any(|it| it.eq_ignore_ascii_case(server)) {
@@ -97,7 +100,7 @@ impl Names<'_> {
 
     /// Whether no server has tools that are not among the gadgets.
     fn has_all_servers(&self) -> bool {
-        let wanted = self.source.servers.len() + self.source.mcp.len();
+        let wanted = self.declared.servers.len() + self.source.mcp.len();
         self.servers.map_or(0, Connected::ready) == wanted
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use gadgetry::Subject;
 use gadgetry::approval::{Answer, ApprovalRequest, Rule};
 
-use super::pages::{Row, diff_rows, pages, rows};
 use crate::config::{Approved, remember};
+use crate::pages::{Row, diff_rows, pages, rows};
 
 /// A call that needs approval, as the user sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

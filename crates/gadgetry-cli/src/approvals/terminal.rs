@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
 
-use super::pages::{Row, exact};
 use super::question::{Approval, Verdict};
 use crate::lines::one_line;
+use crate::pages::{Row, exact};
 use crate::printer::Prompter;
 
 /// Characters of a path or URL that are in the first line of a question.

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gadgetry::proto::visible::visible_line;
 
-use crate::args::ChatArgs;
-use crate::config::Config;
-use crate::sessions::SessionName;
+use crate::cli::SessionName;
+use crate::options::{DATA_DIR, Settings, Source};
 
 /// What such a command repeats of the command line.
 pub(super) struct Again {
@@ -15,10 +14,12 @@ pub(super) struct Again {
 }
 
 impl Again {
-    pub(super) fn new(args: &ChatArgs, config: &Config) -> Self {
-        let data_dir = args.options.model.data.data_dir.clone();
+    pub(super) fn new(settings: &Settings) -> Self {
+        let typed = settings.get(DATA_DIR);
+        let typed = typed.filter(|it| it.source == Source::Flag);
+        let folder = typed.and_then(|it| it.value.texts().first());
         Self {
-            data_dir: data_dir.filter(|_| config.typed.contains("data-dir")),
+            data_dir: folder.map(PathBuf::from),
         }
     }
 

@@ -25,10 +25,10 @@ use super::requests::{Desk, Request};
 use super::state::{App, Effect, Message};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
-use crate::args::ChatArgs;
-use crate::config::Config;
+use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::interrupts::Interrupts;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
 
 use answers::Answers;
@@ -43,17 +43,17 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Holds the conversation until the user leaves.
 pub(super) async fn run(
     args: ChatArgs,
-    config: Config,
+    invocation: Invocation,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let (desk, requests) = Desk::new();
     let (history_file, history) = HistoryFile::open(&args.options.model.data);
     let first = args.prompt.clone();
     let is_continued = args.continues.is_some();
-    let user_file = config.user_path.clone();
+    let user_file = invocation.config.user_path.clone();
     let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
-    let again = Again::new(&args, &config);
-    let opened = Box::pin(Talk::open(args, config, user, printer)).await?;
+    let again = Again::new(&invocation.settings);
+    let opened = Box::pin(Talk::open(args, invocation, user, printer)).await?;
     let mut app = App::new(opened.talk.facts().clone(), history);
     if let Some(note) = opened.note.clone() {
         let note = Report::Note(Tone::Alert, note);

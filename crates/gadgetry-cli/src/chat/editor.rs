@@ -2,6 +2,7 @@
 
 mod completion;
 mod history;
+mod names;
 mod pastes;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -13,12 +14,12 @@ use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
-use crate::chat::state::Names;
 use crate::chat::text::{DIM, NAME, cut, width};
 
 use completion::{Menu, Word};
 use history::Search;
 pub(crate) use history::{History, is_kept};
+pub(crate) use names::Names;
 use pastes::Pastes;
 
 /// Before the first row of the text; rows after it are indented as much.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gadgetry_files as files;
 
 use super::editor::{History, is_kept};
-use crate::args::DataArgs;
+use crate::cli::DataArgs;
 use crate::data_dir;
 
 const FOLDER: &str = "chat";

@@ -15,10 +15,10 @@ use super::perform::{Prompt, perform};
 use super::report::Report;
 use super::talk::{Opened, Talk, User};
 use crate::approvals::{TerminalApprover, by_terminal};
-use crate::args::ChatArgs;
-use crate::config::Config;
+use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::follow::{print_answer, verdict};
+use crate::invocation::Invocation;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
@@ -30,11 +30,11 @@ const LONGEST: u64 = 4 << 20;
 /// Holds the conversation until the end of stdin.
 pub(super) async fn run(
     args: ChatArgs,
-    config: Config,
+    invocation: Invocation,
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let first = args.prompt.clone();
-    let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
+    let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let user = Arc::clone(&approver);
     let human = move |question: String| {
         let prompter = user.prompter();
@@ -46,8 +46,8 @@ pub(super) async fn run(
         }
     };
     let user = User::new(Arc::new(human), by_terminal(Arc::clone(&approver)));
-    let again = Again::new(&args, &config);
-    let opened = Box::pin(Talk::open(args, config, user, printer)).await?;
+    let again = Again::new(&invocation.settings);
+    let opened = Box::pin(Talk::open(args, invocation, user, printer)).await?;
     let Opened {
         talk,
         last,

@@ -16,7 +16,7 @@ use ratatui_core::text::Line;
 
 use crate::approvals::{Approval, Verdict};
 use crate::chat::commands::Entered;
-use crate::chat::editor::{Editor, History};
+use crate::chat::editor::{Editor, History, Names};
 use crate::chat::report::{Report, Tone};
 use crate::usage_totals::UsageTotals;
 
@@ -99,15 +99,6 @@ pub(crate) struct Facts {
     /// How calls are approved.
     pub(crate) mode: String,
     pub(crate) names: Names,
-}
-
-/// What completes the arguments of commands.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Names {
-    pub(crate) models: Vec<String>,
-    pub(crate) profiles: Vec<String>,
-    /// With their descriptions.
-    pub(crate) skills: Vec<(String, String)>,
 }
 
 /// The state of the conversation.

@@ -1,38 +1,41 @@
 //! The conversation as a durable session: each message is a run, which continues where the one before has ended.
 
+mod base;
 mod describe;
 mod options;
 
 use std::mem;
 use std::sync::Arc;
 
-use gadgetry::approval::{Approvals, Approver};
+use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
 use gadgetry::proto::message::{Content, Message, Role};
-use gadgetry::{Agent, AgentRun, Conversation, Finished, Human, RunError, Skills};
+use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
-use super::flight::Flight;
-use super::injected::Injected;
 use super::report::Report;
 use super::state::Facts;
-use crate::args::{ChatArgs, chat_again};
-use crate::commands::continued::{
-    merged, move_to, no_sessions, not_kept, replies_read, without_details,
-};
-use crate::config::Config;
+use crate::cli::{ChatArgs, SessionName};
 use crate::connect;
 use crate::error::Error;
+use crate::invocation::Invocation;
 use crate::mcp;
+use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;
-use crate::sessions::{Details, Kept, SessionName, Sessions, details, problem, refuse_without};
-use crate::workspaces::Workspaces;
+use crate::sessions::{
+    Details, Kept, OPTIONS, Sessions, details, merged, move_to, no_sessions, not_kept, problem,
+    refuse_without, replies_read, without_details,
+};
 
-use options::{Base, agent, approvals, read};
+use base::{Base, agent, approvals};
+
+pub(super) use base::User;
 
 /// A conversation.
 pub(super) struct Talk {
     args: ChatArgs,
+    /// The options in use, from which `args` is read.
+    settings: Settings,
     /// What another profile changes.
     base: Base,
     agent: Agent,
@@ -54,31 +57,6 @@ pub(super) struct Talk {
     number: u32,
 }
 
-/// Who answers and approves, and what the user can cancel.
-#[derive(Clone)]
-pub(super) struct User {
-    pub(super) human: Arc<dyn Human>,
-    /// Who approves calls; `None` if no user can.
-    pub(super) approver: Option<Arc<dyn Approver>>,
-    pub(super) flight: Flight,
-    pub(super) injected: Injected,
-    /// Where gadgets change files, so that the user can undo it.
-    pub(super) workspaces: Workspaces,
-}
-
-impl User {
-    /// A user who answers, and approves if there is an approver.
-    pub(super) fn new(human: Arc<dyn Human>, approver: Option<Arc<dyn Approver>>) -> Self {
-        Self {
-            human,
-            approver,
-            flight: Flight::default(),
-            injected: Injected::default(),
-            workspaces: Workspaces::default(),
-        }
-    }
-}
-
 /// How a conversation begins.
 pub(super) struct Opened {
     pub(super) talk: Talk,
@@ -94,12 +72,13 @@ impl Talk {
     /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing but MCP servers is started.
     pub(super) async fn open(
         args: ChatArgs,
-        config: Config,
+        invocation: Invocation,
         user: User,
         printer: &mut Printer,
     ) -> Result<Opened, Error> {
         if let Some(names) = &args.continues {
-            return Self::continued(&args, config, names.first(), user, printer).await;
+            let names = names.first();
+            return Box::pin(Self::continued(&args, invocation, names, user, printer)).await;
         }
         if let Some(name) = &args.session {
             let sessions = Sessions::existing(&args.options.model.data)?;
@@ -111,8 +90,9 @@ impl Talk {
                 )));
             }
         }
-        let base = Base::new(config, &args.typed, None)?;
-        let talk = Self::new(args, base, 0, user, printer).await?;
+        let settings = invocation.settings.clone();
+        let base = Base::new(invocation, None)?;
+        let talk = Self::new((args, settings), base, 0, user, printer).await?;
         Ok(Opened {
             talk,
             last: None,
@@ -123,17 +103,19 @@ impl Talk {
 
     /// A conversation in which nothing was said. Of a script, the first `replies` were read before.
     async fn new(
-        args: ChatArgs,
+        (args, settings): (ChatArgs, Settings),
         base: Base,
         replies: usize,
         user: User,
         printer: &mut Printer,
     ) -> Result<Self, Error> {
         let approvals = approvals(&args.options, &user)?;
-        let parts = read(&args.options, replies, &user, approvals.clone()).await?;
+        let parts = base
+            .parts(&args.options, replies, &user, &approvals)
+            .await?;
         // Options are checked before anything is started.
         let agent = agent(&parts, &user, None)?;
-        let servers = mcp::connect(&args.options.source, printer).await?;
+        let servers = mcp::connect(&args.options.source, base.declared(), printer).await?;
         let agent = match &servers {
             Some(servers) => self::agent(&parts, &user, Some(servers))?,
             None => agent,
@@ -142,6 +124,7 @@ impl Talk {
         let facts = base.facts(&args.options, &skills).await?;
         Ok(Self {
             args,
+            settings,
             base,
             agent,
             skills,
@@ -159,7 +142,7 @@ impl Talk {
 
     async fn continued(
         typed: &ChatArgs,
-        config: Config,
+        invocation: Invocation,
         name: Option<&SessionName>,
         user: User,
         printer: &mut Printer,
@@ -177,14 +160,16 @@ impl Talk {
         };
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;
-        let mut args = chat_again(&stored.options, &typed.typed)?;
-        args.options.source.servers = Arc::clone(&typed.options.source.servers);
-        args.options.approvals.written = Arc::clone(&typed.options.approvals.written);
-        let missing = stored.missing(&args.typed);
+        let of_session = stored.settings()?;
+        let settings = invocation.settings.clone();
+        let settings = settings.merge(of_session.clone(), &OPTIONS);
+        required(&settings, &OPTIONS)?;
+        let missing = stored.missing(&settings);
         refuse_without(&missing)?;
-        let details = merged(&stored, &args.typed)?;
-        let base = Base::new(config, &typed.typed, Some(stored.options.clone()))?;
-        move_to(&mut args.options, [], &stored.folder)?;
+        let details = merged(&stored, &settings)?;
+        let base = Base::new(invocation, Some(of_session))?;
+        let settings = move_to(&stored.folder, settings)?;
+        let args = ChatArgs::from_settings(&settings, &OPTIONS)?;
         let kept = Kept {
             run: last.id.clone(),
             name: session.name.clone(),
@@ -195,7 +180,7 @@ impl Talk {
         let header = header.map_err(|error| problem(&error))?;
         let prompt = header.conversation.last().map(text).unwrap_or_default();
         let summary = last.progress.summary.as_ref();
-        let is_script = connect::script(&args.options.model.model).is_some();
+        let is_script = connect::script(args.options.model.name()).is_some();
         let replies = match summary {
             None if is_script => replies_read(&kept.sessions, &kept.run).await?,
             None | Some(_) => 0,
@@ -203,7 +188,7 @@ impl Talk {
         let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
         let is_forced = summary.is_some() || args.force;
         let is_ended = summary.is_some();
-        let mut talk = Self::new(args, base, replies, user, printer).await?;
+        let mut talk = Self::new((args, settings), base, replies, user, printer).await?;
         let durable = talk.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = if is_forced { durable.force() } else { durable };
@@ -265,7 +250,7 @@ impl Talk {
             kept.run = kept.name.run(self.number + 1).map_err(Error::input)?;
         } else {
             let data = &self.args.options.model.data;
-            let kept = Kept::begin(data, self.args.session.as_ref(), &self.args.typed).await?;
+            let kept = Kept::begin(data, self.args.session.as_ref(), &self.settings).await?;
             self.kept = Some(kept);
         }
         self.number += 1;
@@ -338,7 +323,7 @@ impl Talk {
 
     fn details_mut(&mut self) -> Result<&mut Details, Error> {
         if self.details.is_none() {
-            let details = Details::of(&self.args.typed);
+            let details = Details::of(&self.settings);
             self.details = Some(details.map_err(|error| Error::machine(&error))?);
         }
         self.details.as_mut().ok_or_else(no_sessions)

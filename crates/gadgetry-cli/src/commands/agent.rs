@@ -5,35 +5,43 @@ use std::sync::Arc;
 use gadgetry::{Agent, AgentRun};
 
 use crate::approvals::{TerminalApprover, check_names};
-use crate::args::AgentArgs;
 use crate::build_agent::{Parts, Situation};
+use crate::cli::AgentArgs;
 use crate::commands::continued;
 use crate::error::Error;
-use crate::follow::{Log, follow};
+use crate::follow::{Log, announce, follow};
+use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
+use crate::options::Settings;
 use crate::printer::Printer;
 use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
-pub(crate) async fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(
+    args: &AgentArgs,
+    invocation: &Invocation,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if args.session.continues {
-        return Box::pin(continued::run(args, printer)).await;
+        return Box::pin(continued::run(args, invocation, printer)).await;
     }
     if let Some(word) = &args.second {
         return Err(Error::input(format_args!(
             "unexpected argument '{word}' found"
         )));
     }
+    let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
-    let approver = Arc::new(TerminalApprover::new(args.user_file.clone()));
+    let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
     let situation = Situation {
         asker: asker.clone(),
         approver: Some(Arc::clone(&approver)),
+        declared: Arc::clone(&config.declared),
         ..Situation::default()
     };
     let parts = Parts::read(&args.options, situation).await?;
@@ -45,7 +53,7 @@ pub(crate) async fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), E
         .map(|path| log_file::create(path, &parts.in_use))
         .transpose()?;
     // Last, because servers are started, and the prompt was perhaps awaited.
-    let servers = mcp::connect(&args.options.source, printer).await?;
+    let servers = mcp::connect(&args.options.source, &config.declared, printer).await?;
     let agent = match &servers {
         Some(servers) => parts.agent(Some(servers))?,
         None => agent,
@@ -54,13 +62,14 @@ pub(crate) async fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), E
     let names = check_names(
         &options.approvals,
         &options.source,
+        &config.declared,
         &agent,
         servers.as_deref(),
     );
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
-    let (run, kept) = begin(args, &agent, prompt, printer).await?;
+    let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
@@ -75,6 +84,7 @@ pub(crate) async fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), E
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
 async fn begin(
     args: &AgentArgs,
+    settings: &Settings,
     agent: &Agent,
     prompt: String,
     printer: &mut Printer,
@@ -85,7 +95,7 @@ async fn begin(
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
     let begun = async {
-        let kept = Kept::begin(data, name, &args.typed).await?;
+        let kept = Kept::begin(data, name, settings).await?;
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
         let run = run.await.map_err(|error| problem(&error))?;
@@ -103,12 +113,5 @@ async fn begin(
             Ok((agent.ask(prompt), None))
         }
         Err(error) => Err(error),
-    }
-}
-
-/// The first line of progress.
-pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &mut Printer) {
-    if args.events.is_none() {
-        printer.progress(&format!("session {}\n", kept.name));
     }
 }

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::args::ParseArgs;
-use crate::commands::object;
+use super::json_line::object;
+use crate::blocks::Options;
+use crate::cli::ParseArgs;
 use crate::error::Error;
 use crate::input::Input;
-use crate::options::Options;
 use crate::printer::Printer;
 use crate::reader::Reader;
 

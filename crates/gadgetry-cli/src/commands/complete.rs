@@ -15,7 +15,7 @@ use gadgetry::proto::usage::Usage;
 use gadgetry::provider::adapter::piped;
 use tokio::sync::Notify;
 
-use crate::args::{CompleteArgs, ModelArgs};
+use crate::cli::{CompleteArgs, ModelArgs};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()
         ..ModelOverrides::of(&args.model)
     };
     let catalog = catalog::load(&args.model.data)?;
-    let model = connect::model(&args.model.model, &overrides, &catalog).await?;
+    let model = connect::model(args.model.name(), &overrides, &catalog).await?;
     let request = request(args, printer)?;
     let stage = reasoning(&args.model)?;
     let gone = Arc::new(Notify::new());

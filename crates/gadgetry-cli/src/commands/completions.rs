@@ -3,9 +3,10 @@
 use clap::Command;
 use clap::builder::PossibleValuesParser;
 
-use crate::args::{self, CompletionsArgs};
-use crate::config::{Config, with_commands};
+use crate::cli::{self, CompletionsArgs};
+use crate::config::Config;
 use crate::error::Error;
+use crate::invocation::with_commands;
 use crate::printer::Printer;
 
 /// The arguments that are the name of a profile.
@@ -17,7 +18,7 @@ pub(crate) fn run(
     config: &Config,
     printer: &mut Printer,
 ) -> Result<(), Error> {
-    let root = args::command();
+    let root = cli::command();
     let verbs: Vec<String> = root.get_subcommands().map(name).collect();
     let command = with_commands(root, config);
     let command = command.mut_subcommands(|command| {

@@ -3,7 +3,7 @@
 mod approvals;
 mod show;
 
-use crate::args::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
+use crate::cli::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
 use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project, QUESTION};
 use crate::error::Error;
 use crate::printer::{Printer, is_at_terminal};
@@ -15,18 +15,18 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let mut chosen = args.chosen.or(of_root);
-    let mut keys = Keys::new();
+    let keys = Keys::new();
     match args.verb {
         Some(ConfigVerbs::Trust(args)) => return trust(&args, &chosen, printer),
         Some(ConfigVerbs::Approvals(args)) => {
             let chosen = args.chosen.clone().or(chosen);
-            let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+            let config = Config::load(&chosen, &keys, Asking::Silent, printer)?;
             return approvals::run(&config, &args, printer);
         }
         None => {}
     }
     chosen.profile = args.profile_name.or(chosen.profile);
-    let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+    let config = Config::load(&chosen, &keys, Asking::Silent, printer)?;
     show::run(&config, &keys, args.json, printer)
 }
 
@@ -41,8 +41,8 @@ fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &mut Printer) -> Result
         printer.text(&format!("{PROJECT_FILE} is not trusted any more\n"));
         return Ok(());
     }
-    let mut keys = Keys::new();
-    let file = project.parse(&mut keys)?;
+    let keys = Keys::new();
+    let file = project.parse(&keys)?;
     // As it is now: a change while the user reads needs another decision.
     let sha256 = project.digest(&file)?;
     let summary = project.summary(&file);
@@ -57,5 +57,5 @@ fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &mut Printer) -> Result
     project.trust(&sha256)?;
     printer.text(&format!("{PROJECT_FILE} is trusted\n"));
     // Whether it fits the user's file, which may have the profiles and prompts that it names.
-    Config::load(chosen, &mut keys, Asking::Silent, printer).map(drop)
+    Config::load(chosen, &keys, Asking::Silent, printer).map(drop)
 }

@@ -12,8 +12,8 @@ use gadgetry::provider::{ConstraintField, Resolver, ServerFacts, ServerKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::DoctorArgs;
 use crate::catalog;
+use crate::cli::DoctorArgs;
 use crate::connect;
 use crate::error::Error;
 use crate::lines::one_line;

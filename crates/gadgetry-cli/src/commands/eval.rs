@@ -13,8 +13,8 @@ use gadgetry::proto::block::Markers;
 use gadgetry::provider::{ModelOptions, ServerFacts, ServerKind};
 use serde_json::json;
 
-use crate::args::{EvalArgs, EvalMarkers};
 use crate::catalog;
+use crate::cli::{Arm, EvalArgs, EvalMarkers};
 use crate::config::{Config, ModelMarkers, ModelSettings, save_model};
 use crate::connect::{self, Unasked};
 use crate::error::Error;
@@ -22,7 +22,6 @@ use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
-use arm::Arm;
 use cases::Case;
 use measure::{Measured, Plan, Results, measure};
 use report::Report;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gadgetry_files as files;
 use tempfile::NamedTempFile;
 
-use crate::args::InitArgs;
+use crate::cli::InitArgs;
 use crate::config::{PROJECT_FILE, USER_FILE};
 use crate::data_dir;
 use crate::error::Error;

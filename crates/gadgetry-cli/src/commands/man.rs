@@ -4,13 +4,13 @@ use std::fs;
 
 use clap_mangen::{Man, generate_to};
 
-use crate::args::{self, ManArgs};
+use crate::cli::{self, ManArgs};
 use crate::error::Error;
 use crate::printer::Printer;
 
 /// Runs the command.
 pub(crate) fn run(args: &ManArgs, printer: &mut Printer) -> Result<(), Error> {
-    let command = args::command();
+    let command = cli::command();
     let Some(folder) = &args.folder else {
         Man::new(command).render(&mut *printer.out())?;
         return printer.flush();

@@ -1,5 +1,6 @@
 //! `gadgetry mcp`: servers of others, and gadgets as a server.
 
+mod configuration;
 mod import;
 mod list;
 mod login;
@@ -7,10 +8,7 @@ mod serve;
 mod test;
 mod trust;
 
-use gadgetry::proto::schema::closest;
-
-use crate::args::{ConfigArgs, McpArgs, McpVerb};
-use crate::config::{Asking, Config, Keys, McpServer};
+use crate::cli::{ConfigArgs, McpArgs, McpVerb};
 use crate::error::Error;
 use crate::printer::Printer;
 use crate::work::Work;
@@ -50,21 +48,4 @@ pub(crate) fn run(
         }
     }
     Ok(Work::Done)
-}
-
-fn config(chosen: &ConfigArgs, asking: Asking, printer: &mut Printer) -> Result<Config, Error> {
-    Config::load(chosen, &mut Keys::new(), asking, printer)
-}
-
-/// The server of this name.
-fn named<'c>(config: &'c Config, name: &str) -> Result<&'c McpServer, Error> {
-    config.servers.get(name).ok_or_else(|| {
-        let names = config.servers.keys().map(String::as_str);
-        let near = closest(name, names);
-        let hint = near.first().map(|near| format!("; did you mean {near}?"));
-        let hint = hint.unwrap_or_default();
-        Error::input(format_args!(
-            "the configuration has no MCP server {name}{hint}"
-        ))
-    })
 }

@@ -11,6 +11,7 @@ mod doctor;
 mod eval;
 mod gadget;
 mod init;
+mod json_line;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -28,129 +29,96 @@ mod submit;
 mod worker;
 mod write;
 
-use std::sync::Arc;
-
 use gadgetry::proto::event::EVENTS_SCHEMA;
-use gadgetry::proto::schema::json_message;
 
-use crate::args::{self, Gadgetry, Verb};
+use crate::cli::Verb;
 use crate::error::Error;
-use crate::logging;
+use crate::invocation::Invocation;
 use crate::printer::Printer;
 use crate::work::Work;
 
-pub(crate) use eval::arm::Arm;
-pub(crate) use eval::cases::Class;
-
 /// Does what was typed, as far as it waits for nothing.
-pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<Work<'_>, Error> {
-    logging::start(args.verbose)?;
-    match args.verb {
-        None => return Err(Error::Help(args::help(&args.configuration))),
-        Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer)?,
-        Some(Verb::Parse(args)) => parse::run(&args, printer)?,
-        Some(Verb::Write(args)) => write::run(&args, printer)?,
-        Some(Verb::Agent(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers);
-            typed.options.approvals.written = args.configuration.approvals.into();
-            typed.user_file = args.configuration.user_path;
+pub(crate) fn run(
+    verb: Verb,
+    invocation: Invocation,
+    printer: &mut Printer,
+) -> Result<Work<'_>, Error> {
+    let Invocation { chosen, config, .. } = &invocation;
+    match verb {
+        Verb::Parse(args) if args.batch => batch::run(&args, printer)?,
+        Verb::Parse(args) => parse::run(&args, printer)?,
+        Verb::Write(args) => write::run(&args, printer)?,
+        Verb::Agent(args) => {
             return Ok(Work::waits(async move {
-                Box::pin(agent::run(&typed, printer)).await
+                Box::pin(agent::run(&args, &invocation, printer)).await
             }));
         }
+        // The program holds the conversation without us.
         #[cfg(feature = "chat")]
-        Some(Verb::Chat(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers.clone());
-            typed.options.approvals.written = args.configuration.approvals.clone().into();
-            let chat = crate::chat::run(*typed, args.configuration, printer);
-            return Ok(Work::waits(chat));
-        }
-        Some(Verb::Sessions(args)) => {
+        Verb::Chat(_) => {}
+        Verb::Sessions(args) => {
             return Ok(Work::waits(
                 async move { sessions::run(&args, printer).await },
             ));
         }
-        Some(Verb::Complete(args)) => {
+        Verb::Complete(args) => {
             return Ok(Work::waits(
                 async move { complete::run(&args, printer).await },
             ));
         }
-        Some(Verb::Gadget(mut typed)) => {
-            typed.source_mut().servers = Arc::new(args.configuration.servers);
-            return Ok(Work::waits(
-                async move { gadget::run(&typed, printer).await },
-            ));
+        Verb::Gadget(args) => {
+            return Ok(Work::waits(async move {
+                gadget::run(&args, &invocation.config, printer).await
+            }));
         }
-        Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer)?,
-        Some(Verb::Models(args)) => return models::run(args, printer),
-        Some(Verb::Doctor(args)) => {
+        Verb::Skill(typed) => skill::run(typed, config, printer)?,
+        Verb::Models(args) => return models::run(args, printer),
+        Verb::Doctor(args) => {
             return Ok(Work::waits(
                 async move { doctor::run(&args, printer).await },
             ));
         }
-        Some(Verb::Eval(typed)) => {
-            let config = args.configuration;
+        Verb::Eval(args) => {
             return Ok(Work::waits(async move {
-                eval::run(&typed, &config, printer).await
+                eval::run(&args, &invocation.config, printer).await
             }));
         }
-        Some(Verb::Serve(typed)) => {
-            let models = args.configuration.models;
+        Verb::Serve(args) => {
             return Ok(Work::serves(async move {
-                serve::run(&typed, &models, printer).await
+                serve::run(&args, &invocation.config.models, printer).await
             }));
         }
-        Some(Verb::Config(typed)) => config::run(args.config, typed, printer)?,
-        Some(Verb::Init(args)) => init::run(&args, printer)?,
-        Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer)?,
-        Some(Verb::Man(args)) => man::run(&args, printer)?,
+        Verb::Config(typed) => config::run(chosen.clone(), typed, printer)?,
+        Verb::Init(args) => init::run(&args, printer)?,
+        Verb::Completions(typed) => completions::run(&typed, config, printer)?,
+        Verb::Man(args) => man::run(&args, printer)?,
         #[cfg(feature = "mcp")]
-        Some(Verb::Mcp(typed)) => return mcp::run(args.config, typed, printer),
-        Some(Verb::Replay(args)) => replay::run(&args, printer)?,
-        Some(Verb::Events(args)) => {
+        Verb::Mcp(typed) => return mcp::run(chosen.clone(), typed, printer),
+        Verb::Replay(args) => replay::run(&args, printer)?,
+        Verb::Events(args) => {
             if args.schema {
                 printer.text(EVENTS_SCHEMA);
             }
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Worker(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers);
-            typed.options.approvals.written = args.configuration.approvals.into();
-            return Ok(Work::serves(
-                async move { worker::run(&typed, printer).await },
-            ));
+        Verb::Worker(args) => {
+            return Ok(Work::serves(async move {
+                worker::run(&args, &invocation.config.declared, printer).await
+            }));
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Submit(args)) => {
+        Verb::Submit(args) => {
             return Ok(Work::waits(
                 async move { submit::run(&args, printer).await },
             ));
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Remote(args)) => {
+        Verb::Remote(args) => {
             return Ok(Work::waits(
                 async move { remote::run(&args, printer).await },
             ));
         }
-        Some(Verb::Demo(_)) => return Ok(Work::waits(demo::run(printer))),
+        Verb::Demo(_) => return Ok(Work::waits(demo::run(printer))),
     }
     Ok(Work::Done)
-}
-
-/// What is wrong with the JSON on one line: serde's words, with the column only.
-fn json_problem(error: &serde_json::Error) -> String {
-    let message = json_message(error);
-    if error.column() == 0 {
-        return message;
-    }
-    format!("{message} at column {}", error.column())
-}
-
-/// Reads the JSON object on one line. `Err` says what is wrong with it.
-fn object<'a, T: serde::Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, String> {
-    // Without this check, an array would do: its items would be taken for the fields.
-    if !json.starts_with(b"{") {
-        return Err(format!("{what} is not a JSON object"));
-    }
-    serde_json::from_slice(json).map_err(|error| json_problem(&error))
 }

@@ -12,8 +12,8 @@ use gadgetry::provider::Resolver;
 use gadgetry_files as files;
 use serde::Serialize;
 
-use crate::args::{ModelsArgs, ModelsVerb, UpdateArgs};
 use crate::catalog;
+use crate::cli::{ModelsArgs, ModelsVerb, UpdateArgs};
 use crate::error::Error;
 use crate::fetch;
 use crate::input::unreadable;

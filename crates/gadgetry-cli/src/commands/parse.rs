@@ -1,9 +1,9 @@
 //! `gadgetry parse`: text in, one JSON event a line out.
 
-use crate::args::ParseArgs;
+use crate::blocks::Options;
+use crate::cli::ParseArgs;
 use crate::error::Error;
 use crate::input::{Input, Pieces};
-use crate::options::Options;
 use crate::printer::Printer;
 use crate::reader::Reader;
 

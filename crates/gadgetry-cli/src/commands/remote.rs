@@ -4,7 +4,7 @@ use gadgetry::journal::JournalError;
 use gadgetry::proto::run::{Decision, OpenQuestionKind};
 use gadgetry_restate::{Client, RestateError, RunOutcome, RunStatus};
 
-use crate::args::{AnswerKind, RemoteArgs, RemoteVerb};
+use crate::cli::{AnswerKind, RemoteArgs, RemoteVerb};
 use crate::error::Error;
 use crate::follow::verdict;
 use crate::narrator::Narrator;

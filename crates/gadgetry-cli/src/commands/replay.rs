@@ -6,7 +6,7 @@ use gadgetry::log::{LogError, replay};
 use gadgetry::proto::event::Event;
 use gadgetry_files as files;
 
-use crate::args::ReplayArgs;
+use crate::cli::ReplayArgs;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::printer::Printer;

@@ -10,7 +10,7 @@ use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi as Api};
 use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::net::TcpListener;
 
-use crate::args::{ServeArgs, UpstreamApi};
+use crate::cli::{ServeArgs, UpstreamApi};
 use crate::config::{self, ModelMarkers, ModelSettings, ModelTables, ModelTools};
 use crate::error::Error;
 use crate::interrupts::Interrupts;

@@ -1,13 +1,14 @@
 //! `gadgetry sessions`: what is kept of runs.
 
 mod list;
+mod record;
 mod show;
 
 use std::time::{Duration, SystemTime};
 
 use gadgetry::journal::Journal as _;
 
-use crate::args::{DataArgs, ExportArgs, RemoveArgs, SessionsArgs, SessionsVerb};
+use crate::cli::{DataArgs, ExportArgs, RemoveArgs, SessionsArgs, SessionsVerb};
 use crate::error::Error;
 use crate::log_file::{self, InUse};
 use crate::printer::Printer;
@@ -27,18 +28,8 @@ pub(crate) async fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<()
     }
 }
 
-/// The sessions, if `name` is among them.
-async fn open(
-    data: &DataArgs,
-    name: &crate::sessions::SessionName,
-) -> Result<(Sessions, Session), Error> {
-    let sessions = Sessions::existing(data)?.ok_or_else(|| unknown(name))?;
-    let session = sessions.get(name).await?;
-    Ok((sessions, session))
-}
-
 async fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name).await?;
+    let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let (_, run) = session.run(args.run.map(Into::into))?;
     let exported = if let Some(path) = &args.file {
         let file = log_file::create(path, &InUse::by([], &[]))?;

@@ -3,7 +3,7 @@
 mod info;
 mod list;
 
-use crate::args::{SkillArgs, SkillOptions, SkillVerb};
+use crate::cli::{SkillArgs, SkillOptions, SkillVerb};
 use crate::config::Config;
 use crate::error::Error;
 use crate::printer::Printer;

@@ -3,7 +3,7 @@
 use gadgetry::journal::RunId;
 use gadgetry_restate::Client;
 
-use crate::args::SubmitArgs;
+use crate::cli::SubmitArgs;
 use crate::commands::remote::{follow, unless_interrupted, words};
 use crate::connect;
 use crate::error::Error;

@@ -6,15 +6,20 @@ use std::sync::Arc;
 use gadgetry::DynGadget;
 use gadgetry_restate::{Spread, Worker, WorkerError};
 
-use crate::args::WorkerArgs;
 use crate::build_agent::{Parts, Situation};
+use crate::cli::WorkerArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
 /// Runs the command until an interrupt.
-pub(crate) async fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(
+    args: &WorkerArgs,
+    declared: &Arc<Declared>,
+    printer: &mut Printer,
+) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
@@ -27,8 +32,12 @@ pub(crate) async fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), 
             gadget
         }
     };
-    let servers = mcp::connect(&args.options.source, printer).await?;
-    let parts = Parts::read(&args.options, Situation::default()).await?;
+    let servers = mcp::connect(&args.options.source, declared, printer).await?;
+    let situation = Situation {
+        declared: Arc::clone(declared),
+        ..Situation::default()
+    };
+    let parts = Parts::read(&args.options, situation).await?;
     let agent = parts.agent_with(servers.as_deref(), wrap)?;
     if let Some(name) = unknown.first() {
         return Err(Error::input(format_args!(

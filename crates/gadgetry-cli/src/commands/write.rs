@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::args::WriteArgs;
-use crate::commands::object;
+use super::json_line::object;
+use crate::blocks::Blocks;
+use crate::cli::WriteArgs;
 use crate::error::Error;
 use crate::input::Input;
-use crate::options::Blocks;
 use crate::printer::Printer;
 
 pub(super) fn run(args: &WriteArgs, printer: &mut Printer) -> Result<(), Error> {

@@ -5,8 +5,9 @@ use std::env;
 use serde_json::Value as Json;
 
 use super::keys::Keys;
-use super::layer::{Layer, Setting, Source};
+use super::layer::Layer;
 use crate::error::Error;
+use crate::options::{Setting, Source};
 
 /// The variable of a key.
 pub(crate) fn variable(key: &str) -> String {
@@ -25,19 +26,18 @@ pub(crate) fn value(key: &str) -> Result<Option<String>, Error> {
 }
 
 /// The keys that are set in the environment.
-pub(crate) fn layer(keys: &mut Keys) -> Result<Layer, Error> {
+pub(crate) fn layer(keys: &Keys) -> Result<Layer, Error> {
     let mut layer = Layer::default();
-    let names: Vec<String> = keys.names(None).into_iter().map(str::to_owned).collect();
-    for name in names {
-        let Some(text) = value(&name)? else {
+    for name in keys.names(None) {
+        let Some(text) = value(name)? else {
             continue;
         };
-        let source = Source::Variable(variable(&name));
-        let verbs = keys.verbs(None, &name);
-        let given = keys.read_text(&verbs, &name, &text);
-        if let Some(given) = given.map_err(|problem| source.error(problem))? {
+        let source = Source::Variable(variable(name));
+        let verbs = keys.verbs(None, name);
+        let value = keys.read_text(&verbs, name, &text);
+        if let Some(value) = value.map_err(|problem| source.error(problem))? {
             let setting = Setting {
-                given,
+                value,
                 written: Json::String(text),
                 source,
             };

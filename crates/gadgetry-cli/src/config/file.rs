@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::form;
-use super::keys::{Keys, SYSTEM_PROMPT};
-use super::layer::{Layer, LayerReader, Origin, Settings, Source, unknown};
+use super::keys::Keys;
+use super::layer::{Layer, LayerReader, unknown};
 use super::models::{self, ModelTables};
 use super::tables::{self, ApprovalRule, McpServer};
-use super::value::{self, Entry, Item, Place, Value};
+use super::value::{self, Entry, Item, Value};
 use super::verb::ConfigVerb;
 use crate::error::Error;
-
-/// Bytes of a configuration file.
-pub(crate) const LIMIT: u64 = 1 << 20;
+use crate::options::{Origin, Place, SYSTEM_PROMPT, Setting, Settings, Source};
 
 /// Profiles, commands and prompts of a file, each.
 const MOST: usize = 500;
@@ -99,7 +97,7 @@ pub(crate) fn parse(
     name: &Arc<str>,
     folder: &Path,
     origin: Origin,
-    keys: &mut Keys,
+    keys: &Keys,
 ) -> Result<ConfigFile, Error> {
     let mut file = ConfigFile::default();
     for entry in value::parse(text, name)? {
@@ -206,7 +204,7 @@ fn command(table: &Entry, reader: &mut LayerReader<'_>) -> Result<CustomCommand,
         description: None,
         prompt: None,
         profile: None,
-        settings: Settings::new(),
+        settings: Settings::default(),
     };
     // The type decides which keys there are.
     if let Some(entry) = entries.iter().find(|entry| entry.key == "type") {
@@ -272,7 +270,7 @@ fn prompt(entry: &Entry, folder: &Path) -> Result<PromptSource, Error> {
 
 impl ConfigFile {
     /// All settings, with the tables that they are in.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = (String, &super::layer::Setting)> {
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (String, &Setting)> {
         let profiles = self.profiles.iter();
         let profiles = profiles.map(|(name, it)| (format!("profiles.{name}."), &it.layer));
         let layers = [(String::new(), &self.layer)].into_iter().chain(profiles);

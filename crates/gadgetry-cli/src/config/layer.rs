@@ -1,135 +1,56 @@
 //! Keys that are set in one place, and how those of several places are combined.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 
 use gadgetry::proto::schema::closest;
-use serde_json::Value as Json;
 
-use super::form::Given;
-use super::keys::{Keys, VerbKeys};
-use super::server;
-use super::value::{Entry, Place};
+use super::keys::Keys;
+use super::value::Entry;
 use super::verb::ConfigVerb;
 use crate::error::Error;
-
-/// Where a setting is from, the weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// The user's file.
-    User,
-    /// The profile in use.
-    Profile,
-    /// The project's file.
-    Project,
-    /// The custom command in use.
-    Command,
-}
-
-impl Origin {
-    /// Its name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Profile => "profile",
-            Self::Project => "project",
-            Self::Command => "command",
-        }
-    }
-}
-
-/// Where a value is from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A file.
-    File(Origin, Place),
-    /// A variable of the environment.
-    Variable(String),
-    /// The command line.
-    Flag,
-    /// The program.
-    Default,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(Origin::Profile, place) => {
-                write!(f, "{}:{} (profile)", place.file, place.line)
-            }
-            Self::File(_, place) => write!(f, "{}:{}", place.file, place.line),
-            Self::Variable(name) => f.write_str(name),
-            Self::Flag => f.write_str("command line"),
-            Self::Default => f.write_str("default"),
-        }
-    }
-}
-
-impl Source {
-    /// The mistake that something here is wrong.
-    pub(crate) fn error(&self, problem: impl fmt::Display) -> Error {
-        match self {
-            Self::File(_, place) => place.error(problem),
-            Self::Variable(name) => Error::at(name, problem),
-            Self::Flag | Self::Default => Error::input(problem),
-        }
-    }
-}
-
-/// The value of a key.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) given: Given,
-    /// The value as written.
-    pub(crate) written: Json,
-    pub(crate) source: Source,
-}
-
-/// Settings by key.
-pub(crate) type Settings = BTreeMap<String, Setting>;
+use crate::options::{Definitions, Origin, Setting, Settings, Source};
 
 /// The keys that are set in one place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layer {
-    /// Those outside of tables.
+    /// Settings outside of tables.
     pub(crate) shared: Settings,
-    /// Those in the tables of verbs.
+    /// Settings in the tables of verbs.
     pub(crate) verbs: BTreeMap<ConfigVerb, Settings>,
 }
 
 impl Layer {
-    /// Adds the settings that concern a verb to `settings`, which are weaker.
-    pub(crate) fn add_to(&self, settings: &mut Settings, verb: ConfigVerb, keys: &VerbKeys) {
+    /// The settings that concern a verb, merged with `weaker` ones.
+    pub(crate) fn over(&self, weaker: Settings, verb: ConfigVerb, keys: &Keys) -> Settings {
+        let options = keys.of(verb);
         let shared = Some(&self.shared).filter(|_| verb.has_shared_keys());
         let tables = verb.parent().into_iter().chain([verb]);
         let own = tables.filter_map(|verb| self.verbs.get(&verb));
-        for table in shared.into_iter().chain(own) {
-            let table = table.iter().filter(|(name, _)| keys.get(name).is_some());
-            let table: Settings = table.map(|(name, it)| (name.clone(), it.clone())).collect();
-            server::leave(settings, &table);
-            for name in table.keys() {
-                settings.retain(|other, _| !keys.conflict(name, other));
-            }
-            settings.extend(table);
-        }
+        shared.into_iter().chain(own).fold(weaker, |weaker, table| {
+            let concerned = |name: &str, _: &Setting| options.get(name).is_some();
+            table.clone().only(concerned).merge(weaker, options)
+        })
     }
 
     /// Adds the settings of a stronger layer.
     pub(crate) fn extend(&mut self, other: &Self) {
-        server::leave(&mut self.shared, &other.shared);
-        self.shared.extend(other.shared.clone());
+        // What is in conflict is found when the settings of a verb are merged.
+        let add = |own: &mut Settings, other: &Settings| {
+            *own = other
+                .clone()
+                .merge(std::mem::take(own), &Definitions::default());
+        };
+        add(&mut self.shared, &other.shared);
         for (verb, settings) in &other.verbs {
-            let own = self.verbs.entry(*verb).or_default();
-            server::leave(own, settings);
-            own.extend(settings.clone());
+            add(self.verbs.entry(*verb).or_default(), settings);
         }
     }
 }
 
 /// Reads the keys of tables in a file.
 pub(crate) struct LayerReader<'a> {
-    pub(crate) keys: &'a mut Keys,
+    pub(crate) keys: &'a Keys,
     pub(crate) folder: &'a Path,
     pub(crate) origin: Origin,
 }
@@ -137,7 +58,7 @@ pub(crate) struct LayerReader<'a> {
 impl LayerReader<'_> {
     /// Reads an entry that sets a key, or is the table of a verb. `others` are further names, for the hint about unknown ones.
     pub(crate) fn read(
-        &mut self,
+        &self,
         layer: &mut Layer,
         entry: &Entry,
         others: &[&str],
@@ -152,7 +73,7 @@ impl LayerReader<'_> {
                 entry.key
             )));
         }
-        layer.verbs.insert(verb, Settings::new());
+        layer.verbs.insert(verb, Settings::default());
         for entry in entry.item.table(&entry.key)? {
             self.read_of_verb(layer, verb, entry, &[])?;
         }
@@ -161,7 +82,7 @@ impl LayerReader<'_> {
 
     /// Reads an entry that sets a key of a verb.
     pub(crate) fn read_of_verb(
-        &mut self,
+        &self,
         layer: &mut Layer,
         verb: ConfigVerb,
         entry: &Entry,
@@ -174,7 +95,7 @@ impl LayerReader<'_> {
 
     /// The value of a key, in the table of a verb or outside of tables.
     fn setting(
-        &mut self,
+        &self,
         table: Option<ConfigVerb>,
         entry: &Entry,
         others: &[&str],
@@ -189,9 +110,9 @@ impl LayerReader<'_> {
             }
             return Err(unknown(entry, names));
         }
-        let given = self.keys.read(&verbs, name, &entry.item, self.folder)?;
+        let value = self.keys.read(&verbs, name, &entry.item, self.folder)?;
         Ok(Setting {
-            given,
+            value,
             written: entry.item.json(),
             source: Source::File(self.origin, entry.place.clone()),
         })
@@ -216,7 +137,7 @@ impl LayerReader<'_> {
                 there.source
             )));
         }
-        settings.insert(name.to_owned(), setting);
+        settings.insert(name, setting);
         Ok(())
     }
 }

@@ -1,24 +1,19 @@
-//! Configuration: keys in files and in the environment become options of the command line.
+//! Configuration: files and variables give settings of options, each with its position.
 //!
-//! A key has the name of the option that it sets, so its value is checked by the code that checks the option. `words` adds
-//! the keys of a verb to what was typed, and from there on nothing knows whether an option was typed or configured.
+//! A key has the name of the option that it sets, and its value is read by the code that reads the option.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `value` | TOML values with positions |
-//! | `verb`, `form`, `keys` | the verbs; what options accept; the keys of each verb, from the definitions of its options |
-//! | `server` | options that may hold the key of a server stay with that server |
+//! | `verb`, `form`, `keys` | the verbs; what options accept in TOML; the keys of each verb |
 //! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
 //! | `models` | how a model calls gadgets best: read, found by name, written to the user's file |
 //! | `remember`, `add_servers`, `end_of_file` | rules and MCP servers that are written to the user's file; where new tables go |
-//! | `switch` | another profile for a conversation in progress |
-//! | `words`, `custom` | from the configuration to words of the command line; custom commands |
 
 #[cfg(feature = "mcp")]
 mod add_servers;
-mod custom;
 mod decisions;
 mod end_of_file;
 mod environment;
@@ -33,40 +28,35 @@ mod prompts;
 mod redact;
 mod remember;
 mod rewrite;
-mod server;
-#[cfg(feature = "chat")]
-mod switch;
 mod tables;
 mod trust;
 mod value;
 mod verb;
-mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fmt};
 
-use form::Given;
 use gadgetry_files as files;
-use serde_json::Value as Json;
 
-use crate::args::ConfigArgs;
+use crate::cli::ConfigArgs;
 use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
+use crate::options::{
+    CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Origin, Place, SYSTEM, SYSTEM_PROMPT,
+    Setting, Settings, Source, Value,
+};
 use crate::printer::Printer;
 
 #[cfg(feature = "mcp")]
 pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
-pub(crate) use custom::with_commands;
 #[cfg(feature = "mcp")]
 pub(crate) use decisions::{Decided, Decisions};
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
-pub(crate) use keys::{
-    CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Keys, SYSTEM, SYSTEM_PROMPT,
-};
-pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
+pub(crate) use keys::Keys;
+pub(crate) use layer::Layer;
 pub(crate) use models::{
     Constrain, ModelMarkers, ModelSettings, ModelTables, ModelTools, save_model,
 };
@@ -75,13 +65,10 @@ pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
-pub(crate) use server::for_server;
-#[cfg(feature = "chat")]
-pub(crate) use server::{is_elsewhere, is_of_server};
-pub(crate) use tables::{ApprovalRule, McpServer};
-pub(crate) use value::Place;
+pub(crate) use tables::Declared;
+#[cfg(feature = "mcp")]
+pub(crate) use tables::McpServer;
 pub(crate) use verb::ConfigVerb;
-pub(crate) use words::{command_line, verb_index};
 
 /// The name of the user's file, in the configuration folder.
 pub(crate) const USER_FILE: &str = "config.toml";
@@ -101,18 +88,14 @@ pub(crate) struct Config {
     pub(crate) profile: Option<Choice>,
     pub(crate) profiles: Profiles,
     pub(crate) prompts: Prompts,
-    /// Custom commands by name. The project's replace the user's, here and in `servers`.
+    /// Custom commands by name. The project's replace the user's.
     pub(crate) commands: BTreeMap<String, CustomCommand>,
-    /// The rules of approvals in their order: the user's before the project's.
-    pub(crate) approvals: Vec<ApprovalRule>,
-    /// MCP servers by name.
-    pub(crate) servers: BTreeMap<String, McpServer>,
+    /// Rules of approvals and MCP servers.
+    pub(crate) declared: Arc<Declared>,
     /// How single models call gadgets. The project's tables replace the user's of the same name.
     pub(crate) models: ModelTables,
     /// Folders with skills, the user's before the project's.
     pub(crate) skills: Vec<(PathBuf, Place)>,
-    /// The names of the options that were typed, and so have precedence.
-    pub(crate) typed: BTreeSet<String>,
     user: Layer,
     in_project: Layer,
     variables: Layer,
@@ -129,7 +112,7 @@ impl Config {
     /// Reads the files and the environment.
     pub(crate) fn load(
         args: &ConfigArgs,
-        keys: &mut Keys,
+        keys: &Keys,
         asking: Asking,
         printer: &mut Printer,
     ) -> Result<Self, Error> {
@@ -182,6 +165,7 @@ impl Config {
             }
         }
         self.prompts.check_all()?;
+        let mut declared = Declared::default();
         for file in files {
             for (name, command) in &file.commands {
                 if let Some(prompt) = &command.prompt {
@@ -190,13 +174,16 @@ impl Config {
                 }
             }
             self.commands.extend(file.commands);
-            self.approvals.extend(file.approvals);
+            declared.approvals.extend(file.approvals);
             self.skills.extend(file.skills);
             self.models.extend(file.models);
             let servers = file.servers.into_iter();
-            self.servers.extend(servers.map(|it| (it.name.clone(), it)));
+            declared
+                .servers
+                .extend(servers.map(|it| (it.name.clone(), it)));
             self.profile = file.profile.or(self.profile.take());
         }
+        self.declared = Arc::new(declared);
         Ok(())
     }
 
@@ -228,41 +215,61 @@ impl Config {
     }
 
     /// The same, with this profile.
-    fn settings_with(
+    pub(crate) fn settings_with(
         &self,
         verb: ConfigVerb,
         command: Option<&CustomCommand>,
         profile: Option<&Choice>,
         keys: &Keys,
     ) -> Result<Settings, Error> {
-        let keys = keys.of(verb);
-        let mut settings = Settings::new();
-        self.user.add_to(&mut settings, verb, keys);
+        let mut layers = vec![self.user.clone()];
         if let Some((name, source)) = profile {
-            let profile = self.profiles.layer(name, source)?;
-            profile.add_to(&mut settings, verb, keys);
+            layers.push(self.profiles.layer(name, source)?);
         }
-        self.in_project.add_to(&mut settings, verb, keys);
-        if let Some(command) = command {
-            let layer = Layer {
-                verbs: [(verb, command.settings.clone())].into(),
-                ..Layer::default()
-            };
-            layer.add_to(&mut settings, verb, keys);
-        }
-        self.variables.add_to(&mut settings, verb, keys);
+        layers.push(self.in_project.clone());
+        layers.extend(command.map(|command| Layer {
+            verbs: [(verb, command.settings.clone())].into(),
+            ..Layer::default()
+        }));
+        layers.push(self.variables.clone());
+        let layers = layers.iter();
+        let settings = Settings::default();
+        let mut settings = layers.fold(settings, |weaker, layer| layer.over(weaker, verb, keys));
         if verb.has_agent() {
-            let rules = self.approvals.iter();
+            let rules = self.declared.approvals.iter();
             let rules = rules.map(|it| (it.rule.to_string(), &it.place));
             let folders = self.skills.iter();
             let folders = folders.map(|(it, place)| (it.display().to_string(), place));
-            let servers = self.servers.values().filter(|it| it.is_enabled());
+            let servers = self.declared.servers.values().filter(|it| it.is_enabled());
             let servers = servers.map(|it| (it.name.clone(), &it.item.place));
             settings.extend(of_table(CONFIGURED_APPROVAL, rules));
             settings.extend(of_table(CONFIGURED_SKILLS, folders));
             settings.extend(of_table(CONFIGURED_MCP, servers));
         }
         Ok(settings)
+    }
+
+    /// The settings, in which the prompt that `system-prompt` names is the system prompt.
+    pub(crate) fn with_prompt(&self, mut settings: Settings) -> Result<Settings, Error> {
+        if let Some(named) = settings.remove(SYSTEM_PROMPT) {
+            let name = named.value.first().unwrap_or_default();
+            let system = self.prompts.named(name)?.render(None, None)?;
+            settings.insert(SYSTEM, Setting::new(Value::text(system), named.source));
+        }
+        Ok(settings)
+    }
+
+    /// Takes note that another profile is in use.
+    #[cfg(feature = "chat")]
+    pub(crate) fn use_profile(&mut self, name: &str) {
+        self.profile = Some((name.to_owned(), Source::Flag));
+    }
+
+    /// The name of the profile in use. In a continued session, only a profile that was chosen for it is.
+    #[cfg(feature = "chat")]
+    pub(crate) fn profile_in_use(&self, is_continued: bool) -> Option<&str> {
+        let (name, source) = self.profile.as_ref()?;
+        (!is_continued || *source == Source::Flag).then_some(name)
     }
 
     /// The setting of a key that concerns every verb.
@@ -293,12 +300,9 @@ fn of_table<'a>(
     entries: impl Iterator<Item = (String, &'a Place)>,
 ) -> Option<(String, Setting)> {
     let (values, places): (Vec<String>, Vec<&Place>) = entries.unzip();
-    let setting = Setting {
-        given: Given::Values(values),
-        written: Json::Null,
-        source: Source::File(Origin::User, (*places.first()?).clone()),
-    };
-    Some((option.to_owned(), setting))
+    let values = Value::Texts(values.into_iter().map(Into::into).collect());
+    let source = Source::File(Origin::User, (*places.first()?).clone());
+    Some((option.to_owned(), Setting::new(values, source)))
 }
 
 /// The user's file, and whether it must exist.
@@ -318,11 +322,11 @@ fn user_path(args: &ConfigArgs) -> (Option<PathBuf>, bool) {
 pub(crate) fn read(
     path: &Path,
     is_required: bool,
-    keys: &mut Keys,
+    keys: &Keys,
 ) -> Result<Option<ConfigFile>, Error> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
 
-    let text = match files::text(path, file::LIMIT) {
+    let text = match files::text(path, value::LIMIT) {
         Ok(text) => text,
         Err(error) if !is_required && matches!(error.kind(), NotFound | NotADirectory) => {
             return Ok(None);

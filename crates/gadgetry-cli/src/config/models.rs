@@ -1,25 +1,22 @@
 //! How a model calls gadgets best: tables `[models."NAME"]`, which `gadgetry eval --save` writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use clap::ArgMatches;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::MAX_EXAMPLES;
 use gadgetry::proto::schema::closest;
 use gadgetry::provider::Resolver;
 use serde::Serialize;
-use serde_json::Value as Json;
 use toml_edit::{DocumentMut, Item as TomlItem, Table, value};
 
 use super::end_of_file::EndOfFile;
-use super::form::Given;
-use super::keys::VerbKeys;
 use super::rewrite::rewrite;
-use super::value::{Entry, Item, Place, Value};
-use super::{Origin, Setting, Settings, Source};
+use super::value::{Entry, Item, Value};
 use crate::error::Error;
+use crate::options::Value as Given;
+use crate::options::{Definitions, MODEL, Origin, Place, Setting, Settings, Source};
 
 /// Settings of one model. What is absent is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -109,9 +106,6 @@ impl ModelSettings {
     }
 }
 
-/// The option that chooses a model.
-const MODEL: &str = "model";
-
 /// The tables of the models, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelTables(BTreeMap<String, (ModelSettings, Place)>);
@@ -145,35 +139,22 @@ impl ModelTables {
         found.map(|(settings, _)| *settings).unwrap_or_default()
     }
 
-    /// Adds what the table of the chosen model says to the settings of an agent, where neither the command line nor another setting
-    /// says it.
-    pub(super) fn add_to(
-        &self,
-        settings: &mut Settings,
-        keys: &VerbKeys,
-        matches: &ArgMatches,
-        typed: &BTreeSet<String>,
-    ) {
-        let configured = settings.get(MODEL).and_then(|it| match &it.given {
-            Given::Values(values) => values.first().cloned(),
-            Given::On | Given::Off => None,
-        });
-        let name = keys.typed_value(matches, MODEL).or(configured);
-        let Some((of_model, place)) = name.and_then(|name| self.found(&name)) else {
+    /// Adds what the table of the chosen model says to the settings of an agent, where nothing else says it.
+    pub(crate) fn add_to(&self, settings: &mut Settings, options: &Definitions) {
+        let found = settings.text(MODEL).and_then(|name| self.found(name));
+        let Some((of_model, place)) = found else {
             return;
         };
         for (key, value) in of_model.pairs() {
-            let is_said = |key: &str| typed.contains(key) || settings.contains_key(key);
-            let is_other_way = key == "markers" && ["start", "end", "arg"].into_iter().any(is_said);
-            if is_said(key) || is_other_way || keys.get(key).is_none() {
+            let is_other_way = key == "markers"
+                && ["start", "end", "arg"]
+                    .into_iter()
+                    .any(|it| settings.has(it));
+            if settings.has(key) || is_other_way || options.get(key).is_none() {
                 continue;
             }
-            let setting = Setting {
-                given: Given::Values(vec![value]),
-                written: Json::Null,
-                source: Source::File(Origin::User, place.clone()),
-            };
-            settings.insert(key.to_owned(), setting);
+            let source = Source::File(Origin::User, place.clone());
+            settings.insert(key, Setting::new(Given::text(value), source));
         }
     }
 

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use gadgetry::proto::schema::closest;
 
 use super::file::{ConfigFile, Profile};
-use super::layer::{Layer, Source};
+use super::layer::Layer;
 use crate::error::Error;
+use crate::options::Source;
 
 /// Profiles that inherit from each other, one from the next, at most.
 const DEEPEST: usize = 32;

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use gadgetry_files as files;
 
 use super::file::{self, ConfigFile, PromptSource};
-use super::form::Given;
 use super::keys::Keys;
-use super::layer::Origin;
 use super::redact;
 use super::trust::{self, Decision, Trust};
-use crate::approvals::{Row, rows};
+use super::value;
 use crate::connect;
 use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::lines::one_line;
+use crate::options::{Attributes, MODEL, Origin};
+use crate::pages::{Row, rows};
 use crate::printer::{Printer, is_at_terminal};
 use crate::skills;
 
@@ -30,51 +30,6 @@ const NAMED: usize = 100;
 const SHORT: usize = 72;
 /// The question whether the file is used.
 pub(crate) const QUESTION: &str = "Use it from now on? [y/N]";
-/// Keys that decide where requests and keys are sent, what they contain and cost, what text is a call, what runs, and what
-/// is written.
-const RISKY: [&str; 40] = [
-    "advertise",
-    "api-key-env",
-    "arg",
-    "base-url",
-    "budget",
-    "builtins",
-    "config",
-    "data-dir",
-    "dialects",
-    "end",
-    "extra-body",
-    "form",
-    "gadgets",
-    "header",
-    "identity-key",
-    "keys",
-    "line-start",
-    "listen",
-    "log-prompts",
-    "markers",
-    "max-iterations",
-    "mode",
-    "model",
-    "no-proxy",
-    "own-url",
-    "reasoning-open",
-    "reasoning-tags",
-    "restate",
-    "restate-admin",
-    "run-dependencies",
-    "sandbox",
-    "save",
-    "start",
-    "tag",
-    "tools",
-    "unterminated",
-    "upstream",
-    "upstream-api",
-    "upstream-key-env",
-    "workspace",
-];
-
 /// What is done about a file that the user has not decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
@@ -133,7 +88,7 @@ impl Project {
             Err(error) => return Err(unreadable(NAME, &error)),
             Ok(_) => {}
         }
-        let text = files::text(Path::new(NAME), file::LIMIT).map_err(|error| {
+        let text = files::text(Path::new(NAME), value::LIMIT).map_err(|error| {
             Error::input(format_args!(
                 "cannot read {NAME}: {error}; remove it, or add --no-config"
             ))
@@ -148,7 +103,7 @@ impl Project {
     }
 
     /// What the file says.
-    pub(crate) fn parse(&self, keys: &mut Keys) -> Result<ConfigFile, Error> {
+    pub(crate) fn parse(&self, keys: &Keys) -> Result<ConfigFile, Error> {
         let name: Arc<str> = NAME.into();
         file::parse(&self.text, &name, Path::new(""), Origin::Project, keys)
     }
@@ -156,7 +111,7 @@ impl Project {
     /// What the file says if the user has consented to it, and whether that is so.
     pub(crate) fn consented(
         mut self,
-        keys: &mut Keys,
+        keys: &Keys,
         asking: Asking,
         printer: &mut Printer,
     ) -> Result<(Option<ConfigFile>, Status), Error> {
@@ -234,14 +189,13 @@ impl Project {
     pub(crate) fn digest(&self, file: &ConfigFile) -> Result<String, Error> {
         let mut named: Vec<PathBuf> = Vec::new();
         for (key, setting) in file.settings() {
-            let Given::Values(values) = &setting.given else {
-                continue;
-            };
             match key.rsplit('.').next() {
-                Some("gadgets" | "config") => named.extend(values.iter().map(PathBuf::from)),
-                Some("model") => {
-                    let scripts = values.iter().filter_map(|it| connect::script(it));
-                    named.extend(scripts.map(Path::to_owned));
+                Some("gadgets" | "config") => {
+                    named.extend(setting.value.texts().iter().map(PathBuf::from));
+                }
+                Some(MODEL) => {
+                    let script = setting.value.first().and_then(connect::script);
+                    named.extend(script.map(Path::to_owned));
                 }
                 Some(_) | None => {}
             }
@@ -291,7 +245,7 @@ impl Project {
         for (key, setting) in file.settings() {
             let last = key.rsplit('.').next().unwrap_or_default();
             let value = redact::setting(last, &setting.written);
-            let rows = if RISKY.contains(&last) {
+            let rows = if Attributes::of(last).is_risky {
                 &mut risky
             } else {
                 &mut plain

@@ -15,8 +15,8 @@ use minijinja::value::{Object, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
 use super::file::{Named, PromptSource};
-use super::value::Place;
 use crate::error::Error;
+use crate::options::Place;
 
 /// Bytes of a file with a template.
 const FILE_LIMIT: u64 = 1 << 20;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use gadgetry_files as files;
 
 /// Bytes of a configuration file. A larger one would not be read.
-const LIMIT: u64 = super::file::LIMIT;
+const LIMIT: u64 = super::value::LIMIT;
 
 /// The longest wait for another process that changes the file. A change takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,14 +1,16 @@
 //! Tables that set no options: approvals, MCP servers, skills.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use gadgetry::Permission;
 use gadgetry::approval::Rule;
 
 use super::form;
-use super::layer::{Origin, unknown};
-use super::value::{Entry, Item, Place, Value};
+use super::layer::unknown;
+use super::value::{Entry, Item, Value};
 use crate::error::Error;
+use crate::options::{Origin, Place};
 
 /// What a rule may say.
 const PERMISSIONS: [Permission; 3] = [Permission::Allow, Permission::Deny, Permission::Ask];
@@ -55,6 +57,15 @@ impl McpServer {
         let enabled = entries.iter().find(|entry| entry.key == "enabled");
         !enabled.is_some_and(|entry| matches!(entry.item.value, Value::Truth(false)))
     }
+}
+
+/// What files declare for every agent, and no option says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared {
+    /// The rules of approvals in their order: the user's before the project's.
+    pub(crate) approvals: Vec<ApprovalRule>,
+    /// MCP servers by name. The project's replace the user's.
+    pub(crate) servers: BTreeMap<String, McpServer>,
 }
 
 /// Reads `[approvals]`.

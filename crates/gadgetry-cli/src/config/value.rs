@@ -1,7 +1,6 @@
 //! Values of a configuration file, each with its position.
 
 use std::cell::Cell;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,30 +10,10 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::error::Error;
+use crate::options::Place;
 
-/// A position in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The file, as it is named in messages.
-    pub(crate) file: Arc<str>,
-    /// From 1.
-    pub(crate) line: usize,
-    /// In characters, from 1.
-    pub(crate) column: usize,
-}
-
-impl Place {
-    /// A mistake here.
-    pub(crate) fn error(&self, problem: impl fmt::Display) -> Error {
-        Error::at(self, problem)
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
-    }
-}
+/// Bytes of a configuration file.
+pub(crate) const LIMIT: u64 = 1 << 20;
 
 /// A value and its position.
 #[derive(Clone, Debug)]

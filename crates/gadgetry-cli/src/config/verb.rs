@@ -2,6 +2,13 @@
 
 use clap::Command;
 
+#[cfg(feature = "chat")]
+use crate::cli::ChatArgs;
+use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, ServeArgs};
+#[cfg(feature = "restate")]
+use crate::cli::{RestateArgs, WorkerArgs};
+use crate::options::{Definitions, Options as _, Reader, Settings};
+
 /// A verb that has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConfigVerb {
@@ -74,6 +81,27 @@ impl ConfigVerb {
             Self::Worker | Self::Submit => Some("restate"),
             Self::Agent | Self::Complete | Self::Gadget | Self::Serve => None,
         }
+    }
+
+    /// Checks the values of options as its command line does. `Err` says what is wrong.
+    pub(super) fn check(self, settings: &Settings, options: &Definitions) -> Result<(), String> {
+        let reader = Reader::new(settings, options);
+        let read = match self {
+            Self::Agent => AgentArgs::read(&reader).map(drop),
+            #[cfg(feature = "chat")]
+            Self::Chat => ChatArgs::read(&reader).map(drop),
+            Self::Complete => CompleteArgs::read(&reader).map(drop),
+            Self::Gadget => GadgetOptions::read(&reader).map(drop),
+            Self::Serve => ServeArgs::read(&reader).map(drop),
+            #[cfg(feature = "restate")]
+            Self::Worker => WorkerArgs::read(&reader).map(drop),
+            #[cfg(feature = "restate")]
+            Self::Submit => RestateArgs::read(&reader).map(drop),
+            // Without the feature, it has no options.
+            #[cfg(not(all(feature = "chat", feature = "restate")))]
+            _ => Ok(()),
+        };
+        read.map_err(|invalid| invalid.problem)
     }
 
     /// Where its options are defined. Those of all verbs of `gadget` that are keys are those of one of them.

@@ -3,7 +3,7 @@
 use gadgetry::provider::{BaseUrl, HttpConfig, ModelOptions};
 use serde_json::{Map, Value};
 
-use crate::args::ServerArgs;
+use crate::cli::ServerArgs;
 use crate::error::Error;
 
 /// `options` with what the command line says about the server.

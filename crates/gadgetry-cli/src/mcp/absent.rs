@@ -1,34 +1,16 @@
 //! What is left without the feature `mcp`: words that say so.
 
 use std::convert::Infallible;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use gadgetry::DynGadget;
 
-use crate::args::GadgetOptions;
+use crate::cli::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::printer::Printer;
 
 const ABSENT: &str = "this build of gadgetry has no MCP (feature mcp)";
-
-/// A server that was typed, which this build refuses.
-#[derive(Clone, Debug)]
-pub(crate) enum TypedServer {}
-
-impl TypedServer {
-    pub(crate) fn name(&self) -> &str {
-        match *self {}
-    }
-}
-
-impl FromStr for TypedServer {
-    type Err = &'static str;
-
-    fn from_str(_: &str) -> Result<Self, Self::Err> {
-        Err(ABSENT)
-    }
-}
 
 /// Servers that are connected, which this build does not have.
 pub(crate) struct Connected(Infallible);
@@ -56,9 +38,9 @@ pub(crate) async fn until_ended(
 }
 
 /// Notes that the servers of the configuration are not used.
-#[expect(clippy::unused_async, reason = "with the feature it waits")]
 pub(crate) async fn connect(
     options: &GadgetOptions,
+    _: &Declared,
     printer: &mut Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     if !options.no_mcp && !options.configured_mcp.is_empty() {

@@ -16,7 +16,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{Consent, Consents, Subject, configured, login};
-use crate::args::GadgetOptions;
+use crate::cli::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::interrupts::{Interrupts, has_one_listener};
 use crate::lines::one_line;
@@ -44,6 +45,7 @@ pub(crate) struct Connected {
 /// A server that cannot be used is a line of progress. `None` if there are no servers.
 pub(crate) async fn connect(
     options: &GadgetOptions,
+    declared: &Declared,
     printer: &mut Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     let mut names = BTreeSet::new();
@@ -53,7 +55,7 @@ pub(crate) async fn connect(
         servers.push((name, typed.config.clone()));
     }
     if !options.no_mcp {
-        servers.extend(agreed(options, &names, printer)?);
+        servers.extend(agreed(options, declared, &names, printer)?);
     }
     let connected = open(servers, printer).await?;
     if let Some(servers) = connected.as_ref().and_then(|it| it.servers.as_ref()) {
@@ -80,6 +82,7 @@ fn unique(name: &str, names: &mut BTreeSet<String>) -> String {
 /// The servers of the configuration that the user has agreed to, without those whose names were typed.
 fn agreed(
     options: &GadgetOptions,
+    declared: &Declared,
     typed: &BTreeSet<String>,
     printer: &mut Printer,
 ) -> Result<Vec<(String, ServerConfig)>, Error> {
@@ -89,7 +92,7 @@ fn agreed(
         if typed.contains(name) {
             continue;
         }
-        let Some(server) = options.servers.get(name) else {
+        let Some(server) = declared.servers.get(name) else {
             let name = one_line(name);
             printer.progress(&format!(
                 "MCP server {name} is not used: the configuration does not have it any more\n"

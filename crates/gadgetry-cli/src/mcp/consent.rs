@@ -13,11 +13,12 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::Configured;
-use crate::approvals::Row;
-use crate::config::{self, Decided, Decisions, Origin};
+use crate::config::{self, Decided, Decisions};
 use crate::data_dir;
 use crate::error::Error;
 use crate::lines::one_line;
+use crate::options::Origin;
+use crate::pages::Row;
 
 /// What the user has decided about a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 
 use super::held;
 use super::spinner::Pause;
-use crate::approvals::{Mark, Row, Shade, exact, more, pages};
 use crate::lines::one_line;
+use crate::pages::{Mark, Row, Shade, exact, more, pages};
 
 /// The columns that are assumed if the terminal has none.
 const COLUMNS: usize = 80;

@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::printer::Prompter;
-use crate::sessions::Kept;
 
 /// How often is checked whether the run waits for nothing but an answer.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -32,10 +31,10 @@ struct Place {
 
 impl Asker {
     /// Says where the questions are kept, and where the user is. Until then, questions have no answer.
-    pub(crate) fn begin(&self, kept: &Kept, prompter: Option<Prompter>) {
+    pub(crate) fn begin(&self, journal: &SqliteJournal, run: &RunId, prompter: Option<Prompter>) {
         let place = Place {
-            journal: kept.sessions.journal.clone(),
-            run: kept.run.clone(),
+            journal: journal.clone(),
+            run: run.clone(),
             prompter,
         };
         // It is called once for each run, and each run has an asker of its own.

@@ -1,49 +1,36 @@
 //! What a session keeps of the command line, to repeat it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::LazyLock;
 use std::{env, io, mem};
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-#[cfg(feature = "chat")]
-use crate::args::option_name;
-use crate::args::{Typed, TypedOption};
-use crate::config::CONFIGURED_APPROVAL;
-#[cfg(feature = "chat")]
-use crate::config::is_of_server;
-use crate::connect;
+use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
-use crate::mcp;
+use crate::options::{Attributes, BASE_URL, Definitions, Secret, Setting, Settings, Source, Value};
 
-/// Options of one invocation, not of the session. What a file allows is what it says now.
-const OF_ONE_RUN: [&str; 13] = [
-    CONFIGURED_APPROVAL,
-    "yes",
-    "dangerously-without-sandbox",
-    "dry-run",
-    "session",
-    "no-session",
-    "continue",
-    "force",
-    "save",
-    "events",
-    "quiet",
-    "data-dir",
-    "timeout",
-];
-/// Options that may hold keys.
-const SECRET: [&str; 2] = ["header", "extra-body"];
-const BASE_URL: &str = "base-url";
-/// An MCP server, which may be a URL.
-const MCP: &str = "mcp";
+/// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
+const VERSION: u32 = 1;
+
+/// The options of agents, and so of conversations.
+pub(crate) static OPTIONS: LazyLock<Definitions> = LazyLock::new(|| {
+    let root = cli::command();
+    let agent = root.find_subcommand("agent");
+    agent.map(Definitions::of).unwrap_or_default()
+});
 
 /// The document that is stored with each run of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
-    /// The options, each as one word. None of them is a key.
-    pub(crate) options: Vec<String>,
+    /// The form of the options.
+    #[serde(default)]
+    version: u32,
+    /// None of them is a key.
+    options: Json,
     /// The names of options that are not kept because they may hold keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left_out: Vec<String>,
@@ -58,38 +45,76 @@ pub(crate) struct Details {
 }
 
 impl Details {
-    /// What is kept of the options, in the current working directory.
-    pub(crate) fn of(typed: &Typed) -> io::Result<Self> {
+    /// Keeps the options that a session may have, in the current working directory.
+    pub(crate) fn of(settings: &Settings) -> io::Result<Self> {
         let folder = env::current_dir()?.into_os_string();
         let folder = folder.into_string().map_err(|_| not_unicode())?;
         let mut details = Self {
-            options: Vec::new(),
+            version: VERSION,
+            options: Json::Null,
             left_out: Vec::new(),
             folder,
             added: Vec::new(),
             undone: Vec::new(),
         };
-        for option in &typed.options {
-            let name = option.name.as_str();
-            if OF_ONE_RUN.contains(&name) {
-            } else if is_secret(option) {
-                details.leave_out(name);
-            } else {
-                details.options.push(word(option)?);
-            }
-        }
+        details.set_options(settings)?;
         Ok(details)
     }
 
-    /// Replaces the options by those that were typed, in the present working directory.
-    #[cfg(feature = "chat")]
-    pub(crate) fn set_options(&mut self, typed: &Typed) -> io::Result<()> {
-        let new = Self::of(typed)?;
-        self.options = new.options;
-        for name in &new.left_out {
-            self.leave_out(name);
+    /// Replaces the options, whose relative paths are resolved from the present working directory.
+    pub(crate) fn set_options(&mut self, settings: &Settings) -> io::Result<()> {
+        let kept = settings
+            .clone()
+            .only(|name, _| !Attributes::of(name).is_once);
+        let mut options = serde_json::Map::new();
+        for (name, Setting { value, .. }) in kept.in_folder(Path::new(""), &OPTIONS)? {
+            let without_keys = without_keys(&name, &value);
+            if without_keys.as_ref() != Some(&value) {
+                self.leave_out(&name);
+            }
+            if let Some(value) = without_keys {
+                let json = value.json().ok_or_else(not_unicode)?;
+                options.insert(name, json);
+            }
         }
+        (self.version, self.options) = (VERSION, Json::Object(options));
         Ok(())
+    }
+
+    /// The options. Those of one invocation, which another version may have kept, are not among them.
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        let damaged = || Error::Failed("the options of the session are damaged".to_owned());
+        let mut settings = Settings::default();
+        let mut add = |name: &str, value: Value| {
+            if OPTIONS.get(name).is_none() {
+                return Err(Error::input(format_args!(
+                    "the session has an option --{name}, which this version does not know"
+                )));
+            }
+            settings.insert(name, Setting::new(value, Source::Session));
+            Ok(())
+        };
+        match (self.version, &self.options) {
+            (0, Json::Array(words)) => {
+                let words = words.iter().map(Json::as_str);
+                let words: Vec<&str> = words.collect::<Option<_>>().ok_or_else(damaged)?;
+                for (name, value) in of_words(&words) {
+                    add(name, value)?;
+                }
+            }
+            (VERSION, Json::Object(options)) => {
+                for (name, json) in options {
+                    add(name, Value::of_json(json).ok_or_else(damaged)?)?;
+                }
+            }
+            (0 | VERSION, _) => return Err(damaged()),
+            (newer, _) => {
+                return Err(Error::input(format_args!(
+                    "the session was written by a later version (its options have version {newer}, not {VERSION})"
+                )));
+            }
+        }
+        Ok(settings.only(|name, _| !Attributes::of(name).is_once))
     }
 
     /// Takes note that an option is not kept.
@@ -111,44 +136,47 @@ impl Details {
         )
     }
 
-    /// The options that were not kept and are not `typed` again.
-    pub(crate) fn missing<'a>(&'a self, typed: &Typed) -> Vec<&'a str> {
-        let is_given = |name: &&String| typed.options.iter().any(|it| it.name == **name);
-        let missing = self.left_out.iter().filter(|it| !is_given(it));
+    /// The options that were not kept and are not in `settings` again.
+    pub(crate) fn missing<'a>(&'a self, settings: &Settings) -> Vec<&'a str> {
+        let missing = self.left_out.iter().filter(|it| !settings.has(it));
         missing.map(String::as_str).collect()
     }
 
-    /// Replaces the value of an option, in the form in which it is kept.
+    /// Replaces the value of an option.
     #[cfg(feature = "chat")]
-    pub(crate) fn set_option(&mut self, name: &str, value: &str) -> io::Result<()> {
-        let option = TypedOption {
-            name: name.to_owned(),
-            value: Some(value.into()),
-        };
-        let word = word(&option)?;
-        self.options.retain(|it| option_name(it) != name);
-        self.options.push(word);
-        Ok(())
+    pub(crate) fn set_option(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let mut settings = self.settings()?;
+        settings.insert(name, Setting::new(Value::text(value), Source::Flag));
+        let set = self.set_options(&settings);
+        set.map_err(|error| Error::machine(&error))
     }
 
     /// Forgets options that may hold a key of a model's server.
     #[cfg(feature = "chat")]
-    pub(crate) fn leave_server(&mut self) {
-        self.options.retain(|it| !is_of_server(option_name(it)));
-        self.left_out.retain(|name| !is_of_server(name));
-    }
-
-    /// The value of an option.
-    pub(crate) fn option(&self, name: &str) -> Option<&str> {
-        let mut values = self.options.iter().filter_map(|it| it.split_once('='));
-        let found = values.find(|(option, _)| option.strip_prefix("--") == Some(name));
-        found.map(|(_, value)| value)
+    pub(crate) fn leave_server(&mut self) -> Result<(), Error> {
+        let is_bound = |name: &str| Attributes::of(name).is_of_model_server();
+        let settings = self.settings()?.only(|name, _| !is_bound(name));
+        self.left_out.retain(|name| !is_bound(name));
+        let set = self.set_options(&settings);
+        set.map_err(|error| Error::machine(&error))
     }
 }
 
-/// Whether an option applies to one invocation, and is not kept with a session.
-pub(crate) fn is_of_one_run(name: &str) -> bool {
-    OF_ONE_RUN.contains(&name)
+/// The options in the words of earlier versions.
+fn of_words<'a>(words: &[&'a str]) -> Vec<(&'a str, Value)> {
+    let mut options: Vec<(&str, Value)> = Vec::new();
+    for word in words {
+        let word = word.strip_prefix("--").unwrap_or(word);
+        let Some((name, text)) = word.split_once('=') else {
+            options.push((word, Value::Switch(true)));
+            continue;
+        };
+        match options.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, Value::Texts(texts))) => texts.push(text.into()),
+            _ => options.push((name, Value::text(text))),
+        }
+    }
+    options
 }
 
 /// Fails if an option without which the session would send requests elsewhere is `missing`.
@@ -161,19 +189,26 @@ pub(crate) fn refuse_without(missing: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_secret(option: &TypedOption) -> bool {
-    if SECRET.contains(&option.name.as_str()) {
-        return true;
-    }
-    let value = option.value.as_deref();
-    match option.name.as_str() {
-        BASE_URL => value.is_some_and(|url| url.to_str().is_none_or(may_hold_key)),
-        MCP => value.is_some_and(|server| {
-            let server = server.to_str().map(mcp::name_and_target);
-            server.is_some_and(|(_, target)| mcp::is_url(target) && may_hold_key(target))
-        }),
-        _ => false,
-    }
+/// The value without texts that may be keys; `None` if nothing is left.
+fn without_keys(name: &str, value: &Value) -> Option<Value> {
+    let secret = Attributes::of(name).secret;
+    let Value::Texts(texts) = value else {
+        return (secret != Secret::Always).then(|| value.clone());
+    };
+    let is_kept = |text: &&std::ffi::OsString| {
+        let text = text.to_str();
+        match secret {
+            Secret::Never => true,
+            Secret::Always => false,
+            Secret::InUrl => text.is_some_and(|url| !may_hold_key(url)),
+            Secret::InServer => text.is_some_and(|server| {
+                let (_, target) = name_and_target(server);
+                !is_url(target) || !may_hold_key(target)
+            }),
+        }
+    };
+    let kept: Vec<_> = texts.iter().filter(is_kept).cloned().collect();
+    (!kept.is_empty() || texts.is_empty()).then_some(Value::Texts(kept))
 }
 
 fn may_hold_key(url: &str) -> bool {
@@ -186,64 +221,6 @@ fn may_hold_key(url: &str) -> bool {
         || url.fragment().is_some()
 }
 
-/// Options of the conversation as words, with absolute paths; not those that choose the session.
-#[cfg(feature = "chat")]
-pub(crate) fn words_of_talk<'a>(
-    options: impl IntoIterator<Item = &'a TypedOption>,
-) -> io::Result<Vec<String>> {
-    const OF_SESSION: [&str; 3] = ["session", "continue", "force"];
-    let options = options.into_iter();
-    let options = options.filter(|it| !OF_SESSION.contains(&it.name.as_str()));
-    options.map(word).collect()
-}
-
-/// The option as one word, with an absolute path if it names a file.
-fn word(option: &TypedOption) -> io::Result<String> {
-    let name = &option.name;
-    let Some(value) = &option.value else {
-        return Ok(format!("--{name}"));
-    };
-    let value = value.to_str().ok_or_else(not_unicode)?;
-    Ok(format!(
-        "--{name}={}",
-        in_folder(name, value, Path::new(""))?
-    ))
-}
-
-/// Options as words, whose relative paths are resolved from a folder.
-#[cfg(feature = "chat")]
-pub(crate) fn words_in(folder: &Path, words: Vec<String>) -> io::Result<Vec<String>> {
-    let words = words.into_iter().map(|word| match word.split_once('=') {
-        Some((option, value)) => {
-            let value = in_folder(option_name(option), value, folder)?;
-            Ok(format!("{option}={value}"))
-        }
-        None => Ok(word),
-    });
-    words.collect()
-}
-
-/// The value of an option, with an absolute path if it names a file.
-fn in_folder(name: &str, value: &str, folder: &Path) -> io::Result<String> {
-    match name {
-        "gadgets" | "workspace" | "skills" | "configured-skills" => absolute(&folder.join(value)),
-        "model" => match connect::script(value) {
-            Some(file) if !file.as_os_str().is_empty() => {
-                Ok(format!("script:{}", absolute(&folder.join(file))?))
-            }
-            _ => Ok(value.to_owned()),
-        },
-        _ => Ok(value.to_owned()),
-    }
-}
-
-fn absolute(path: &Path) -> io::Result<String> {
-    let path: PathBuf = std::path::absolute(path)?;
-    path.into_os_string()
-        .into_string()
-        .map_err(|_| not_unicode())
-}
-
 fn not_unicode() -> io::Error {
     io::Error::other("the name of a file, a folder or an option is not UTF-8")
 }
@@ -253,20 +230,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base_urls_with_keys_are_not_kept() {
-        let check = |url: &str, expected: bool| {
-            let option = TypedOption {
-                name: BASE_URL.to_owned(),
-                value: Some(url.into()),
-            };
-            assert_eq!(is_secret(&option), expected, "{url}");
+    fn what_may_be_a_key_is_not_kept() {
+        let check = |name: &str, text: &str, expected: bool| {
+            let is_kept = without_keys(name, &Value::text(text)).is_some();
+            assert_eq!(is_kept, expected, "{name} {text}");
         };
-        check("http://localhost:8000/v1", false);
-        check("https://example.com/@cf/v1", false);
-        check("https://user@example.com/v1", true);
-        check("https://:key@example.com/v1", true);
-        check("https://example.com/v1?key=k", true);
-        check("https://example.com/v1#key", true);
-        check("not a URL", true);
+        check(BASE_URL, "http://localhost:8000/v1", true);
+        check(BASE_URL, "https://example.com/@cf/v1", true);
+        check(BASE_URL, "https://user@example.com/v1", false);
+        check(BASE_URL, "https://:key@example.com/v1", false);
+        check(BASE_URL, "https://example.com/v1?key=k", false);
+        check(BASE_URL, "https://example.com/v1#key", false);
+        check(BASE_URL, "not a URL", false);
+        check("mcp", "npx server --token=x", true);
+        check("mcp", "s=https://example.com/mcp", true);
+        check("mcp", "s=https://example.com/mcp?key=k", false);
+        check("header", "A: b", false);
+        check("extra-body", "{}", false);
+        check("system", "Be brief.", true);
+    }
+
+    /// Sessions of earlier versions have words.
+    #[test]
+    fn stored_options_are_read_in_each_version() {
+        let check = |stored: &str, expected: Result<&str, &str>| {
+            let json = format!(r#"{{"folder":"/",{stored}}}"#);
+            let details: Details = serde_json::from_str(&json).expect("details");
+            let found = details.settings().map(|settings| {
+                let shown = settings.iter();
+                let shown = shown
+                    .map(|(name, it)| format!("{name}={}", it.value.json().unwrap_or_default()));
+                shown.collect::<Vec<_>>().join(" ")
+            });
+            let found = found.map_err(|error| error.to_string());
+            assert_eq!(
+                found.as_deref().map_err(String::as_str),
+                expected,
+                "{stored}"
+            );
+        };
+        check(
+            r#""options":["--model=script:/a=b","--tag=a","--sandbox","--tag=b","--yes"]"#,
+            Ok(r#"model="script:/a=b" sandbox=true tag=["a","b"]"#),
+        );
+        check(
+            r#""version":1,"options":{"model":"m","sandbox":true,"tag":["a","b"],"quiet":true}"#,
+            Ok(r#"model="m" sandbox=true tag=["a","b"]"#),
+        );
+        check(
+            r#""version":1,"options":{"no-such":"x"}"#,
+            Err("the session has an option --no-such, which this version does not know"),
+        );
+        let damaged = Err("the options of the session are damaged");
+        check(r#""version":1,"options":["--model=m"]"#, damaged);
+        check(r#""version":1,"options":{"budget":1}"#, damaged);
+        check(r#""options":[1]"#, damaged);
+        check(
+            r#""version":2,"options":{}"#,
+            Err("the session was written by a later version (its options have version 2, not 1)"),
+        );
     }
 }

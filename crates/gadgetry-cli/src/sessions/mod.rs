@@ -1,8 +1,8 @@
 //! Sessions: the runs of `gadgetry agent`, kept in a file of the user's data directory.
 
 mod asker;
+mod continuing;
 mod details;
-mod name;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,15 +14,16 @@ use std::time::SystemTime;
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 
-use crate::args::{DataArgs, Typed};
+use crate::cli::{DataArgs, SessionName};
 use crate::data_dir;
 use crate::error::Error;
+use crate::options::Settings;
 
 pub(crate) use asker::{Asker, questions};
-pub(crate) use details::{Details, is_of_one_run, refuse_without};
-#[cfg(feature = "chat")]
-pub(crate) use details::{words_in, words_of_talk};
-pub(crate) use name::SessionName;
+pub(crate) use continuing::{
+    merged, move_to, no_sessions, not_kept, replies_read, without_details,
+};
+pub(crate) use details::{Details, OPTIONS, refuse_without};
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];
@@ -46,6 +47,16 @@ impl Sessions {
         } else {
             Ok(None)
         }
+    }
+
+    /// Opens the file, and returns the session of this name as well, which must be there.
+    pub(crate) async fn with(
+        args: &DataArgs,
+        name: &SessionName,
+    ) -> Result<(Self, Session), Error> {
+        let sessions = Self::existing(args)?.ok_or_else(|| unknown(name))?;
+        let session = sessions.get(name).await?;
+        Ok((sessions, session))
     }
 
     fn at(path: &Path) -> Result<Self, Error> {
@@ -193,7 +204,7 @@ impl Kept {
     pub(crate) async fn begin(
         data: &DataArgs,
         name: Option<&SessionName>,
-        typed: &Typed,
+        settings: &Settings,
     ) -> Result<Self, Error> {
         let sessions = Sessions::open(data)?;
         let name = match name {
@@ -210,7 +221,7 @@ impl Kept {
                 }
             },
         };
-        let details = Details::of(typed).map_err(|error| Error::machine(&error))?;
+        let details = Details::of(settings).map_err(|error| Error::machine(&error))?;
         let kept = Self {
             run: name.run(1).map_err(Error::input)?,
             sessions,

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use ratatui_core::text::{Line, Span};
 
+use super::names::Names;
 use crate::chat::commands::COMMANDS;
-use crate::chat::state::Names;
 use crate::chat::text::{BOLD, DIM, clean};
 
 /// Completions that are kept.

@@ -10,10 +10,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::text::{Line, Span};
 
 use super::{App, Effect, RequestId};
-use crate::approvals::{Approval, Choice, Mark, Row, Shade, Verdict, more, rows};
+use crate::approvals::{Approval, Choice, Verdict};
 use crate::chat::text::{
     ALERT, BAD, BAR, BOLD, DIM, GOOD, NAME, NOTE_BAR, clean, marked, marked_rest,
 };
+use crate::pages::{Mark, Row, Shade, more, rows};
 
 /// How long no key must have been pressed.
 const SILENCE: Duration = Duration::from_millis(300);

@@ -5,11 +5,12 @@ use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
 
 use super::Talk;
-use super::options::Base;
-use crate::args::AgentOptions;
+use super::base::Base;
 use crate::catalog;
+use crate::chat::editor::Names;
 use crate::chat::report::{Report, Tone};
-use crate::chat::state::{Facts, Names};
+use crate::chat::state::Facts;
+use crate::cli::AgentOptions;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::{one_line, short};
@@ -25,7 +26,7 @@ impl Base {
         let model = &options.model;
         let catalog = catalog::load(&model.data)?;
         let overrides = ModelOverrides::of_agent(model);
-        let found = connect::model(&model.model, &overrides, &catalog).await?;
+        let found = connect::model(model.name(), &overrides, &catalog).await?;
         let filter = ModelFilter::default();
         let mut models: Vec<String> = catalog
             .list(&filter)
@@ -37,7 +38,7 @@ impl Base {
         let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
         let profiles = self.config.profiles.names();
         Ok(Facts {
-            name: model.model.clone(),
+            name: model.name().to_owned(),
             window: found.info().context_window,
             mode: mode(options),
             names: Names {

@@ -7,10 +7,11 @@ use gadgetry::approval::Rule;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::args::ApprovalsArgs;
-use crate::config::{Config, Source};
+use crate::cli::ApprovalsArgs;
+use crate::config::Config;
 use crate::error::Error;
 use crate::lines::{one_line, short};
+use crate::options::Source;
 use crate::printer::Printer;
 
 /// Shows the rules, and the permissions of the gadgets.
@@ -34,7 +35,7 @@ pub(super) fn run(
             permission: permission.as_str(),
         })
     });
-    let servers = config.servers.values();
+    let servers = config.declared.servers.values();
     let servers = servers.filter(|it| it.is_enabled() && !args.source.no_mcp);
     let shown = Shown {
         rules,
@@ -50,7 +51,7 @@ pub(super) fn run(
 
 /// The rules of files, in their order.
 pub(super) fn of_files(config: &Config) -> impl Iterator<Item = ShownRule> {
-    let rules = config.approvals.iter();
+    let rules = config.declared.approvals.iter();
     rules.map(|it| ShownRule::new(&it.rule, it.place.to_string()))
 }
 

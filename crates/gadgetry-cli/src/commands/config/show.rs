@@ -6,11 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::approvals::{self, ShownRule};
-use crate::config::{
-    Config, ConfigVerb, Keys, PROJECT_FILE, Setting, Settings, Source, redact, redact_server,
-};
+use crate::config::{Config, ConfigVerb, Keys, PROJECT_FILE, redact, redact_server};
 use crate::error::Error;
 use crate::lines::short;
+use crate::options::{Setting, Settings, Source};
 use crate::printer::Printer;
 
 /// Shows the configuration.
@@ -101,7 +100,7 @@ impl Shown {
             })
         });
         let prompts = config.prompts.0.iter();
-        let servers = config.servers.values().map(|server| {
+        let servers = config.declared.servers.values().map(|server| {
             json!({
                 "name": server.name,
                 "table": redact_server(&server.item.json()),
@@ -176,16 +175,11 @@ impl Shown {
 
 /// The values that are set, and the defaults of the others.
 fn values(settings: &Settings, verb: ConfigVerb, keys: &Keys) -> Vec<ShownValue> {
-    let all = keys.of(verb).iter().filter_map(|(name, key)| {
+    let all = keys.keys(verb).filter_map(|(name, default)| {
         if let Some(setting) = settings.get(name) {
             return Some(ShownValue::of(name, setting));
         }
-        let default = key.default.first()?;
-        Some(ShownValue::new(
-            name,
-            default.clone().into(),
-            &Source::Default,
-        ))
+        Some(ShownValue::new(name, default?.into(), &Source::Default))
     });
     all.collect()
 }
@@ -235,6 +229,7 @@ fn json_of(source: &Source) -> Value {
             "column": place.column,
         }),
         Source::Variable(name) => json!({ "from": "environment", "variable": name }),
+        Source::Session => json!({ "from": "session" }),
         Source::Flag => json!({ "from": "commandLine" }),
         Source::Default => json!({ "from": "default" }),
     }

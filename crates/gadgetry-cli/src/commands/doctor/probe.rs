@@ -9,8 +9,7 @@ use gadgetry::proto::block::Markers;
 use gadgetry::provider::{ModelOptions, ServerFacts};
 use serde_json::Value;
 
-use crate::args::{DoctorArgs, ToolForm};
-use crate::commands::eval::arm::Arm;
+use crate::cli::{Arm, DoctorArgs, ToolForm};
 use crate::commands::eval::measure::{Measured, Plan};
 use crate::commands::eval::report::{Report, best, options};
 use crate::commands::eval::{cases, measured, possible, server_words};

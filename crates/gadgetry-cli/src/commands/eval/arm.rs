@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use gadgetry::proto::accumulate::Output;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::call::Parameters;
@@ -17,42 +16,13 @@ use gadgetry::proto::prompt::{CallStyle, CatalogEntry, MAX_EXAMPLES, PromptTempl
 use gadgetry::proto::reply::{Format, Reader, StopEarly, Verdict};
 use gadgetry::proto::run::RunConfig;
 use gadgetry::proto::schema::{RegisteredGadget, Registry, coerce_json, json_parameters};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::cases::Case;
 use super::score::Made;
+use crate::cli::Arm;
 use crate::config::{Constrain, ModelMarkers, ModelSettings, ModelTools};
 use crate::error::Error;
-
-/// A form of calls, with what helps a model to write it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-pub(crate) enum Arm {
-    /// Blocks of text, as they are by default
-    #[value(name = "text")]
-    #[serde(rename = "text")]
-    Text,
-    /// Blocks of text after worked turns
-    #[value(name = "text+examples")]
-    #[serde(rename = "text+examples")]
-    TextExamples,
-    /// JSON calls after worked turns
-    #[value(name = "json+examples")]
-    #[serde(rename = "json+examples")]
-    JsonExamples,
-    /// Blocks after worked turns, under a grammar
-    #[value(name = "constrained")]
-    #[serde(rename = "constrained")]
-    Constrained,
-    /// JSON calls after worked turns, under a grammar
-    #[value(name = "constrained-json")]
-    #[serde(rename = "constrained-json")]
-    ConstrainedJson,
-    /// Native tool calls
-    #[value(name = "native")]
-    #[serde(rename = "native")]
-    Native,
-}
 
 /// Where markers count: the grammar admits no others.
 const ANCHORING: Anchoring = Anchoring::LineStart;

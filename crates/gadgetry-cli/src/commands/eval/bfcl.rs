@@ -9,7 +9,8 @@ use gadgetry_files as files;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::cases::{Case, Class, expected_calls};
+use super::cases::{Case, expected_calls};
+use crate::cli::Class;
 use crate::error::Error;
 use crate::input::unreadable;
 

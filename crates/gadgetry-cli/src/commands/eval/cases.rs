@@ -2,57 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
 use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::schema::GadgetSpec;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::score::Expected;
+use crate::cli::Class;
 use crate::error::Error;
 
 /// Our own cases.
 const OWN: &str = include_str!("cases.json");
-
-/// Kinds of cases.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Class {
-    /// One tool, one call of it.
-    One,
-    /// One of several tools.
-    Choice,
-    /// Several calls.
-    Several,
-    /// Values with lists and objects.
-    Nested,
-    /// No call is needed.
-    NoCall,
-}
-
-impl Class {
-    /// All of them, in the order of tables.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::One,
-        Self::Choice,
-        Self::Several,
-        Self::Nested,
-        Self::NoCall,
-    ];
-
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Choice => "choice",
-            Self::Several => "several",
-            Self::Nested => "nested",
-            Self::NoCall => "no-call",
-        }
-    }
-}
 
 /// A question with tools.
 #[derive(Clone, Debug)]

@@ -13,9 +13,10 @@ use gadgetry::proto::usage::Usage;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-use super::arm::{Arm, schemas};
-use super::cases::{Case, Class};
+use super::arm::schemas;
+use super::cases::Case;
 use super::score::{Made, Verdict, score};
+use crate::cli::{Arm, Class};
 
 /// Failures in succession after which an arm is given up.
 const PATIENCE: usize = 3;

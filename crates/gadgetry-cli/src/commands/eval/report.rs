@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::arm::Arm;
-use super::cases::Class;
 use super::measure::{Measured, Probe};
+use crate::cli::{Arm, Class};
 use crate::config::{ModelMarkers, ModelSettings};
 use crate::lines::{one_line, short};
 

@@ -5,14 +5,19 @@ use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
 use gadgetry::proto::schema::Registry;
 
-use super::named;
-use crate::args::GadgetInfoArgs;
+use super::named::named;
+use crate::cli::GadgetInfoArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) async fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, printer).await?;
+pub(crate) async fn run(
+    args: &GadgetInfoArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {

@@ -2,14 +2,19 @@
 
 use gadgetry::proto::schema::RegisteredGadget;
 
-use crate::args::GadgetFileArgs;
+use crate::cli::GadgetFileArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) async fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, printer).await?;
+pub(crate) async fn run(
+    args: &GadgetFileArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.source, declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();

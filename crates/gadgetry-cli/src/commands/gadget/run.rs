@@ -12,8 +12,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::{named, own_words};
-use crate::args::GadgetRunArgs;
+use super::named::{named, own_words};
+use crate::cli::GadgetRunArgs;
+use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;
 use crate::logging;
@@ -22,8 +23,12 @@ use crate::printer::{Printer, Prompter};
 use crate::prompt::typed_or_piped;
 use crate::run_agent::{run_agent, until_interrupted};
 
-pub(crate) async fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, printer).await?;
+pub(crate) async fn run(
+    args: &GadgetRunArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let registered = named(&toolbox, &args.gadget.name)?;
     let name = registered.name();

@@ -2,14 +2,19 @@
 
 use serde_json::Value;
 
-use crate::args::GadgetFileArgs;
+use crate::cli::GadgetFileArgs;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp;
 use crate::printer::Printer;
 
-pub(crate) async fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let servers = mcp::connect(&args.source, printer).await?;
+pub(crate) async fn run(
+    args: &GadgetFileArgs,
+    declared: &Declared,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let servers = mcp::connect(&args.source, declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();

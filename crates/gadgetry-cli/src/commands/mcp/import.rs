@@ -11,8 +11,8 @@ use gadgetry_mcp::config::Transport;
 use gadgetry_mcp::import::{ImportError, Imported, Source, parse, places};
 use serde_json::Value as Json;
 
-use super::config;
-use crate::args::{ConfigArgs, ImportSource, McpImportArgs};
+use super::configuration::config;
+use crate::cli::{ConfigArgs, ImportSource, McpImportArgs};
 use crate::config::{Asking, NewServer, add_servers, is_open_to_others, redact};
 use crate::error::Error;
 use crate::input::unreadable;

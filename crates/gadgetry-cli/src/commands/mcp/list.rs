@@ -4,8 +4,8 @@ use gadgetry_mcp::config::Transport;
 use serde::Serialize;
 use serde_json::json;
 
-use super::config;
-use crate::args::{ConfigArgs, McpListArgs};
+use super::configuration::config;
+use crate::cli::{ConfigArgs, McpListArgs};
 use crate::config::{Asking, McpServer, PROJECT_FILE, Status, redact};
 use crate::error::Error;
 use crate::lines::one_line;
@@ -45,7 +45,7 @@ pub(super) fn run(
     }
     let consents = Consents::load()?;
     let mut rows = Vec::new();
-    for server in config.servers.values() {
+    for server in config.declared.servers.values() {
         rows.push(row(server, &consents)?);
     }
     if args.json {

@@ -2,9 +2,9 @@
 
 use gadgetry_mcp::{Login, LoginError, ServerConfig};
 
-use super::config;
+use super::configuration::config;
 use super::test::chosen_server;
-use crate::args::{ConfigArgs, McpLoginArgs};
+use crate::cli::{ConfigArgs, McpLoginArgs};
 use crate::config::Asking;
 use crate::error::Error;
 use crate::lines::one_line;

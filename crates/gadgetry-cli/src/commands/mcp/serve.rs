@@ -1,7 +1,6 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use gadgetry::Skills;
 use gadgetry::approval::Approvals;
@@ -11,9 +10,9 @@ use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::config;
+use super::configuration::config;
 use crate::approvals::{Names, rules};
-use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
+use crate::cli::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
 use crate::config::{Asking, Config};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
@@ -34,25 +33,28 @@ pub(super) async fn run(
     let http = args.listen.map(|listen| http(args, listen)).transpose()?;
     let options = ApprovalOptions {
         approval: args.approval.clone(),
-        configured_approval: config.approvals.iter().map(|it| it.rule.clone()).collect(),
-        written: config.approvals.clone().into(),
+        configured_approval: config
+            .declared
+            .approvals
+            .iter()
+            .map(|it| it.rule.clone())
+            .collect(),
         yes: args.yes,
         dangerously_without_sandbox: args.dangerously_without_sandbox,
         dry_run: false,
     };
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
-    let servers = mcp::connect(&args.source, printer).await?;
+    let servers = mcp::connect(&args.source, &config.declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
-    let mut source = args.source.clone();
-    source.servers = Arc::new(config.servers);
     let names = Names {
         gadgets: toolbox
             .registry()
             .iter()
             .map(RegisteredGadget::name)
             .collect(),
-        source: &source,
+        source: &args.source,
+        declared: &config.declared,
         servers: servers.as_deref(),
     };
     for note in names.check(&options)? {

@@ -11,13 +11,13 @@ use gadgetry::proto::schema::closest;
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::client::{LIST_RESOURCES, READ_RESOURCE};
 
-use super::config;
-use crate::args::{ConfigArgs, McpTestArgs};
+use super::configuration::{config, named};
+use crate::cli::{ConfigArgs, McpTestArgs, TypedServer, name_and_target};
 use crate::config::{Asking, Config};
 use crate::connect;
 use crate::error::Error;
 use crate::lines::{one_line, short};
-use crate::mcp::{self, Consents, Subject, TypedServer, configured};
+use crate::mcp::{self, Consents, Subject, configured};
 use crate::printer::Printer;
 use crate::run_agent::run_agent;
 
@@ -28,7 +28,7 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     let (name, server) = chosen_server(&config, &args.server, printer)?;
-    let configured = config.servers.get(&args.server);
+    let configured = config.declared.servers.get(&args.server);
     if configured.is_some_and(|it| !it.is_enabled()) {
         printer.progress(&format!(
             "MCP server {} is disabled in the configuration; it is tested anyway\n",
@@ -85,18 +85,18 @@ pub(super) fn chosen_server(
     text: &str,
     printer: &mut Printer,
 ) -> Result<(String, ServerConfig), Error> {
-    if config.servers.contains_key(text) {
+    if config.declared.servers.contains_key(text) {
         return Ok((text.to_owned(), agreed(config, text, printer)?));
     }
     if is_name(text) {
-        super::named(config, text)?;
+        named(config, text)?;
     }
     typed(text)
 }
 
 /// Whether a text can only be meant as a name of the configuration: it is one word, and no program has this name.
 fn is_name(text: &str) -> bool {
-    let (own, target) = mcp::name_and_target(text);
+    let (own, target) = name_and_target(text);
     let is_word = own.is_none()
         && !target.trim().is_empty()
         && !target.contains(|c: char| c.is_whitespace() || "/\\:'\"=".contains(c));
@@ -109,7 +109,7 @@ fn is_name(text: &str) -> bool {
 
 /// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.
 fn agreed(config: &Config, name: &str, printer: &mut Printer) -> Result<ServerConfig, Error> {
-    let configured = configured(super::named(config, name)?)?;
+    let configured = configured(named(config, name)?)?;
     let subject = Subject::of(&configured)?;
     let mut consents = Consents::load()?;
     if !mcp::is_agreed(name, subject.as_ref(), &mut consents, printer) {
@@ -128,10 +128,10 @@ fn typed(text: &str) -> Result<(String, ServerConfig), Error> {
 
 /// A server of the configuration that may have been meant.
 fn near(config: &Config, name: &str) -> String {
-    if config.servers.contains_key(name) {
+    if config.declared.servers.contains_key(name) {
         return String::new();
     }
-    let names = config.servers.keys().map(String::as_str);
+    let names = config.declared.servers.keys().map(String::as_str);
     let near = closest(name, names);
     let near = near
         .first()

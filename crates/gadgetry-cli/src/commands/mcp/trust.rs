@@ -1,7 +1,7 @@
 //! `gadgetry mcp trust`: consent to a server of the configuration.
 
-use super::{config, named};
-use crate::args::{ConfigArgs, McpTrustArgs};
+use super::configuration::{config, named};
+use crate::cli::{ConfigArgs, McpTrustArgs};
 use crate::config::Asking;
 use crate::error::Error;
 use crate::lines::one_line;

@@ -8,7 +8,7 @@ use gadgetry::provider::{
 };
 use serde::Serialize;
 
-use crate::args::ModelsArgs;
+use crate::cli::ModelsArgs;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;

@@ -4,13 +4,11 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::proto::event::FinishReason;
-use gadgetry_store::{RunRecord, Status};
 use serde::Serialize;
 
-use super::show::prompt_of;
-use crate::args::ListArgs;
+use super::record::{prompt_of, status};
+use crate::cli::ListArgs;
 use crate::error::Error;
-use crate::follow::verdict;
 use crate::lines::short;
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions};
@@ -89,20 +87,6 @@ impl Listed {
             format!("${:.4}", self.known_cost),
             short(&self.last_prompt),
         ]
-    }
-}
-
-/// The state of a run, as one word.
-pub(super) fn status(run: &RunRecord) -> &'static str {
-    match run.status() {
-        Status::Running => "running",
-        Status::Waiting => "waiting",
-        Status::Interrupted => "interrupted",
-        Status::Finished => match &run.progress.summary {
-            Some(summary) if verdict(summary).is_err() => "failed",
-            _ => "finished",
-        },
-        _ => "unknown",
     }
 }
 

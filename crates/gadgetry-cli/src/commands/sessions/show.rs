@@ -5,20 +5,19 @@ use std::io::Cursor;
 
 use gadgetry::log::{LogError, replay};
 use gadgetry::proto::event::Event;
-use gadgetry::proto::message::{Content, Message};
 use gadgetry::proto::run::QuestionRef;
 use gadgetry_store::RunRecord;
 
-use super::list::status;
-use super::open;
-use crate::args::{SessionAnswerArgs, ShowArgs};
+use super::record::{prompt_of, status};
+use crate::cli::{SessionAnswerArgs, ShowArgs};
 use crate::error::Error;
+use crate::options::MODEL;
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, details, problem};
 
 /// Runs `show`.
 pub(super) async fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name).await?;
+    let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let number = args.run.map(Into::into);
     if args.events {
         let (_, run) = session.run(number)?;
@@ -39,7 +38,9 @@ fn head(session: &Session) -> Result<String, Error> {
     let (_, last) = session.last()?;
     let mut head = format!("session  {}\nstatus   {}\n", session.name, status(last));
     if let Some(details) = details(last) {
-        if let Some(model) = details.option("model") {
+        // A session of a later version is shown as far as it can be read.
+        let settings = details.settings().unwrap_or_default();
+        if let Some(model) = settings.text(MODEL) {
             head.extend(["model    ", model, "\n"]);
         }
         head.extend(["folder   ", &details.folder, "\n"]);
@@ -75,23 +76,6 @@ async fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The prompt that a run began with.
-pub(super) async fn prompt_of(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
-    let header = sessions.journal.header(&run.id).await;
-    let header = header.map_err(|error| problem(&error))?;
-    Ok(header.conversation.last().map(text_of).unwrap_or_default())
-}
-
-fn text_of(message: &Message) -> String {
-    let mut text = String::new();
-    for content in &message.content {
-        if let Content::Text { text: more } = content {
-            text.push_str(more);
-        }
-    }
-    text
-}
-
 /// The events of a run so far.
 async fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result<(), Error> {
     let mut log = Vec::new();
@@ -115,7 +99,7 @@ async fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> 
 
 /// Runs `answer`.
 pub(super) async fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<(), Error> {
-    let (sessions, session) = open(&args.data, &args.name).await?;
+    let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let (_, run) = session.last()?;
     let wanted: QuestionRef = args.question.parse().map_err(Error::input)?;
     let name = &session.name;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::list::Listed;
-use crate::args::SkillInfoArgs;
+use crate::cli::SkillInfoArgs;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;

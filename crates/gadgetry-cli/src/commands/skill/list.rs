@@ -3,7 +3,7 @@
 use gadgetry::Skill;
 use serde::Serialize;
 
-use crate::args::SkillListArgs;
+use crate::cli::SkillListArgs;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;

@@ -218,8 +218,8 @@ fn an_upstream_has_its_own_key() {
     let configured = Configured::new(user);
     let key = |args: &[&str]| configured.value("serve", "upstream-key-env", &[], args);
     assert_eq!(key(&[]), r#""MY_KEY" from "user""#);
-    // The variable is not set, which is a mistake only if it is used.
-    let listen = ["--listen", "nowhere"];
+    // The variable is not set, which is a mistake only if it is used. Without keys, this address is one, too.
+    let listen = ["--listen", "192.0.2.1:1"];
     let serve = [&["serve"], &listen[..]].concat();
     let upstream = ["serve", "--upstream", "http://127.0.0.1:2/v1"];
     let typed = [&upstream[..], &listen].concat();

@@ -43,6 +43,100 @@ fn a_session_keeps_the_configuration() {
     resumed.check("Resumed.\n", "", 0);
 }
 
+/// Earlier versions stored the options as words of the command line.
+#[test]
+fn a_session_of_an_earlier_version_still_opens() {
+    let configured = Configured::new(CONFIG);
+    let begin = ["agent", "Go!", "--session", "s", "--tag", "a"];
+    configured.ended(&begin).check("Hi.\n", "", 0);
+    let stored = details(&configured, |folder| {
+        let script = configured.0.path("script.jsonl");
+        let gadgets = configured.0.path("gadgets.toml");
+        serde_json::json!({
+            "options": [
+                format!("--gadgets={}", gadgets.display()),
+                "--sandbox",
+                "--tag=a",
+                "--tag=b",
+                format!("--model=script:{}", script.display()),
+                "--system=of words = of words",
+                "--yes",
+            ],
+            "leftOut": ["header"],
+            "folder": folder,
+        })
+    });
+    assert!(stored.contains("--system="), "{stored}");
+    let script = expecting("of words = of words");
+    configured.0.write("script.jsonl", &script);
+    let note =
+        "--header may contain a key and was not kept; give it again if the server needs it\n";
+    configured.user("");
+    let ended = configured.ended(&["agent", "--continue", "s", "And?"]);
+    assert_eq!(
+        (&*ended.stdout, ended.code),
+        ("Hi.\n", Some(0)),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.starts_with(note), "{ended:?}");
+    // From now on it is written as data, without what was of one run.
+    let stored = details(&configured, |_| serde_json::Value::Null);
+    let stored: serde_json::Value = serde_json::from_str(&stored).expect("JSON");
+    assert_eq!(stored["version"], 1, "{stored}");
+    assert_eq!(stored["options"]["tag"], serde_json::json!(["a", "b"]));
+    assert_eq!(stored["options"]["sandbox"], true);
+    assert_eq!(stored["options"]["yes"], serde_json::Value::Null);
+    assert_eq!(stored["leftOut"][0], "header");
+}
+
+/// A session of a later version is refused, and not misread.
+#[test]
+fn a_session_of_a_later_version_is_refused() {
+    let configured = Configured::new(CONFIG);
+    configured
+        .ended(&["agent", "Go!", "--session", "s"])
+        .check("Hi.\n", "", 0);
+    details(
+        &configured,
+        |folder| serde_json::json!({ "version": 2, "options": {}, "folder": folder }),
+    );
+    let later =
+        "error: the session was written by a later version (its options have version 2, not 1)\n";
+    let ended = configured.ended(&["agent", "--continue", "s", "And?"]);
+    ended.check("", later, 2);
+}
+
+/// Replaces what is stored with the latest run of the only session by what `change` makes of its folder, unless that is null.
+/// Returns what is stored then.
+fn details(
+    configured: &Configured,
+    change: impl Fn(&serde_json::Value) -> serde_json::Value,
+) -> String {
+    let path = configured.0.path("gadgetry/sessions/sessions.db");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.expect("a runtime").block_on(async {
+        let journal = gadgetry_store::SqliteJournal::open(path).expect("sessions");
+        let runs = journal.runs().await.expect("runs");
+        let run = runs
+            .into_iter()
+            .max_by_key(|run| run.id.to_string())
+            .expect("a run");
+        let stored = run.details.expect("details");
+        let read: serde_json::Value = serde_json::from_str(&stored).expect("JSON");
+        let changed = change(&read["folder"]);
+        if changed.is_null() {
+            return stored;
+        }
+        let changed = changed.to_string();
+        let kept = journal.set_details(&run.id, changed.clone()).await;
+        kept.expect("written");
+        journal.flush().await;
+        changed
+    })
+}
+
 /// Headers may hold keys.
 #[test]
 fn no_configured_key_is_kept() {
@@ -55,6 +149,6 @@ fn no_configured_key_is_kept() {
     let files = folder.map(|it| std::fs::read(it.expect("an entry").path()).expect("a file"));
     let stored: Vec<u8> = files.flatten().collect();
     let has = |text: &str| stored.windows(text.len()).any(|it| it == text.as_bytes());
-    assert!(has("--system=at first"));
+    assert!(has(r#""system":"at first""#));
     assert!(!has("s3cret-value"));
 }

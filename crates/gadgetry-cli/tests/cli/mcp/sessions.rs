@@ -40,7 +40,7 @@ fn a_session_keeps_the_names_of_its_servers() {
     let files = files.map(|it| fs::read(it.expect("an entry").path()).expect("a file"));
     let stored: Vec<u8> = files.flatten().collect();
     let has = |text: &str| stored.windows(text.len()).any(|it| it == text.as_bytes());
-    assert!(has("--configured-mcp=mine"));
+    assert!(has(r#""configured-mcp":"mine""#));
     assert!(!has("s3cret"));
 }
 

@@ -8,8 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use gadgetry::command::parse_duration;
 
-use super::DataArgs;
-use crate::sessions::SessionName;
+use super::{DataArgs, SessionName};
 
 /// Which session a run belongs to.
 #[derive(Debug, Args)]
@@ -42,6 +41,21 @@ pub(crate) struct SessionsArgs {
     /// The verb.
     #[command(subcommand)]
     pub(crate) verb: SessionsVerb,
+}
+
+impl SessionsArgs {
+    /// The data directory; that of `resume` is the agent's.
+    pub(super) fn data_mut(&mut self) -> Option<&mut DataArgs> {
+        Some(match &mut self.verb {
+            SessionsVerb::List(args) => &mut args.data,
+            SessionsVerb::Show(args) => &mut args.data,
+            SessionsVerb::Answer(args) => &mut args.data,
+            SessionsVerb::Export(args) => &mut args.data,
+            SessionsVerb::Rm(args) => &mut args.data,
+            SessionsVerb::Vacuum(data) => data,
+            SessionsVerb::Resume(_) => return None,
+        })
+    }
 }
 
 /// What is done with sessions.

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use clap::{Args, Subcommand, ValueEnum};
 use gadgetry::journal::QuestionRef;
 
-use super::AgentOptions;
 use super::agent::EventFormat;
+use super::{AgentOptions, ConfigArgs};
 
 /// Where Restate is.
 #[derive(Debug, Args)]
@@ -52,6 +52,9 @@ pub(crate) struct WorkerArgs {
 
     #[command(flatten)]
     pub(crate) options: AgentOptions,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }
 
 /// Options of `gadgetry submit`.
@@ -71,6 +74,9 @@ pub(crate) struct SubmitArgs {
 
     #[command(flatten)]
     pub(crate) restate: RestateArgs,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }
 
 /// Options of `gadgetry remote`.
@@ -79,6 +85,17 @@ pub(crate) struct RemoteArgs {
     /// What to do
     #[command(subcommand)]
     pub(crate) verb: RemoteVerb,
+}
+
+impl RemoteArgs {
+    /// Where Restate is.
+    pub(crate) fn restate_mut(&mut self) -> &mut RestateArgs {
+        match &mut self.verb {
+            RemoteVerb::Status(run) | RemoteVerb::Cancel(run) => &mut run.restate,
+            RemoteVerb::Follow(args) => &mut args.run.restate,
+            RemoteVerb::Answer(args) => &mut args.restate,
+        }
+    }
 }
 
 /// The verbs of `gadgetry remote`.

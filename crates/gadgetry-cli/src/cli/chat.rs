@@ -2,9 +2,7 @@
 
 use clap::Args;
 
-use super::AgentOptions;
-use super::typed::Typed;
-use crate::sessions::SessionName;
+use super::{AgentOptions, ConfigArgs, SessionName};
 
 /// Options of `gadgetry chat`.
 #[derive(Debug, Args)]
@@ -40,6 +38,6 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) options: AgentOptions,
 
-    #[arg(skip)]
-    pub(crate) typed: Typed,
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }

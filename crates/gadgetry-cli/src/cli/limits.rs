@@ -12,15 +12,15 @@ use gadgetry::proto::run::Retry;
 #[command(next_help_heading = "Model")]
 pub(crate) struct RateArgs {
     /// Send at most N requests in any 60 seconds; further ones wait
-    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = super::numbers::at_least_one)]
     pub(crate) requests_per_minute: Option<NonZeroUsize>,
 
     /// Use at most N tokens, input and output, in any 60 seconds
-    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = super::numbers::at_least_one)]
     pub(crate) tokens_per_minute: Option<NonZeroUsize>,
 
     /// Use at most N tokens in 24 hours, counted from the first request of the run
-    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    #[arg(long, value_name = "N", value_parser = super::numbers::at_least_one)]
     pub(crate) tokens_per_day: Option<NonZeroUsize>,
 
     /// Part of the rate limits that is used, above 0 and up to 1 [default: 0.9]
@@ -83,7 +83,7 @@ impl RetryArgs {
     }
 }
 
-fn margin(text: &str) -> Result<f64, &'static str> {
+pub(crate) fn margin(text: &str) -> Result<f64, &'static str> {
     let number: Option<f64> = text.parse().ok();
     number
         .filter(|number| *number > 0.0 && *number <= 1.0)

@@ -1,11 +1,7 @@
 //! Options about which calls run.
 
-use std::sync::Arc;
-
 use clap::Args;
 use gadgetry::approval::Rule;
-
-use crate::config::ApprovalRule;
 
 /// Which calls run, and who decides.
 #[derive(Clone, Debug, Default, Args)]
@@ -22,12 +18,8 @@ pub(crate) struct ApprovalOptions {
     #[arg(long, value_name = "RULE", hide = true)]
     pub(crate) configured_approval: Vec<Rule>,
 
-    /// The same with their positions.
-    #[arg(skip)]
-    pub(crate) written: Arc<[ApprovalRule]>,
-
     /// Approve every call that no rule denies; needs --sandbox
-    #[arg(long, requires = "confined")]
+    #[arg(long)]
     pub(crate) yes: bool,
 
     /// Let --yes approve commands that run with all of your rights

@@ -1,11 +1,10 @@
 //! The names of sessions and of their runs.
 
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::str::FromStr;
 
 use gadgetry::journal::{InvalidRunId, RunId};
-
-use crate::connect;
 
 /// Characters of a name at most.
 const LONGEST: usize = 64;
@@ -23,8 +22,8 @@ pub(crate) struct SessionName(String);
 
 impl SessionName {
     /// A short random name that begins with a letter.
-    pub(super) fn generated() -> Self {
-        let mut number = connect::random();
+    pub(crate) fn generated() -> Self {
+        let mut number = random();
         let mut pick = |choices: u64| {
             let at = number % choices;
             number /= choices;
@@ -39,16 +38,21 @@ impl SessionName {
 
     /// A new id for the run with this number, from 1.
     pub(crate) fn run(&self, number: u32) -> Result<RunId, InvalidRunId> {
-        format!("{}.{number}.{:016x}", self.0, connect::random()).parse()
+        format!("{}.{number}.{:016x}", self.0, random()).parse()
     }
 
     /// The session that a run belongs to, and its number in it; `None` if the run belongs to none.
-    pub(super) fn of(run: &RunId) -> Option<(Self, u32)> {
+    pub(crate) fn of(run: &RunId) -> Option<(Self, u32)> {
         let (name, rest) = run.as_str().split_once('.')?;
         let (number, _) = rest.split_once('.')?;
         let number = number.parse().ok().filter(|it| *it > 0)?;
         Some((name.parse().ok()?, number))
     }
+}
+
+/// A number that no other process has.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl FromStr for SessionName {

@@ -14,7 +14,7 @@ use super::limits::RetryArgs;
 pub(crate) struct ModelArgs {
     /// The model: PROVIDER:NAME, a shortcut such as `haiku`, or script:FILE for replies from a JSON Lines file
     #[arg(long, value_name = "MODEL")]
-    pub(crate) model: String,
+    pub(crate) model: Option<String>,
 
     /// System prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -55,6 +55,11 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// The name of the model; empty until a session or a file says it.
+    pub(crate) fn name(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
+    }
+
     /// The options for the model itself; those of its server are added when it is found.
     pub(crate) fn options(&self) -> ModelOptions {
         ModelOptions {
@@ -82,7 +87,7 @@ pub(crate) struct DataArgs {
     clippy::unnecessary_wraps,
     reason = "clap calls it, and the engine reports what is wrong with a name"
 )]
-fn tags(text: &str) -> Result<Tags, &'static str> {
+pub(crate) fn tags(text: &str) -> Result<Tags, &'static str> {
     if text == "off" {
         return Ok(Tags(Vec::new()));
     }
@@ -90,11 +95,11 @@ fn tags(text: &str) -> Result<Tags, &'static str> {
     Ok(Tags(names.collect()))
 }
 
-fn at_least_one_token(text: &str) -> Result<u64, &'static str> {
-    super::at_least_one(text).map(|number| number.get() as u64)
+pub(crate) fn at_least_one_token(text: &str) -> Result<u64, &'static str> {
+    super::numbers::at_least_one(text).map(|number| number.get() as u64)
 }
 
-fn temperature(text: &str) -> Result<f64, &'static str> {
+pub(crate) fn temperature(text: &str) -> Result<f64, &'static str> {
     let number: Option<f64> = text.parse().ok();
     number
         .filter(|number| (0.0..=2.0).contains(number))

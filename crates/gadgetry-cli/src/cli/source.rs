@@ -1,13 +1,10 @@
 //! Options about where gadgets come from.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
-use crate::config::McpServer;
-use crate::mcp::TypedServer;
+use super::TypedServer;
 
 /// Where gadgets come from.
 #[derive(Clone, Debug, Default, Args)]
@@ -39,10 +36,6 @@ pub(crate) struct GadgetOptions {
     /// Name of a server in `[mcp.servers]` that is used. What it is comes from the configuration, so no session keeps its keys
     #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) configured_mcp: Vec<String>,
-
-    /// The servers of the configuration.
-    #[arg(skip)]
-    pub(crate) servers: Arc<BTreeMap<String, McpServer>>,
 }
 
 impl GadgetOptions {

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::GadgetOptions;
+use super::{ConfigArgs, GadgetOptions};
 
 /// Options of `gadgetry gadget`.
 #[derive(Debug, Args)]
@@ -47,6 +47,9 @@ pub(crate) enum GadgetVerb {
 pub(crate) struct GadgetFileArgs {
     #[command(flatten)]
     pub(crate) source: GadgetOptions,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }
 
 /// One of the gadgets.

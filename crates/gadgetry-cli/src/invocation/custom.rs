@@ -1,18 +1,16 @@
 //! Custom commands: `gadgetry NAME`, for a table `[commands.NAME]`.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use clap::{Arg, ArgMatches, Command};
 
-use clap::{Arg, Command};
-
-use super::server::leave_typed;
-use super::words::with_options;
-use super::{Config, CustomCommand, Keys, SYSTEM, SYSTEM_PROMPT};
-use crate::args;
+use super::verb::{Found, merge, read};
+use crate::config::{Config, ConfigVerb, CustomCommand, Keys};
 use crate::error::Error;
+use crate::options::{CONTINUE, Setting, Settings, Source, Value, required};
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 
+/// The argument of the verbs that has the prompt.
+const PROMPT: &str = "prompt";
 /// The words that are part of the prompt.
 const WORDS: &str = "words";
 /// The variables of a command's prompt.
@@ -46,65 +44,43 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
         .arg(words)
 }
 
-/// The words of the verb that a command runs: its settings, what was typed, and the prompt. Also returns the names of the
-/// options that the user or the command has set.
-pub(super) fn expand(
-    words: Vec<OsString>,
+/// The verb that a command runs, with its settings, what was typed, and the prompt.
+pub(super) fn found(
     name: &str,
-    command: &CustomCommand,
-    config: &Config,
+    of_command: &ArgMatches,
+    config: Config,
     keys: &Keys,
     printer: &mut Printer,
-) -> Result<(Vec<OsString>, BTreeSet<String>), Error> {
-    let verb = command.verb;
-    let root = args::command();
-    let custom = definition(&root, name, command);
-    let root = root.subcommand(custom);
-    let unchecked = root.clone().ignore_errors(true);
-    let matches = unchecked.try_get_matches_from(&words)?;
-    let of_command = matches.subcommand_matches(name);
-    let typed = of_command.map(|it| keys.of(verb).typed(it));
-    let typed = typed.unwrap_or_default();
-    if typed.contains("continue") {
+) -> Result<Found, Error> {
+    let Some(command) = config.commands.get(name) else {
+        return Err(Error::Failed("internal error (please report)".to_owned()));
+    };
+    let (verb, options) = (command.verb, keys.of(command.verb).clone());
+    let typed = Settings::typed(&options, of_command);
+    if typed.has(CONTINUE) {
         return Err(Error::input(format_args!(
             "{name} begins sessions; continue one with `gadgetry {} --continue`",
             verb.name()
         )));
     }
-    let Some(at) = super::verb_index(&words) else {
-        return Ok((words, typed));
-    };
-    let mut settings = config.settings(verb, Some(command), keys)?;
-    if let Some(of_command) = of_command {
-        leave_typed(&mut settings, keys.of(verb), of_command, printer);
-    }
-    let words = with_options(words, at + 1, config, keys.of(verb), &settings, &typed)?;
-    let matches = root.clone().try_get_matches_from(words)?;
-    let Some(of_command) = matches.subcommand_matches(name) else {
-        return Err(Error::Failed("internal error (please report)".to_owned()));
-    };
-    let mut expanded = vec![OsString::from("gadgetry")];
-    let verbose = usize::from(matches.get_count("verbose"));
-    expanded.extend(vec![OsString::from("--verbose"); verbose]);
-    expanded.push(verb.name().into());
-    for option in args::options(&root, name, of_command) {
-        let mut word = OsString::from(format!("--{}", option.name));
-        if let Some(value) = option.value {
-            word.push("=");
-            word.push(value);
-        }
-        expanded.push(word);
-    }
+    let weaker = config.settings(verb, Some(command), keys)?;
+    let mut settings = merge(verb, typed, weaker, &config, &options, printer)?;
+    required(&settings, &options)?;
     let words = of_command.get_many::<String>(WORDS).unwrap_or_default();
     let words: Vec<&str> = words.map(String::as_str).collect();
-    if let Some(prompt) = prompt(name, command, &words.join(" "), config, printer)? {
-        expanded.extend([OsString::from("--"), prompt.into()]);
+    if let Some(prompt) = prompt(name, command, &words.join(" "), &config, printer)? {
+        settings.insert(PROMPT, Setting::new(Value::text(prompt), Source::Flag));
+    } else if verb == ConfigVerb::Agent {
+        return Err(Error::input(
+            "the following required arguments were not provided: <PROMPT>",
+        ));
     }
-    let of_command = command.settings.keys().map(|name| match name.as_str() {
-        SYSTEM_PROMPT => SYSTEM.to_owned(),
-        name => name.to_owned(),
-    });
-    Ok((expanded, of_command.chain(typed).collect()))
+    Ok(Found {
+        verb: read(verb, &settings, &options, of_command)?,
+        settings,
+        options,
+        config,
+    })
 }
 
 /// The prompt, if there is one.

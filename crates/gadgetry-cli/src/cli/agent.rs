@@ -9,9 +9,9 @@ use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::Dialects;
 
 use super::limits::RateArgs;
+use super::numbers::at_least_one;
 use super::sessions::SessionArgs;
-use super::typed::Typed;
-use super::{ApprovalOptions, GadgetOptions, ModelArgs, SkillOptions, at_least_one};
+use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, SkillOptions};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
@@ -42,12 +42,8 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) options: AgentOptions,
 
-    #[arg(skip)]
-    pub(crate) typed: Typed,
-
-    /// The user's configuration file, if files are read.
-    #[arg(skip)]
-    pub(crate) user_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }
 
 /// What an agent is made from.
@@ -232,7 +228,7 @@ pub(crate) enum OutputLimit {
     Off,
 }
 
-fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
+pub(crate) fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
     if text == "off" {
         return Ok(OutputLimit::Off);
     }
@@ -250,7 +246,7 @@ pub(crate) enum EventFormat {
     Jsonl,
 }
 
-fn dollars(text: &str) -> Result<f64, &'static str> {
+pub(crate) fn dollars(text: &str) -> Result<f64, &'static str> {
     let number: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
     number
         .filter(|number| number.is_finite() && *number > 0.0)

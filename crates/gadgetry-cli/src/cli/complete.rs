@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ModelArgs;
+use super::{ConfigArgs, ModelArgs};
 
 /// Options of `gadgetry complete`.
 #[derive(Debug, Args)]
@@ -27,4 +27,7 @@ pub(crate) struct CompleteArgs {
 
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }

@@ -8,7 +8,7 @@ use gadgetry::proto::reply::Format;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::args::{BlockArgs, FormatArgs, MarkerKind, ParseArgs};
+use crate::cli::{BlockArgs, FormatArgs, MarkerKind, ParseArgs};
 use crate::connect;
 use crate::error::Error;
 use crate::schemas;

@@ -13,25 +13,15 @@ use gadgetry_gateway::exchange::{Constrain, MarkerStyle, ToolMode};
 #[command(after_help = CLIENTS)]
 pub(crate) struct ServeArgs {
     /// Where requests go: the URL of a server up to /v1, or a model as PROVIDER:NAME
-    #[arg(
-        long,
-        value_name = "URL|MODEL",
-        required_unless_present = "config",
-        conflicts_with = "config"
-    )]
+    #[arg(long, value_name = "URL|MODEL", conflicts_with = "config")]
     pub(crate) upstream: Option<String>,
 
     /// API of an upstream that is a URL
-    #[arg(
-        long,
-        value_name = "API",
-        default_value = "chat",
-        requires = "upstream"
-    )]
+    #[arg(long, value_name = "API", default_value = "chat")]
     pub(crate) upstream_api: UpstreamApi,
 
     /// Environment variable with the key of the upstream [default: the provider's own; none for a URL]
-    #[arg(long, value_name = "VAR", requires = "upstream")]
+    #[arg(long, value_name = "VAR")]
     pub(crate) upstream_key_env: Option<String>,
 
     /// Address to listen on; port 0 takes a free one. Any but this machine's own needs keys [default: 127.0.0.1:8787]

@@ -1,4 +1,4 @@
-//! `--mcp SERVER`: a command line or a URL.
+//! A server that was typed.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gadgetry_mcp::ServerConfig;
 use reqwest::Url;
 
-use super::{is_url, name_and_target};
+use super::target::{is_url, name_and_target};
 
 /// Programs that fetch and start the package that their first argument names.
 const LAUNCHERS: [&str; 5] = ["bunx", "npx", "pipx", "pnpx", "uvx"];

@@ -10,19 +10,19 @@ use gadgetry::command::parse_duration;
 #[command(next_help_heading = "Model")]
 pub(crate) struct ServerArgs {
     /// Base URL of the API, up to /v1 [default: from the environment, or the provider's own]
-    #[arg(long, value_name = "URL", requires = "model")]
+    #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
 
     /// Environment variable with the API key [default: the provider's own]
-    #[arg(long, value_name = "VAR", requires = "model")]
+    #[arg(long, value_name = "VAR")]
     pub(crate) api_key_env: Option<String>,
 
     /// Extra request header, written NAME: VALUE; may be repeated
-    #[arg(long = "header", value_name = "HEADER", requires = "model")]
+    #[arg(long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
 
     /// Extra fields for the request body, as a JSON object; null removes a field
-    #[arg(long, value_name = "JSON", requires = "model")]
+    #[arg(long, value_name = "JSON")]
     pub(crate) extra_body: Option<String>,
 
     /// Ignore the proxy settings of the environment
@@ -45,6 +45,6 @@ impl std::fmt::Debug for ServerArgs {
     }
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn duration(text: &str) -> Result<Duration, &'static str> {
     parse_duration(text).ok_or("expected a number and a unit, such as 500ms, 90s, 1.5m or 1h")
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::{DataArgs, ServerArgs};
-use crate::commands::{Arm, Class};
 
 /// Options of `gadgetry eval`.
 #[derive(Debug, Args)]
@@ -80,4 +80,73 @@ pub(crate) enum EvalMarkers {
     Random,
     /// Those of the specification.
     Plain,
+}
+
+/// A form of calls, with what helps a model to write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+pub(crate) enum Arm {
+    /// Blocks of text, as they are by default
+    #[value(name = "text")]
+    #[serde(rename = "text")]
+    Text,
+    /// Blocks of text after worked turns
+    #[value(name = "text+examples")]
+    #[serde(rename = "text+examples")]
+    TextExamples,
+    /// JSON calls after worked turns
+    #[value(name = "json+examples")]
+    #[serde(rename = "json+examples")]
+    JsonExamples,
+    /// Blocks after worked turns, under a grammar
+    #[value(name = "constrained")]
+    #[serde(rename = "constrained")]
+    Constrained,
+    /// JSON calls after worked turns, under a grammar
+    #[value(name = "constrained-json")]
+    #[serde(rename = "constrained-json")]
+    ConstrainedJson,
+    /// Native tool calls
+    #[value(name = "native")]
+    #[serde(rename = "native")]
+    Native,
+}
+
+/// Kinds of cases.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Class {
+    /// One tool, one call of it.
+    One,
+    /// One of several tools.
+    Choice,
+    /// Several calls.
+    Several,
+    /// Values with lists and objects.
+    Nested,
+    /// No call is needed.
+    NoCall,
+}
+
+impl Class {
+    /// All of them, in the order of tables.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::One,
+        Self::Choice,
+        Self::Several,
+        Self::Nested,
+        Self::NoCall,
+    ];
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Choice => "choice",
+            Self::Several => "several",
+            Self::Nested => "nested",
+            Self::NoCall => "no-call",
+        }
+    }
 }

@@ -12,29 +12,28 @@ mod gadget;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mcp_server;
 mod model;
 mod models;
+mod numbers;
 #[cfg(feature = "restate")]
 mod restate;
 mod serve;
 mod server;
+mod session_name;
 mod sessions;
 mod skill;
 mod source;
-mod typed;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::Resettable;
 use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
-
-use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
     AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, SearchGadgets,
-    ToolForm, WhenConstrained,
+    ToolForm, WhenConstrained, dollars, output_limit,
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]
@@ -45,59 +44,40 @@ pub(crate) use config::{
     TrustArgs,
 };
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use eval::{EvalArgs, EvalMarkers};
+pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
+pub(crate) use limits::{RateArgs, RetryArgs, margin};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
     ImportSource, McpArgs, McpImportArgs, McpListArgs, McpLoginArgs, McpServeArgs, McpTestArgs,
     McpTrustArgs, McpVerb,
 };
-pub(crate) use model::{DataArgs, ModelArgs, Tags};
+pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
+pub(crate) use model::{DataArgs, ModelArgs, at_least_one_token, tags, temperature};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
+pub(crate) use numbers::at_least_one;
 #[cfg(feature = "restate")]
-pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
+pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, RestateArgs, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};
-pub(crate) use server::ServerArgs;
+pub(crate) use server::{ServerArgs, duration};
+pub(crate) use session_name::SessionName;
 pub(crate) use sessions::{
-    ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
+    ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionArgs, SessionsArgs, SessionsVerb,
+    ShowArgs,
 };
 pub(crate) use skill::{SkillArgs, SkillInfoArgs, SkillListArgs, SkillOptions, SkillVerb};
 pub(crate) use source::GadgetOptions;
-pub(crate) use typed::{Typed, TypedOption, again, name as option_name, options, typed};
-#[cfg(feature = "chat")]
-pub(crate) use typed::{chat_again, chat_of};
-
-/// Verbs after which the configuration can be chosen, too. Their own definitions do not have these options, because a
-/// session keeps only what was configured.
-const CONFIGURED: [&str; 5] = ["agent", "chat", "complete", "submit", "worker"];
-/// The same, of which each verb has verbs of its own.
-const CONFIGURED_GROUP: &str = "gadget";
 
 /// The definitions of all verbs and options.
 pub(crate) fn command() -> Command {
-    Gadgetry::command().mut_subcommands(|verb| {
-        if verb.get_name() == CONFIGURED_GROUP {
-            verb.mut_subcommands(with_config_args)
-        } else if CONFIGURED.contains(&verb.get_name()) {
-            with_config_args(verb)
-        } else {
-            verb
-        }
-    })
-}
-
-/// The verb with the options about configuration. Its description stays its own.
-fn with_config_args(verb: Command) -> Command {
-    let (about, long_about) = (verb.get_about().cloned(), verb.get_long_about().cloned());
-    ConfigArgs::augment_args(verb)
-        .about(Resettable::from(about))
-        .long_about(Resettable::from(long_about))
-}
-
-/// The help of the whole program, with the custom commands.
-pub(crate) fn help(config: &Config) -> String {
-    let mut command = with_commands(command(), config);
-    command.render_long_help().to_string()
+    // Elsewhere the model may be configured.
+    const OF_SERVER: [&str; 4] = ["base_url", "api_key_env", "headers", "extra_body"];
+    let needs_model = |verb: Command| {
+        let options = OF_SERVER.into_iter();
+        options.fold(verb, |verb, id| verb.mut_arg(id, |it| it.requires("model")))
+    };
+    let command = Gadgetry::command().mut_subcommand("doctor", needs_model);
+    command.mut_subcommand("eval", needs_model)
 }
 
 /// Tool calling for any text model.
@@ -119,9 +99,6 @@ pub(crate) struct Gadgetry {
 
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
-
-    #[arg(skip)]
-    pub(crate) configuration: Config,
 }
 
 const EXIT_CODES: &str = "\
@@ -222,6 +199,26 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     /// Prints the manual page, or writes those of all verbs to a folder.
     Man(ManArgs),
+}
+
+impl Verb {
+    /// The data directory of a verb that has no other options of the configuration.
+    pub(crate) fn data_mut(&mut self) -> Option<&mut DataArgs> {
+        if let Self::Sessions(args) = self {
+            args.data_mut()
+        } else if let Self::Models(args) = self {
+            Some(match &mut args.verb {
+                Some(ModelsVerb::Update(args)) => &mut args.data,
+                None => &mut args.data,
+            })
+        } else if let Self::Doctor(args) = self {
+            Some(&mut args.data)
+        } else if let Self::Eval(args) = self {
+            Some(&mut args.data)
+        } else {
+            None
+        }
+    }
 }
 
 /// Options of `gadgetry parse`.
@@ -347,11 +344,6 @@ pub(crate) struct EventsArgs {
 /// Options of `gadgetry demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {}
-
-fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse()
-        .map_err(|_| "expected a whole number of at least 1")
-}
 
 #[cfg(test)]
 mod tests {

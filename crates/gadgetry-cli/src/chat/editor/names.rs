@@ -1,0 +1,10 @@
+//! What the input line completes.
+
+/// What completes the arguments of commands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Names {
+    pub(crate) models: Vec<String>,
+    pub(crate) profiles: Vec<String>,
+    /// With their descriptions.
+    pub(crate) skills: Vec<(String, String)>,
+}

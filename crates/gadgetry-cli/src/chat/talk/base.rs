@@ -1,0 +1,158 @@
+//! What the agents of a conversation are built from.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gadgetry::approval::{ApprovalRequest, Approvals, Approver};
+use gadgetry::{Agent, Human};
+
+use crate::approvals::{UNATTENDED, rules};
+use crate::build_agent::{Parts, Situation};
+use crate::chat::flight::Flight;
+use crate::chat::injected::Injected;
+use crate::cli::AgentOptions;
+use crate::config::{Config, ConfigVerb, Declared, Keys};
+use crate::error::Error;
+use crate::invocation::Invocation;
+use crate::mcp;
+use crate::options::{Attributes, MODEL, Setting, Settings, Source, Value};
+use crate::sessions::OPTIONS;
+use crate::workspaces::Workspaces;
+
+/// Who answers and approves, and what the user can cancel.
+#[derive(Clone)]
+pub(in crate::chat) struct User {
+    pub(in crate::chat) human: Arc<dyn Human>,
+    /// Who approves calls; `None` if no user can.
+    pub(in crate::chat) approver: Option<Arc<dyn Approver>>,
+    pub(in crate::chat) flight: Flight,
+    pub(in crate::chat) injected: Injected,
+    /// Where gadgets change files, so that the user can undo it.
+    pub(in crate::chat) workspaces: Workspaces,
+}
+
+impl User {
+    /// A user who answers, and approves if there is an approver.
+    pub(in crate::chat) fn new(human: Arc<dyn Human>, approver: Option<Arc<dyn Approver>>) -> Self {
+        Self {
+            human,
+            approver,
+            flight: Flight::default(),
+            injected: Injected::default(),
+            workspaces: Workspaces::default(),
+        }
+    }
+}
+
+/// The ground of another profile: the options without those that the configuration has set.
+pub(super) struct Base {
+    pub(super) config: Config,
+    /// The options that were typed.
+    typed: Settings,
+    /// The options of the session that is continued.
+    stored: Option<Settings>,
+    /// The working directory at the start, from which configured paths are resolved.
+    folder: PathBuf,
+}
+
+impl Base {
+    /// Begins with what was typed and configured, and the session that is continued. Call it before the working directory changes.
+    pub(super) fn new(invocation: Invocation, stored: Option<Settings>) -> Result<Self, Error> {
+        let typed = invocation.settings.only(|_, it| it.source.is_typed());
+        let typed = typed.in_folder(Path::new(""), &OPTIONS);
+        let folder = env::current_dir();
+        Ok(Self {
+            typed: typed.map_err(|error| Error::machine(&error))?,
+            folder: folder.map_err(|error| Error::machine(&error))?,
+            config: invocation.config,
+            stored,
+        })
+    }
+
+    /// Returns the rules and MCP servers of files.
+    pub(super) fn declared(&self) -> &Arc<Declared> {
+        &self.config.declared
+    }
+
+    /// Forgets what was typed or stored for the server of a model that is not in use any more.
+    pub(super) fn leave_server(&mut self) {
+        for settings in [Some(&mut self.typed), self.stored.as_mut()]
+            .into_iter()
+            .flatten()
+        {
+            let is_bound = |name: &str| Attributes::of(name).is_of_model_server();
+            *settings = std::mem::take(settings).only(|name, _| !is_bound(name));
+        }
+    }
+
+    /// The profile in use, unless the options of a session are in its place.
+    pub(super) fn profile(&self) -> Option<&str> {
+        self.config.profile_in_use(self.stored.is_some())
+    }
+
+    /// Returns the options with another profile: what was typed is the strongest, then comes the configuration, then the session. The
+    /// `model` in use stays if one was typed, or if the profile names none.
+    pub(super) fn with_profile(&self, profile: &str, model: &str) -> Result<Settings, Error> {
+        let (keys, verb) = (Keys::new(), ConfigVerb::Chat);
+        let chosen = (profile.to_owned(), Source::Flag);
+        let layer = self.config.profiles.layer(profile, &chosen.1)?;
+        let names_model = layer.over(Settings::default(), verb, &keys).has(MODEL);
+        let mut typed = self.typed.clone();
+        if !names_model || typed.has(MODEL) {
+            typed.insert(MODEL, Setting::new(Value::text(model), Source::Flag));
+        }
+        let configured = self
+            .config
+            .settings_with(verb, None, Some(&chosen), &keys)?;
+        let configured = match self.stored {
+            Some(_) => configured.of_continued(true),
+            None => configured,
+        };
+        let configured = configured.in_folder(&self.folder, &OPTIONS);
+        let configured = configured.map_err(|error| Error::machine(&error))?;
+        let settings = self.config.with_prompt(typed.merge(configured, &OPTIONS))?;
+        Ok(settings.merge(self.stored.clone().unwrap_or_default(), &OPTIONS))
+    }
+
+    /// Reads what the agent is made from. Of a script, the first `replies` were read before.
+    pub(super) async fn parts<'o>(
+        &self,
+        options: &'o AgentOptions,
+        replies: usize,
+        user: &User,
+        approvals: &Approvals,
+    ) -> Result<Parts<'o>, Error> {
+        let situation = Situation {
+            replies,
+            human: Some(Arc::clone(&user.human)),
+            approvals: Some(approvals.clone()),
+            observers: vec![Box::new(user.injected.clone())],
+            declared: Arc::clone(self.declared()),
+            workspaces: user.workspaces.clone(),
+            ..Situation::default()
+        };
+        Parts::read(options, situation).await
+    }
+}
+
+/// Builds the agent, whose gadgets the user can cancel.
+pub(super) fn agent(
+    parts: &Parts<'_>,
+    user: &User,
+    servers: Option<&mcp::Connected>,
+) -> Result<Agent, Error> {
+    parts.agent_with(servers, |gadget| user.flight.watch(gadget))
+}
+
+/// Returns what decides about calls.
+pub(super) fn approvals(options: &AgentOptions, user: &User) -> Result<Approvals, Error> {
+    let approvals = Approvals::new(rules(&options.approvals)?).unattended(UNATTENDED);
+    let Some(approver) = user.approver.clone() else {
+        return Ok(approvals);
+    };
+    Ok(approvals.approver(move |request: ApprovalRequest| {
+        let approver = Arc::clone(&approver);
+        async move { approver.approve(request).await }
+    }))
+}
