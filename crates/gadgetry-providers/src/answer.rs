@@ -15,7 +15,7 @@ use crate::{json, sse};
 /// Reads the body of one successful answer: an event stream, or one JSON document, whatever its headers call it.
 ///
 /// ```
-/// use gadgetry::proto::delta::{Delta, StopReason};
+/// use gadgetry::{Delta, StopReason};
 /// use gadgetry::provider::{Answer, openai};
 /// let mut answer = Answer::new(Box::new(openai::Decoder::new()));
 /// let mut deltas = Vec::new();

@@ -115,7 +115,7 @@ impl ProviderError {
     /// The error of an answer that is neither an event stream nor a reply in JSON.
     ///
     /// JSON that breaks off is [`ModelErrorKind::Transport`]; for everything else the base URL is wrong.
-    pub fn foreign(body: &str) -> Self {
+    pub(crate) fn foreign(body: &str) -> Self {
         if is_web_page(body) {
             let message = "the answer is a web page, not an API's; check the base URL";
             return Self::new(ModelErrorKind::BadRequest, message).not_an_api();
@@ -170,7 +170,7 @@ impl ProviderError {
     ///
     /// Read are `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"type": "error", "error": {…}}`,
     /// `{"object": "error", "message": …}`, `{"detail": …}`, `{"message": …}`, and an array of one of these.
-    pub fn from_body(body: &Value) -> Option<Self> {
+    pub(crate) fn from_body(body: &Value) -> Option<Self> {
         let body = body.as_array().map_or(Some(body), |items| items.first())?;
         let object = body.as_object()?;
         let inner = match object.get("error") {

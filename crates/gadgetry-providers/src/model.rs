@@ -171,7 +171,7 @@ impl ModelInfo {
     const SMALL: u64 = 2_000_000_000;
 
     /// Returns `true` if the model is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
-    pub fn is_small(&self) -> bool {
+    fn is_small(&self) -> bool {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }
 

@@ -155,6 +155,35 @@ pub mod prelude {
     };
 }
 
+/// The format of replies without an agent: parsers, the writer, and their settings.
+///
+/// ```
+/// use gadgetry::format::{Anchoring, BlockParser, Event, Limits, Markers};
+///
+/// let mut parser = BlockParser::new(Markers::default(), Anchoring::default(), Limits::default());
+/// let mut names = Vec::new();
+/// let mut see = |event: Event<'_>| {
+///     if let Event::Call(block) = event {
+///         names.push(block.to_call(None).gadget_name);
+///     }
+/// };
+/// parser.push("!!!GADGET_START:Clock\n!!!GADGET_END", &mut see);
+/// parser.finish(&mut see);
+/// assert_eq!(names, ["Clock"]);
+/// ```
+pub mod format {
+    #[doc(no_inline)]
+    pub use gadgetry_proto::{
+        block::{Anchoring, Markers, Writer},
+        call::Parameters,
+        dialect,
+        dialect::Dialect,
+        limits::Limits,
+        reply::{BlockParser, Event, Format, Pipeline, ReplyStage, TagParser},
+        tags::TagNameError,
+    };
+}
+
 #[doc(hidden)]
 pub mod __private;
 
@@ -267,12 +296,18 @@ pub use gadgetry_proto::schema::Example;
 #[doc(no_inline)]
 pub use gadgetry_proto::{
     call::Outcome,
-    convo::prompt_text,
+    call_form::CallForm,
+    convo::{char_limit, prompt_text},
     delta::{Delta, StopReason},
+    error::ModelErrorKind,
     event::{Answer, Event, EventKind, FinishReason},
-    message::{Content, Message, Role, ToolChoice},
-    run::{Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
+    message::{Content, Message, Request, Role, ToolChoice},
+    prompt::{GadgetSearch, SearchWhen},
+    run::{AboutCall, Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
     schema::{GadgetSpec, OnInterrupt},
+    tags::CustomBlock,
+    transform::DeltaTransform,
+    tree::{CostTree, NodeId},
     usage::{Price, Usage},
 };
 #[doc(inline)]

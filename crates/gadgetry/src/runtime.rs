@@ -15,10 +15,9 @@
 //! use std::time::Instant;
 //!
 //! use futures_core::future::BoxFuture;
-//! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::run::{Run, RunConfig};
+//! use gadgetry::driver::{Run, RunConfig};
 //! use gadgetry::runtime::{Runtime, Step, Tokio};
-//! use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive, gadget};
+//! use gadgetry::{Event, Outcome, ScriptedModel, Services, Toolbox, drive, gadget};
 //!
 //! /// Stores the outcomes of gadgets, by step.
 //! #[derive(Default)]
@@ -137,7 +136,7 @@ pub trait Runtime: Send + Sync {
 /// It displays as a key, such as `/ gadget 0`, or `/5.0 reply 2` in a subagent.
 ///
 /// ```
-/// use gadgetry::proto::id::CallId;
+/// use gadgetry::context::CallId;
 /// use gadgetry::runtime::{Step, StepKind};
 ///
 /// let step = Step { run: "/5.0".into(), kind: StepKind::Gadget(CallId(3)) };

@@ -11,7 +11,7 @@ use crate::gadget::{DynGadget, IntoGadget};
 /// Gadgets by name. Names are unique ignoring case.
 ///
 /// ```
-/// use gadgetry::proto::{call::Outcome, schema::GadgetSpec};
+/// use gadgetry::{GadgetSpec, Outcome};
 /// let spec = GadgetSpec { name: "Ping".to_owned(), ..GadgetSpec::default() };
 /// let mut toolbox = gadgetry::Toolbox::default();
 /// toolbox.add(gadgetry::from_fn(spec, |_, _| async { Outcome::ok("pong") }))?;

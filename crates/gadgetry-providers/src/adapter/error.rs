@@ -14,7 +14,7 @@ use gadgetry_proto::error::ModelErrorKind;
 ///
 /// ```
 /// use std::time::Duration;
-/// use gadgetry::proto::error::ModelErrorKind;
+/// use gadgetry::ModelErrorKind;
 /// use gadgetry::provider::adapter::AdapterError;
 ///
 /// let error = AdapterError::from(std::io::Error::other("no route"));

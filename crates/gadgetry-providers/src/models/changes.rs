@@ -76,15 +76,10 @@ impl ModelRegistry {
         if new.provenance.date.is_none() && new.provenance.version.is_empty() {
             new.provenance = provenance;
         }
-        let changes = new.changes_since(self);
+        let changes = Changes::between(self, &new);
         self.models = new.models;
         self.provenance = new.provenance;
         Ok(changes)
-    }
-
-    /// The differences of this registry from `old`.
-    pub fn changes_since(&self, old: &Self) -> Changes {
-        Changes::between(old, self)
     }
 }
 

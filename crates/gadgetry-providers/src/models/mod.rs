@@ -42,7 +42,7 @@ use table::Table;
 ///
 /// ```
 /// use gadgetry::models::ModelRegistry;
-/// use gadgetry::proto::usage::Usage;
+/// use gadgetry::Usage;
 ///
 /// let models = ModelRegistry::builtin();
 /// let usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..Usage::default() };

@@ -12,7 +12,7 @@ use crate::models::date::Date;
 ///
 /// ```
 /// use gadgetry::models::{Feature, Features, ModelSpec};
-/// use gadgetry::proto::usage::Price;
+/// use gadgetry::Price;
 ///
 /// let spec = ModelSpec {
 ///     context_window: Some(128_000),

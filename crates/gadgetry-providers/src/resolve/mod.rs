@@ -45,7 +45,7 @@ pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
 /// Looks up what is known about a model named `provider:model`.
-pub type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
+type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
 
 /// Finds models by their names. See the [module](self) for what a name may be.
 ///

@@ -142,8 +142,7 @@ pub enum AgentError {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use gadgetry::proto::event::FinishReason;
-/// use gadgetry::{Agent, ScriptedModel};
+/// use gadgetry::{Agent, FinishReason, ScriptedModel};
 /// let model: ScriptedModel = r#"{"text": "Once upon a", "finish": "length"}"#.parse()?;
 /// let error = Agent::builder().model(model).ask("Tell me a story")?.text().await.unwrap_err();
 /// assert_eq!(error.reason(), FinishReason::Truncated);

@@ -25,8 +25,7 @@ use crate::scripted::{ScriptError, ScriptedModel};
 ///
 /// ```
 /// use gadgetry::agent::{SingleCall, single_call};
-/// use gadgetry::proto::event::Answer;
-/// use gadgetry::{IntoGadget, gadget};
+/// use gadgetry::{Answer, IntoGadget, gadget};
 ///
 /// /// Adds two numbers.
 /// #[gadget]

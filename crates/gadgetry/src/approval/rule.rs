@@ -182,7 +182,7 @@ impl Rule {
     /// # Errors
     ///
     /// [`InvalidRule`] if the text of the subject is too long, or one of the names cannot be written in a rule, as `a(b)`.
-    pub fn exactly<'g>(
+    pub(crate) fn exactly<'g>(
         permission: Permission,
         gadget: impl Into<Named<'g>>,
         subject: Option<&Subject>,

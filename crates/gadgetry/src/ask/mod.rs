@@ -54,10 +54,8 @@ type OnUsage = dyn Fn(Usage) + Send + Sync;
 /// ```
 /// use std::sync::Arc;
 /// use futures_util::StreamExt as _;
-/// use gadgetry::ScriptedModel;
 /// use gadgetry::ask::{ModelCall, Received};
-/// use gadgetry::proto::message::Request;
-/// use gadgetry::proto::run::Retry;
+/// use gadgetry::{Request, Retry, ScriptedModel};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
@@ -115,7 +113,7 @@ impl ModelCall {
 
     /// Reports the tokens of each attempt, at its end or when the stream is dropped.
     #[must_use]
-    pub fn on_usage(mut self, on_usage: impl Fn(Usage) + Send + Sync + 'static) -> Self {
+    pub(crate) fn on_usage(mut self, on_usage: impl Fn(Usage) + Send + Sync + 'static) -> Self {
         self.on_usage = Some(Arc::new(on_usage));
         self
     }

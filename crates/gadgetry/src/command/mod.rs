@@ -70,7 +70,6 @@ mod file;
 mod group;
 mod input;
 mod lines;
-#[doc(hidden)]
 pub mod processes;
 mod run;
 pub mod supervisor;

@@ -1,4 +1,6 @@
-//! A program that runs, and whatever it starts.
+//! Programs with everything that they start: one process group each, ended with its owner.
+//!
+//! [`run`](super::run()) and command gadgets use it, and so may owners of programs that live longer than a call, such as servers on stdio.
 
 use std::convert::Infallible;
 use std::io;

@@ -22,9 +22,7 @@ use gadgetry_providers::model::{Model, Models};
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use gadgetry::context::Host;
-/// use gadgetry::proto::id::CallId;
-/// use gadgetry::proto::run::Report;
+/// use gadgetry::context::{CallId, Host, Report};
 /// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation};
 ///
 /// /// Collects the progress of gadgets.

@@ -18,9 +18,12 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, OptionFuture, select};
-use gadgetry_proto::id::{CallId, InvocationId};
-use gadgetry_proto::run::Report;
 
+#[doc(no_inline)]
+pub use gadgetry_proto::{
+    id::{CallId, InvocationId},
+    run::Report,
+};
 pub use tokio_util::sync::CancellationToken;
 
 use crate::ask::random_id;

@@ -105,7 +105,7 @@ impl ExecutionContext {
     /// ```
     /// use std::collections::BTreeMap;
     /// use std::sync::Arc;
-    /// use gadgetry::proto::id::InvocationId;
+    /// use gadgetry::context::InvocationId;
     /// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation, ScriptedModel, Services, Toolbox};
     ///
     /// let invocation = Invocation {

@@ -22,7 +22,7 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{
     Command, Decision, Input, Misuse, OpenQuestion, Output, Question, QuestionId, QuestionKind,
-    QuestionRef, Report, Run, Start, Summary,
+    QuestionRef, Report, Start, Summary,
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -36,6 +36,11 @@ use crate::scope::NOTHING;
 use crate::services::Services;
 
 pub use crate::observer::Observer;
+#[doc(no_inline)]
+pub use gadgetry_proto::{
+    run::{Code, Run, RunConfig},
+    schema::Registry,
+};
 pub(crate) use subagent::SubagentParent;
 pub use subagent::{Subagent, SubagentError};
 
@@ -76,10 +81,8 @@ pub struct RunResult {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::event::Event;
-/// use gadgetry::proto::run::{Run, RunConfig};
-/// use gadgetry::proto::schema::Registry;
-/// use gadgetry::{ScriptedModel, Services, Toolbox, drive};
+/// use gadgetry::driver::{Registry, Run, RunConfig};
+/// use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

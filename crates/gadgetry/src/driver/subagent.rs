@@ -25,8 +25,8 @@ use crate::services::Services;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::{event::Event, run::{Run, RunConfig}, schema::Registry};
-/// use gadgetry::{ExecutionContext, GadgetError, Toolbox};
+/// use gadgetry::driver::{Registry, Run, RunConfig};
+/// use gadgetry::{Event, ExecutionContext, GadgetError, Toolbox};
 ///
 /// async fn research(question: &str, context: ExecutionContext) -> Result<String, GadgetError> {
 ///     let mut subagent = context.subagent()?;

@@ -6,8 +6,7 @@
 //!
 //! ```
 //! use gadgetry::log::{LogWriter, replay};
-//! use gadgetry::proto::event::Event;
-//! use gadgetry::{Agent, ScriptedModel};
+//! use gadgetry::{Agent, Event, ScriptedModel};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -19,8 +19,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use gadgetry::presets::{Logging, Shared, TokenTracking, merge};
-//! use gadgetry::proto::run::{Run, RunConfig};
-//! use gadgetry::proto::schema::Registry;
+//! use gadgetry::driver::{Registry, Run, RunConfig};
 //! use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 //!
 //! # #[tokio::main(flavor = "current_thread")]

@@ -48,7 +48,7 @@ impl Decoder {
     }
 
     /// A decoder for a model that was offered tools by these names.
-    pub fn with_names(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             names,
             ..Self::default()
@@ -64,7 +64,7 @@ impl Decoder {
 
     /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
     #[must_use]
-    pub fn without_stop_sequences(mut self) -> Self {
+    pub(crate) fn without_stop_sequences(mut self) -> Self {
         self.stops = StopSequences::None;
         self
     }

@@ -145,8 +145,7 @@ impl AgentBuilder {
     /// ([`ModelInfo::constraint`](crate::ModelInfo::constraint)). Then markers count at the start of a line only.
     ///
     /// ```
-    /// use gadgetry::proto::call_form::CallForm;
-    /// use gadgetry::{Agent, ScriptedModel};
+    /// use gadgetry::{Agent, CallForm, ScriptedModel};
     /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
     /// let agent = Agent::builder().model(model).form(CallForm::Json).examples(2).constrained(false).build()?;
     /// # let _ = agent;

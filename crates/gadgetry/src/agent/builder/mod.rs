@@ -177,7 +177,7 @@ impl AgentBuilder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use gadgetry::proto::run::{Code, RunConfig};
+    /// use gadgetry::driver::{Code, RunConfig};
     /// use gadgetry::{AgentBuilder, ScriptedModel};
     /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
     /// let config: RunConfig = gadgetry::serde_json::from_str(r#"{"system": "Be brief."}"#)?;

@@ -22,7 +22,7 @@ use crate::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 /// Reads chunks, and whole replies, of Chat Completions.
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::{Decode, openai, sse};
 /// let mut decoder = openai::Decoder::new();
 /// let mut deltas = Vec::new();
@@ -68,7 +68,7 @@ impl Decoder {
     }
 
     /// A decoder for a model that was offered tools by these names.
-    pub fn with_names(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             calls: Calls::with_names(names),
             ..Self::default()
@@ -84,7 +84,7 @@ impl Decoder {
 
     /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
     #[must_use]
-    pub fn without_stop_sequences(mut self) -> Self {
+    pub(crate) fn without_stop_sequences(mut self) -> Self {
         self.stops = StopSequences::None;
         self
     }

@@ -26,7 +26,7 @@ use crate::wire::Encode;
 /// | blocks, raw frames, provider data, diagnostics other than refusals | left out |
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::Encode as _;
 /// use gadgetry::provider::openai::responses;
 /// let mut encoder = responses::Encoder::new("1", 0);
