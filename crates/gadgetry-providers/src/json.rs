@@ -26,12 +26,12 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }
 
-/// Whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.
+/// Returns whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.
 pub(super) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether each character of `text` means itself within a JSON string.
+/// Returns whether each character of `text` means itself within a JSON string.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     text.bytes().all(is_plain)
@@ -47,7 +47,7 @@ pub(super) fn push_string(text: &str, out: &mut String) {
     }
 }
 
-/// Whether [`parse`] failed because the JSON has more than 127 nested levels.
+/// Returns whether [`parse`] failed because the JSON has more than 127 nested levels.
 pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }

@@ -69,7 +69,7 @@ pub const TEXT_PARAMETER: &str = "input";
 #[derive(Clone, Debug, Default)]
 pub struct ToolForms(BTreeMap<String, ToolForm>);
 
-/// How the calls of one tool are written.
+/// Form of the calls of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolForm {
     pub(super) name: String,
@@ -99,7 +99,7 @@ impl ToolForms {
         self.0.get(call_name)
     }
 
-    /// Whether a tool takes free text.
+    /// Returns whether a tool takes free text.
     pub(super) fn is_text(&self, call_name: &str) -> bool {
         self.of(call_name).is_some_and(|form| form.is_text)
     }

@@ -129,7 +129,7 @@ pub mod services;
 pub mod skill;
 pub mod toolbox;
 
-/// What most programs need: `use gadgetry::prelude::*;`
+/// Items that most programs need: `use gadgetry::prelude::*;`
 ///
 /// ```
 /// use gadgetry::prelude::*;

@@ -146,11 +146,11 @@ pub trait Runtime: Send + Sync {
 pub struct Step {
     /// The run: `/`, or the path to a subagent, as `/5.0/2.1`: subagent 1 of call 2 of subagent 0 of call 5.
     pub run: Arc<str>,
-    /// What the step does.
+    /// Kind of the step.
     pub kind: StepKind,
 }
 
-/// What a [`Step`] does.
+/// Kind of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StepKind {

@@ -55,7 +55,7 @@ impl AdapterError {
         self
     }
 
-    /// What it means for a run.
+    /// Returns the kind of the error for a run.
     pub fn kind(&self) -> ModelErrorKind {
         self.kind
     }

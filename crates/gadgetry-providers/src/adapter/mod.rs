@@ -116,7 +116,7 @@ pub struct AdapterMetadata {
     pub id: String,
     /// The provider that serves it.
     pub provider: Option<String>,
-    /// Its capabilities, as the application names them.
+    /// Capabilities, as the application names them.
     pub capabilities: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ impl Adapter {
         }
     }
 
-    /// Its name, provider and capabilities.
+    /// Returns the name, provider and capabilities.
     pub fn metadata(&self) -> &AdapterMetadata {
         &self.inner.about.metadata
     }

@@ -98,7 +98,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// What its runs are made from.
+    /// Returns the plan of the agent's runs.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.inner.plan
     }

@@ -49,7 +49,7 @@ pub struct Rule {
     permission: Permission,
     text: String,
     gadget: Pattern,
-    /// Whether it is about every gadget.
+    /// True if the rule is about every gadget.
     is_any: bool,
     origin: Option<Source>,
     argument: Option<Argument>,
@@ -236,7 +236,7 @@ impl Rule {
         Self::new(permission, &calls)
     }
 
-    /// What it says about the calls.
+    /// Returns the permission that the rule gives.
     pub fn permission(&self) -> Permission {
         self.permission
     }
@@ -258,7 +258,7 @@ impl Rule {
         parts(&self.text).map_or("", |(name, ..)| sourced(name).0)
     }
 
-    /// Returns whether it is about this call.
+    /// Returns whether the rule is about this call.
     pub fn matches<'g>(
         &self,
         gadget: impl Into<Named<'g>>,

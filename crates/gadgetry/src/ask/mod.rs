@@ -26,7 +26,7 @@ use gadgetry_providers::model::Model;
 
 pub(crate) use attempt::{Attempt, Attempted};
 
-/// What a [`ModelCall`] yields.
+/// Item of the stream of a [`ModelCall`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Received {

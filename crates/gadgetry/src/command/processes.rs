@@ -72,13 +72,13 @@ impl Drop for Processes {
 pub struct Program {
     /// The program itself.
     pub leader: Child,
-    /// Its process group.
+    /// Process group of the program.
     pub group: Group,
-    /// What it reads, if that is piped.
+    /// Pipe to its stdin, if that is piped.
     pub stdin: Option<ChildStdin>,
-    /// What it writes to stdout.
+    /// Pipe from its stdout.
     pub stdout: ChildStdout,
-    /// What it writes to stderr.
+    /// Pipe from its stderr.
     pub stderr: ChildStderr,
     /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,

@@ -1,4 +1,4 @@
-//! What has failed.
+//! Failures of a run.
 
 use std::fmt;
 
@@ -50,28 +50,28 @@ pub struct Failure {
     pub time: Time,
     /// In which subagent; empty for the run itself.
     pub path: Vec<Ancestor>,
-    /// What.
+    /// Kind of the failure.
     pub kind: FailureKind,
 }
 
-/// What has failed.
+/// Kind of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
     /// A model call. A retry or a recovery may follow.
     ModelCall {
-        /// From 1.
+        /// One-based iteration.
         iteration: u32,
         /// The words of the error.
         error: String,
     },
     /// A model call, and it is tried again.
     Retry {
-        /// From 1.
+        /// One-based iteration.
         iteration: u32,
-        /// Which retry follows, from 1.
+        /// Number of the retry that follows, one-based.
         attempt: u32,
-        /// How many may follow that one.
+        /// Number of retries left after that one.
         left: u32,
         /// The words of the error.
         error: String,
@@ -80,7 +80,7 @@ pub enum FailureKind {
     Gadget {
         /// The call.
         invocation_id: InvocationId,
-        /// As written.
+        /// Name of the gadget, as the model wrote it.
         gadget_name: String,
         /// The error that the model reads.
         error: String,
@@ -89,14 +89,14 @@ pub enum FailureKind {
     Skipped {
         /// The call.
         invocation_id: InvocationId,
-        /// As written.
+        /// Name of the gadget, as the model wrote it.
         gadget_name: String,
         /// The error that the model reads.
         error: String,
     },
     /// The run ended before it was done; cancelling or stopping it is not a failure.
     Run {
-        /// Why.
+        /// Reason.
         reason: FinishReason,
         /// The words of the error, if there was one.
         error: Option<String>,
@@ -104,7 +104,7 @@ pub enum FailureKind {
 }
 
 impl Failure {
-    /// What has failed with this event, if anything.
+    /// Returns the failure that an event reports, if any.
     pub fn of(event: &Event) -> Option<Self> {
         #[expect(
             clippy::wildcard_enum_match_arm,

@@ -127,7 +127,7 @@ fn path_words(path: &[Ancestor]) -> String {
     steps.collect::<Vec<_>>().join("/")
 }
 
-/// Whether a run completed, or was stopped on purpose.
+/// Returns whether a run completed, or was stopped on purpose.
 fn is_wanted(reason: FinishReason) -> bool {
     matches!(
         reason,

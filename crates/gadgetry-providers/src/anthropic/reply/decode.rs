@@ -165,7 +165,7 @@ impl Decoder {
         out.push(message_end(stop_reason, self.called_tool, usage));
     }
 
-    /// What came before a cut was said, and counts.
+    /// Ends a reply that was cut off; everything before the cut counts.
     fn cut(&mut self, out: &mut Vec<Delta>) {
         self.blocks.iter_mut().for_each(Block::cut);
         self.release(out);

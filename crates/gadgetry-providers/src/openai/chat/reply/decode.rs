@@ -41,7 +41,7 @@ use crate::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
-    /// Whether a chunk had a delta.
+    /// True if a chunk had a delta.
     has_delta: bool,
     /// The number of the choice that is read, once it is known.
     choice: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Decoder {
     text: SurrogateJoiner,
     reasoning: SurrogateJoiner,
     calls: Calls,
-    /// What the server wants back in later requests.
+    /// Data that later requests send back.
     kept: Option<Kept>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,

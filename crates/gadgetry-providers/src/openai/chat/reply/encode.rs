@@ -10,7 +10,7 @@ use crate::sse;
 use crate::tools::{ToolForms, text_of};
 use crate::wire::Encode;
 
-/// What follows the text in a chunk.
+/// End of a chunk, after its text.
 const TEXT_TAIL: &str = "},\"finish_reason\":null}]}";
 
 /// Writes a reply as a server of the API sends it.

@@ -314,7 +314,7 @@ impl Decode for Decoder {
     }
 }
 
-/// Why the response ended.
+/// Returns the stop reason of a response.
 fn reason(response: &Value, event: &str) -> StopReason {
     let details = &response["incomplete_details"]["reason"];
     if let Some(reason) = stop_reason(details) {

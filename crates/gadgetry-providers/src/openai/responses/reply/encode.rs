@@ -353,7 +353,7 @@ impl Encode for Encoder {
     }
 }
 
-/// Whether a response of this status may lack the end of its last message.
+/// Returns whether a response of this status may lack the end of its last message.
 fn is_cut(status: &str) -> bool {
     matches!(status, "incomplete" | "failed")
 }
