@@ -1,4 +1,4 @@
-//! Which hosts are this machine, which addresses are public, and name resolution that yields no others.
+//! Loopback hosts, public addresses, and name resolution that yields only public ones.
 
 use std::fmt::Display;
 use std::io;
@@ -16,7 +16,7 @@ pub fn address(url: &Url) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-/// Whether the server of a URL is on this machine.
+/// Returns whether the server of a URL is on this machine.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     url.host_str() == Some("localhost") || address(url).is_some_and(|it| it.is_loopback())
@@ -40,7 +40,7 @@ impl PublicAddresses {
         Self(others.into_iter().collect())
     }
 
-    /// Whether an address may be used.
+    /// Returns whether an address may be used.
     pub fn allow(&self, address: IpAddr) -> bool {
         is_public(address) || self.0.contains(&address)
     }
@@ -73,7 +73,7 @@ impl Resolve for PublicAddresses {
     }
 }
 
-/// Whether an address is reachable from everywhere, by the registries of special-purpose addresses (RFC 6890). An address
+/// Returns whether an address is reachable from everywhere, by the registries of special-purpose addresses (RFC 6890). An address
 /// that carries an IPv4 address within it is as public as that one.
 fn is_public(address: IpAddr) -> bool {
     match address {

@@ -15,7 +15,7 @@ use crate::{json, sse};
 /// Reads the body of one successful answer: an event stream, or one JSON document, whatever its headers call it.
 ///
 /// ```
-/// use gadgetry::proto::delta::{Delta, StopReason};
+/// use gadgetry::{Delta, StopReason};
 /// use gadgetry::provider::{Answer, openai};
 /// let mut answer = Answer::new(Box::new(openai::Decoder::new()));
 /// let mut deltas = Vec::new();
@@ -30,7 +30,7 @@ pub struct Answer {
     frames: FrameLimits,
     secrets: Secrets,
     is_over: bool,
-    /// Whether the last bytes contained a part of the reply.
+    /// True if the last bytes contained a part of the reply.
     progressed: bool,
 }
 
@@ -45,7 +45,7 @@ enum Form {
     },
 }
 
-/// How many bytes of an answer that is not a stream are shown.
+/// Maximum number of bytes shown of an answer that is not a stream.
 const START: usize = 4 << 10;
 
 impl Answer {
@@ -75,17 +75,17 @@ impl Answer {
         self
     }
 
-    /// Whether the reply has ended, well or not. What follows is ignored.
+    /// Returns whether the reply has ended, well or not. What follows is ignored.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether the last bytes contained a part of the reply. Comments and empty events do not.
+    /// Returns whether the last bytes contained a part of the reply. Comments and empty events do not.
     pub(crate) fn has_progressed(&self) -> bool {
         self.progressed
     }
 
-    /// Whether the reply is complete, and only the end of the stream is missing.
+    /// Returns whether the reply is complete, and only the end of the stream is missing.
     pub(crate) fn may_end(&self) -> bool {
         !self.is_over && self.decoder.may_end()
     }
@@ -255,7 +255,7 @@ impl Answer {
     }
 }
 
-/// Whether no line of it is one of an event stream.
+/// Returns whether no line of `start` is one of an event stream.
 fn is_no_stream(start: &[u8]) -> bool {
     let is_field = |line: &[u8]| {
         let fields: [&[u8]; 5] = [b":", b"data", b"event", b"id", b"retry"];

@@ -90,12 +90,12 @@ impl Arguments {
         (!delta.is_empty()).then(|| delta.to_owned())
     }
 
-    /// What has arrived of the object.
+    /// Returns the received part of the object.
     pub(super) fn json(&self) -> &str {
         &self.json
     }
 
-    /// Whether nothing is missing. Without any piece the arguments may be empty, or cut off.
+    /// Returns whether nothing is missing. Without any piece the arguments may be empty, or cut off.
     pub(super) fn is_whole(&self) -> bool {
         serde_json::from_str::<IgnoredAny>(&self.json).is_ok()
     }
@@ -128,7 +128,7 @@ enum Form {
 }
 
 impl Object {
-    /// Whether its end has come.
+    /// Returns whether its end has come.
     pub(super) fn is_over(&self) -> bool {
         self.form == Form::Ended
     }

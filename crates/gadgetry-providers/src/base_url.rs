@@ -45,12 +45,12 @@ impl BaseUrl {
         url.to_string()
     }
 
-    /// Whether the server is on this machine.
+    /// Returns whether the server is on this machine.
     pub(super) fn is_loopback(&self) -> bool {
         Url::parse(self.0.trim()).is_ok_and(|url| is_loopback(&url))
     }
 
-    /// Whether it is empty.
+    /// Returns whether the URL is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -9,7 +9,7 @@ use crate::refusal;
 /// The parts of a reply, in the order in which they began, and how it ended.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    /// Whether texts are left out, because only frames are needed.
+    /// True if texts are left out, because only frames are needed.
     pub(super) drops_text: bool,
     pub(super) model: String,
     pub(super) parts: Vec<Part>,
@@ -31,7 +31,7 @@ pub(super) enum Part {
     },
 }
 
-/// What a delta adds to a reply. Parts are named by their number.
+/// Change of a reply by one delta. Parts are named by their number.
 #[derive(Debug)]
 pub(super) enum Step<'d> {
     /// The reply begins.

@@ -1,4 +1,4 @@
-//! What the wires share when they write a request.
+//! Shared parts of the wires that write requests.
 
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::message::{Content, Media, MediaData, Message, Request};

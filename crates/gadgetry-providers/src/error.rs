@@ -30,7 +30,7 @@ pub(super) const TOO_DEEP: &str =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct ProviderError {
-    /// What it means for the run.
+    /// Kind of the error, by which the run decides about a retry.
     pub kind: ModelErrorKind,
     /// The HTTP status, if there was one.
     pub status: Option<u16>,
@@ -42,7 +42,7 @@ pub struct ProviderError {
     pub retry_after_ms: Option<u64>,
     /// The provider's id of the request, for its support.
     pub request_id: Option<String>,
-    /// What the provider says of the window, if the conversation was too long for it.
+    /// Statement of the provider about the window, if the conversation was too long for it.
     pub overflow: Option<Box<Overflow>>,
 }
 
@@ -115,7 +115,7 @@ impl ProviderError {
     /// The error of an answer that is neither an event stream nor a reply in JSON.
     ///
     /// JSON that breaks off is [`ModelErrorKind::Transport`]; for everything else the base URL is wrong.
-    pub fn foreign(body: &str) -> Self {
+    pub(crate) fn foreign(body: &str) -> Self {
         if is_web_page(body) {
             let message = "the answer is a web page, not an API's; check the base URL";
             return Self::new(ModelErrorKind::BadRequest, message).not_an_api();
@@ -170,7 +170,7 @@ impl ProviderError {
     ///
     /// Read are `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"type": "error", "error": {…}}`,
     /// `{"object": "error", "message": …}`, `{"detail": …}`, `{"message": …}`, and an array of one of these.
-    pub fn from_body(body: &Value) -> Option<Self> {
+    pub(crate) fn from_body(body: &Value) -> Option<Self> {
         let body = body.as_array().map_or(Some(body), |items| items.first())?;
         let object = body.as_object()?;
         let inner = match object.get("error") {
@@ -284,7 +284,7 @@ impl From<ProviderError> for Delta {
     }
 }
 
-/// What a refusal means, by its status, code and message.
+/// Returns the kind of a refusal, by its status, code and message.
 pub fn kind(status: Option<u16>, code: Option<&str>, message: &str) -> ModelErrorKind {
     use ModelErrorKind as Kind;
     let code = code.unwrap_or_default().to_ascii_lowercase();
@@ -314,7 +314,7 @@ pub fn kind(status: Option<u16>, code: Option<&str>, message: &str) -> ModelErro
     }
 }
 
-/// Whether the conversation is too long for the model. A status alone never says so.
+/// Returns whether the conversation is too long for the model. A status alone never says so.
 fn overflows(code: &str, message: &str) -> bool {
     const CODES: [&str; 4] = [
         "context_length_exceeded",

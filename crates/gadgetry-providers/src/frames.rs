@@ -1,8 +1,8 @@
-//! How the frames of an answer are read.
+//! Settings for reading the frames of an answer.
 
 use crate::sse;
 
-/// What is read of each frame of an answer.
+/// Settings for reading the frames of an answer.
 ///
 /// ```
 /// use gadgetry::provider::FrameLimits;
@@ -10,7 +10,7 @@ use crate::sse;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimits {
-    /// Whether each frame is also emitted as [`Delta::Raw`](gadgetry_proto::delta::Delta::Raw), before its meaning.
+    /// True if each frame is also emitted as [`Delta::Raw`](gadgetry_proto::delta::Delta::Raw), before its meaning.
     /// Otherwise only frames without a known meaning are.
     pub raw: bool,
     /// The maximum number of bytes in a frame, or in an answer that is not a stream.

@@ -91,7 +91,7 @@ impl<O> Incoming<O> {
 pub struct RequestError {
     /// The field.
     pub field: String,
-    /// What is wrong with it.
+    /// Description of the mistake.
     pub problem: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! JSON as providers send it: with lone surrogates.
 //!
 //! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
-//! a valid Rust string, so [`parse`] replaces a lone surrogate by a private character of plane 16, and [`SurrogateJoiner`]
+//! a valid Rust string, so [`parse`] replaces a lone surrogate by a private character of plane 16, and `SurrogateJoiner`
 //! joins two of them:
 //!
 //! ```text
@@ -21,17 +21,17 @@ const OFFSET: u32 = 0x10_0000;
 
 /// Reads JSON whose strings may contain lone surrogates.
 ///
-/// Every string of it must go through [`SurrogateJoiner`] or [`whole`] before it is used.
+/// The decoders of requests join the surrogates of each string before they use it.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }
 
-/// Whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.
+/// Returns whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.
 pub(super) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Whether each character of `text` means itself within a JSON string.
+/// Returns whether each character of `text` means itself within a JSON string.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     text.bytes().all(is_plain)
@@ -47,13 +47,13 @@ pub(super) fn push_string(text: &str, out: &mut String) {
     }
 }
 
-/// Whether [`parse`] failed because the JSON has more than 127 nested levels.
+/// Returns whether [`parse`] failed because the JSON has more than 127 nested levels.
 pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// `text` with its surrogates joined, and U+FFFD for each that stays alone.
-pub fn whole(text: &str) -> Cow<'_, str> {
+pub(crate) fn whole(text: &str) -> Cow<'_, str> {
     if !text.contains(is_half) {
         return Cow::Borrowed(text);
     }
@@ -64,7 +64,7 @@ pub fn whole(text: &str) -> Cow<'_, str> {
 }
 
 /// [`whole`] for each string in `value`.
-pub fn whole_value(value: &mut Value) {
+pub(crate) fn whole_value(value: &mut Value) {
     each_string(value, &|text| {
         if let Cow::Owned(whole) = whole(text) {
             *text = whole;
@@ -86,14 +86,14 @@ pub(super) fn each_string(value: &mut Value, change: &impl Fn(&mut String)) {
 
 /// Joins surrogates over the pieces of one text.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SurrogateJoiner {
+pub(crate) struct SurrogateJoiner {
     /// The high surrogate at the end of the last piece.
     high: Option<u32>,
 }
 
 impl SurrogateJoiner {
     /// The text of the next piece, without a high surrogate at its end.
-    pub fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
+    pub(crate) fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
         if piece.is_empty() || (self.high.is_none() && !piece.contains(is_half)) {
             return Cow::Borrowed(piece);
         }
@@ -121,7 +121,7 @@ impl SurrogateJoiner {
     }
 
     /// The rest at the end of the text: U+FFFD for a high surrogate, otherwise nothing.
-    pub fn finish(&mut self) -> &'static str {
+    pub(crate) fn finish(&mut self) -> &'static str {
         self.high.take().map_or("", |_| "\u{FFFD}")
     }
 }

@@ -34,7 +34,7 @@ pub trait Model: Send + Sync {
     /// The human-readable name of this model.
     fn name(&self) -> &str;
 
-    /// What is known about it.
+    /// Returns the known facts about the model.
     fn info(&self) -> ModelInfo {
         ModelInfo::default()
     }
@@ -92,7 +92,7 @@ macro_rules! pointer {
 pointer!(Arc);
 pointer!(Box);
 
-/// What is known about a model. What is absent is unknown, not zero.
+/// Known facts about a model. Absent means unknown, not zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -105,17 +105,17 @@ pub struct ModelInfo {
     pub parameters: Option<u64>,
     /// The field in which its server takes constraints of replies.
     pub constraint: ConstraintField,
-    /// What it charges.
+    /// Price per token.
     pub price: Option<Price>,
-    /// Whether it runs on this machine, so that a price of 0 is a price. Elsewhere it is an unknown price.
+    /// True if the model runs on this machine, so that a price of 0 is a price. Elsewhere it is an unknown price.
     pub is_local: bool,
-    /// Whether it looks at pictures. If not, backends send it no more than the caption of each.
+    /// True if the model accepts images. If not, backends send it no more than the caption of each.
     pub reads_images: bool,
-    /// Whether it listens. If not, backends send it no more than the caption of each sound.
+    /// True if the model accepts audio. If not, backends send it no more than the caption of each sound.
     pub reads_audio: bool,
     /// The interface through which its provider serves it.
     pub mode: Mode,
-    /// Whether its provider reports what each request cost, so that the price need not be known.
+    /// True if the provider reports what each request cost, so that the price need not be known.
     pub reports_cost: bool,
 }
 
@@ -172,7 +172,7 @@ impl ModelInfo {
     const SMALL: u64 = 2_000_000_000;
 
     /// Returns `true` if the model is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
-    pub fn is_small(&self) -> bool {
+    fn is_small(&self) -> bool {
         self.parameters.is_some_and(|count| count <= Self::SMALL)
     }
 

@@ -6,7 +6,7 @@ use gadgetry_proto::message::{Content, Media, Message, Request, Role};
 
 use crate::wire::diagnostic;
 
-/// Why a model gets no images, audio or other files.
+/// Reason for sending a model no images, audio or other files.
 pub(crate) const NO_IMAGES: &str =
     "the model is not known to read images (`ModelInfo::reads_images`)";
 pub(crate) const NO_SOUNDS: &str =

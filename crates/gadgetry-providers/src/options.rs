@@ -15,7 +15,7 @@ use crate::http::{Http, HttpConfig};
 use crate::model::{ConstraintField, ModelInfo};
 use crate::secret::ApiKey;
 
-/// What every model can be given, whichever API serves it.
+/// Options of every model, whichever API serves it.
 ///
 /// The builders of models, the [`Resolver`](crate::Resolver) and the command line hold one of these. `None`
 /// leaves a choice to the provider. Whether the model must call a tool is a field of each
@@ -37,14 +37,14 @@ pub struct ModelOptions {
     /// The key. Local servers need none.
     #[serde(skip)]
     pub api_key: Option<ApiKey>,
-    /// How requests are sent.
+    /// Options for sending requests.
     #[serde(skip)]
     pub http: HttpConfig,
     /// The client that sends requests, with its connections, in place of a new one with `http`: for a program that makes
     /// many models.
     #[serde(skip)]
     pub client: Option<Http>,
-    /// What is known about the model; by default what the catalogue says about it at the provider's own address.
+    /// Known facts about the model; by default those of the catalogue, at the provider's own address.
     #[serde(skip)]
     pub info: Option<ModelInfo>,
     /// The maximum number of tokens in a reply, reasoning included.
@@ -55,13 +55,13 @@ pub struct ModelOptions {
     pub reasoning_effort: Option<String>,
     /// Stop sequences.
     pub stop: Vec<String>,
-    /// Whether replies stream. Otherwise the same deltas arrive together.
+    /// True if replies stream. Otherwise the same deltas arrive together.
     pub streaming: bool,
     /// Gadgets offered as tools of the provider. Empty: calls and results are sent as text.
     pub tools: Vec<GadgetSpec>,
     /// The markers of blocks that are written for calls without raw text.
     pub markers: Markers,
-    /// Where markers count.
+    /// Positions at which markers count.
     pub anchoring: Anchoring,
     /// Key of a custom block → its XML tag, where they differ.
     pub xml_names: BTreeMap<String, String>,

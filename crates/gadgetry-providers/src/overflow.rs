@@ -1,4 +1,4 @@
-//! What the error of a provider says of a conversation that is too long: its tokens, and the window of the model.
+//! Facts in a provider's error about a conversation that is too long: its tokens, and the window of the model.
 
 use gadgetry_proto::error::Overflow;
 use serde_json::Value;

@@ -33,7 +33,7 @@ pub(crate) struct Secrets(Arc<Forms>);
 struct Forms {
     /// All of them, the longest first.
     all: Vec<ApiKey>,
-    /// Those that no reply contains by accident.
+    /// Secrets that no reply contains by accident.
     rare: Vec<(ApiKey, Finder<'static>)>,
 }
 
@@ -102,7 +102,7 @@ impl Secrets {
         }
     }
 
-    /// How many bytes at the end of `text` may be the beginning of a secret.
+    /// Returns the number of bytes at the end of `text` that may begin a secret.
     fn pending(&self, text: &str) -> usize {
         // With the secret `sk-12345678`, `the key is sk-1` ends with 4 bytes that may become it, and must wait. They are
         // fewer than the secret has, so each delta compares at most that many suffixes.

@@ -25,7 +25,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the provider has refused. No text after it is a part of the reply.
+    /// Returns whether the provider has refused. No text after it is a part of the reply.
     pub(super) fn has_begun(&self) -> bool {
         self.0.is_some()
     }

@@ -37,7 +37,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// Whether it is empty.
+    /// Returns whether the key is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,7 +81,7 @@ impl ApiKey {
     }
 }
 
-/// How many bytes at the start of `text` are a part of `key`.
+/// Returns the number of bytes at the start of `text` that are a part of `key`.
 fn longest_part(key: &[u8], text: &[u8]) -> usize {
     (0..key.len())
         .map(|start| {

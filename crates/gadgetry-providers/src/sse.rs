@@ -86,9 +86,9 @@ pub struct Decoder {
     limit: usize,
     /// The part of an unfinished line that has arrived.
     line: Vec<u8>,
-    /// Whether the last byte was a CR, so that a LF belongs to it.
+    /// True if the last byte was a CR, so that a LF belongs to it.
     after_cr: bool,
-    /// Whether no line has ended yet, so that a byte order mark may follow.
+    /// True if no line has ended yet, so that a byte order mark may follow.
     at_start: bool,
     /// The field `data`, once there is one.
     data: Option<String>,

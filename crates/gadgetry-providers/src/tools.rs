@@ -9,24 +9,15 @@ use serde_json::Value;
 const LENGTH: usize = 64;
 
 /// Maps names of gadgets to names of tools, which have only letters, digits, `_` and `-`, and back.
-///
-/// ```
-/// use gadgetry::proto::schema::GadgetSpec;
-/// use gadgetry::provider::tools::ToolNames;
-/// let spec = GadgetSpec { name: "math.add".into(), ..GadgetSpec::default() };
-/// let names = ToolNames::of(&[spec]);
-/// assert_eq!(names.sent("math.add"), "math_add");
-/// assert_eq!(names.meant("math_add"), "math.add");
-/// ```
 #[derive(Clone, Debug, Default)]
-pub struct ToolNames {
+pub(crate) struct ToolNames {
     sent: BTreeMap<String, String>,
     meant: BTreeMap<String, String>,
 }
 
 impl ToolNames {
     /// The names of `gadgets`. Tool names that would be equal get a number.
-    pub fn of(gadgets: &[GadgetSpec]) -> Self {
+    pub(crate) fn of(gadgets: &[GadgetSpec]) -> Self {
         let mut names = Self::default();
         for gadget in gadgets {
             let plain = plain(&gadget.name);
@@ -46,12 +37,12 @@ impl ToolNames {
     }
 
     /// The tool name of a gadget, also of one that is no longer offered.
-    pub fn sent(&self, name: &str) -> String {
+    pub(crate) fn sent(&self, name: &str) -> String {
         self.sent.get(name).cloned().unwrap_or_else(|| plain(name))
     }
 
     /// The gadget that a tool's name means; an unknown name is unchanged.
-    pub fn meant<'n>(&'n self, name: &'n str) -> &'n str {
+    pub(crate) fn meant<'n>(&'n self, name: &'n str) -> &'n str {
         self.meant.get(name).map_or(name, String::as_str)
     }
 }
@@ -63,7 +54,7 @@ pub const TEXT_PARAMETER: &str = "input";
 /// are [`TEXT_PARAMETER`] in the parameters here, and tools in a namespace.
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::Encode as _;
 /// use gadgetry::provider::openai::chat;
 /// use gadgetry::provider::tools::ToolForms;
@@ -78,7 +69,7 @@ pub const TEXT_PARAMETER: &str = "input";
 #[derive(Clone, Debug, Default)]
 pub struct ToolForms(BTreeMap<String, ToolForm>);
 
-/// How the calls of one tool are written.
+/// Form of the calls of one tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolForm {
     pub(super) name: String,
@@ -108,7 +99,7 @@ impl ToolForms {
         self.0.get(call_name)
     }
 
-    /// Whether a tool takes free text.
+    /// Returns whether a tool takes free text.
     pub(super) fn is_text(&self, call_name: &str) -> bool {
         self.of(call_name).is_some_and(|form| form.is_text)
     }
@@ -131,5 +122,21 @@ fn plain(name: &str) -> String {
         "_".to_owned()
     } else {
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_gadgets_become_names_of_tools_and_back() {
+        let spec = GadgetSpec {
+            name: "math.add".into(),
+            ..GadgetSpec::default()
+        };
+        let names = ToolNames::of(&[spec]);
+        assert_eq!(names.sent("math.add"), "math_add");
+        assert_eq!(names.meant("math_add"), "math.add");
     }
 }

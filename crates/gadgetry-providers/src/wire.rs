@@ -1,4 +1,4 @@
-//! What a backend is, without the network.
+//! Interface of a backend, without the network.
 
 use std::fmt::Debug;
 
@@ -28,7 +28,7 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
     /// A decoder for the answer.
     fn decoder(&self) -> Box<dyn Decode>;
 
-    /// Why a medium is not sent; `None` if it is.
+    /// Returns the reason for not sending a medium; `None` if it is sent.
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
         let _ = medium;
         None
@@ -53,7 +53,7 @@ pub trait Decode: Send {
     /// Takes a whole reply in place of a stream. The deltas are the same, the last one is the end or an error.
     fn reply(&mut self, body: Value, out: &mut Vec<Delta>);
 
-    /// Whether the reply is complete, and only the end of the stream is missing. Then [`Decode::end`] gives
+    /// Returns whether the reply is complete, and only the end of the stream is missing. Then [`Decode::end`] gives
     /// [`Delta::MessageEnd`], and a silent connection is given up sooner than within a reply.
     fn may_end(&self) -> bool {
         false
@@ -84,13 +84,13 @@ pub(super) fn message_end(reason: StopReason, has_call: bool, usage: Option<Usag
     Delta::MessageEnd { stop_reason, usage }
 }
 
-/// What is known about the stop sequences of the request that is answered.
+/// Known facts about the stop sequences of the request that is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StopSequences {
-    /// It may have had some.
+    /// The request may have had some.
     #[default]
     Possible,
-    /// It had none: an answer that says it ended at one was cut by something else.
+    /// The request had none: an answer that says it ended at one was cut by something else.
     None,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn diagnostic(code: DiagnosticCode, message: String) -> Delta {
     })
 }
 
-/// Whether `deltas` end a reply.
+/// Returns whether `deltas` end a reply.
 pub fn is_over(deltas: &[Delta]) -> bool {
     matches!(
         deltas.last(),

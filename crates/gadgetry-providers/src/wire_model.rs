@@ -239,7 +239,7 @@ impl<O> ModelBuilder<O> {
     }
 }
 
-/// What every wire holds: a model, its options, and the names of its tools.
+/// Parts of every wire: a model, its options, and the names of its tools.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     pub(super) model: String,
@@ -265,7 +265,7 @@ impl Common {
         Self::new(self.model.clone(), options)
     }
 
-    /// Whether calls and results go through the provider's own interface.
+    /// Returns whether calls and results go through the provider's own interface.
     pub(super) fn is_native(&self) -> bool {
         !self.options.tools.is_empty()
     }
@@ -275,7 +275,7 @@ impl Common {
         self.is_native().then_some(self.model.as_str())
     }
 
-    /// Whether a request has stop sequences in its `field`, which the additional fields may replace or remove.
+    /// Returns whether a request has stop sequences in its `field`, which the additional fields may replace or remove.
     pub(super) fn stops(&self, field: &str) -> bool {
         match self.options.fields.get(field) {
             Some(Value::String(stop)) => !stop.is_empty(),

@@ -6,8 +6,7 @@
 
 use std::error::Error;
 
-use gadgetry::proto::convo::char_limit;
-use gadgetry::{Agent, AgentBuilder, gadget, prompt_text};
+use gadgetry::{Agent, AgentBuilder, char_limit, gadget, prompt_text};
 use gadgetry_testing::{EventLog, MockModel, any, call, reply};
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What the expansion of `#[gadget]` names. No part of the public interface: it changes without notice.
+//! Items that the expansion of `#[gadget]` names. No part of the public interface: it changes without notice.
 //!
 //! # From whatever a function returns to a result
 //!

@@ -1,4 +1,4 @@
-//! What a gadget gives back when it does not succeed.
+//! Errors of gadgets.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use gadgetry_proto::call::{Outcome, amount};
 /// Maximum number of causes of an error that are reported.
 const CAUSES: usize = 8;
 
-/// Why a gadget has no result: it failed, or it ends the run, or it wants a human.
+/// Reason for a gadget without a result: it failed, or it ends the run, or it wants a human.
 ///
 /// Every error becomes one, and so does a text: `?` works on a `std::error::Error`, a `Box<dyn Error + Send + Sync>`, an
 /// `anyhow::Error`, a `&str` and a `String`. The model reads the error with its causes, on one line. For that it does not
@@ -110,7 +110,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for GadgetError {
     }
 }
 
-/// What the model reads.
+/// Writes the text for the model.
 impl fmt::Display for GadgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

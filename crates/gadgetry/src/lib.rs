@@ -129,7 +129,7 @@ pub mod services;
 pub mod skill;
 pub mod toolbox;
 
-/// What most programs need: `use gadgetry::prelude::*;`
+/// Items that most programs need: `use gadgetry::prelude::*;`
 ///
 /// ```
 /// use gadgetry::prelude::*;
@@ -152,6 +152,35 @@ pub mod prelude {
         FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput, GadgetSpec, Model,
         ModelInfo, OnTextOnlyReply, Outcome, Price, RunError, ScriptedModel, ToolChoice, Tools,
         UnmetDependencyPolicy, Usage, from_fn, gadget, gadgets, typed,
+    };
+}
+
+/// The format of replies without an agent: parsers, the writer, and their settings.
+///
+/// ```
+/// use gadgetry::format::{Anchoring, BlockParser, Event, Limits, Markers};
+///
+/// let mut parser = BlockParser::new(Markers::default(), Anchoring::default(), Limits::default());
+/// let mut names = Vec::new();
+/// let mut see = |event: Event<'_>| {
+///     if let Event::Call(block) = event {
+///         names.push(block.to_call(None).gadget_name);
+///     }
+/// };
+/// parser.push("!!!GADGET_START:Clock\n!!!GADGET_END", &mut see);
+/// parser.finish(&mut see);
+/// assert_eq!(names, ["Clock"]);
+/// ```
+pub mod format {
+    #[doc(no_inline)]
+    pub use gadgetry_proto::{
+        block::{Anchoring, Markers, Writer},
+        call::Parameters,
+        dialect,
+        dialect::Dialect,
+        limits::Limits,
+        reply::{BlockParser, Event, Format, Pipeline, ReplyStage, TagParser},
+        tags::TagNameError,
     };
 }
 
@@ -267,12 +296,18 @@ pub use gadgetry_proto::schema::Example;
 #[doc(no_inline)]
 pub use gadgetry_proto::{
     call::Outcome,
-    convo::prompt_text,
+    call_form::CallForm,
+    convo::{char_limit, prompt_text},
     delta::{Delta, StopReason},
+    error::ModelErrorKind,
     event::{Answer, Event, EventKind, FinishReason},
-    message::{Content, Message, Role, ToolChoice},
-    run::{Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
+    message::{Content, Message, Request, Role, ToolChoice},
+    prompt::{GadgetSearch, SearchWhen},
+    run::{AboutCall, Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
     schema::{GadgetSpec, OnInterrupt},
+    tags::CustomBlock,
+    transform::DeltaTransform,
+    tree::{CostTree, NodeId},
     usage::{Price, Usage},
 };
 #[doc(inline)]

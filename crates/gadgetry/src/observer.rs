@@ -11,8 +11,7 @@ use gadgetry_proto::time::Time;
 /// [`merge`](crate::presets::merge) makes one observer of several.
 ///
 /// ```
-/// use gadgetry::Observer;
-/// use gadgetry::proto::event::Event;
+/// use gadgetry::{Event, Observer};
 ///
 /// struct Count(usize);
 /// impl Observer for Count {

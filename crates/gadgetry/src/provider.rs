@@ -11,7 +11,6 @@
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
 //! | [`answer`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
-//! | [`json`] | JSON with lone surrogates |
 //! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
@@ -28,6 +27,6 @@ pub use gadgetry_providers::{
     FrameLimits, Http, HttpConfig, HttpRequest, Incoming, ModelBuilder, ModelFacts, ModelOptions,
     OpenAi, OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
     OpenAiResponsesBuilder, ProviderError, RequestError, Resolver, ServerFacts, ServerKind, Wire,
-    WireModel, answer, anthropic, error, http, json, model, openai, resolve, retry_after, secret,
-    server, sse, tools, wire,
+    WireModel, answer, anthropic, error, http, model, openai, resolve, retry_after, secret, server,
+    sse, tools, wire,
 };

@@ -15,10 +15,9 @@
 //! use std::time::Instant;
 //!
 //! use futures_core::future::BoxFuture;
-//! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::run::{Run, RunConfig};
+//! use gadgetry::driver::{Run, RunConfig};
 //! use gadgetry::runtime::{Runtime, Step, Tokio};
-//! use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive, gadget};
+//! use gadgetry::{Event, Outcome, ScriptedModel, Services, Toolbox, drive, gadget};
 //!
 //! /// Stores the outcomes of gadgets, by step.
 //! #[derive(Default)]
@@ -137,7 +136,7 @@ pub trait Runtime: Send + Sync {
 /// It displays as a key, such as `/ gadget 0`, or `/5.0 reply 2` in a subagent.
 ///
 /// ```
-/// use gadgetry::proto::id::CallId;
+/// use gadgetry::context::CallId;
 /// use gadgetry::runtime::{Step, StepKind};
 ///
 /// let step = Step { run: "/5.0".into(), kind: StepKind::Gadget(CallId(3)) };
@@ -147,11 +146,11 @@ pub trait Runtime: Send + Sync {
 pub struct Step {
     /// The run: `/`, or the path to a subagent, as `/5.0/2.1`: subagent 1 of call 2 of subagent 0 of call 5.
     pub run: Arc<str>,
-    /// What the step does.
+    /// Kind of the step.
     pub kind: StepKind,
 }
 
-/// What a [`Step`] does.
+/// Kind of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StepKind {

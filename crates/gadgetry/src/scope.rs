@@ -163,7 +163,7 @@ impl Ledger {
 pub(crate) struct Share {
     budget: Option<f64>,
     ledger: Ledger,
-    /// What its run knows: what it has entered itself, and what the events of its subagents said.
+    /// Known costs of the run: those that it has entered itself, and those of the events of its subagents.
     known: Mutex<f64>,
 }
 

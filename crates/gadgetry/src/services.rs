@@ -1,4 +1,4 @@
-//! What a run is driven with.
+//! Everything that a run is driven with.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub struct Services {
     pub controller: Option<Arc<dyn DynController>>,
     /// Decides about each call by rules and a user; part of the controller of the run, and of its subagents.
     pub approvals: Option<Approvals>,
-    /// Whether gadgets that need approval run although there are no approvals.
+    /// True if gadgets that need approval run although there are no approvals.
     pub without_approvals: bool,
     /// The user that the run and its gadgets may ask.
     pub human: Option<Arc<dyn Human>>,
@@ -46,17 +46,17 @@ pub struct Services {
     pub limiter: Option<Arc<dyn Limiter>>,
     /// Further models that gadgets may call by name.
     pub models: Models,
-    /// What is retried of model calls inside gadgets, and in subagents without a setting of their own. The run itself obeys
+    /// Retries of model calls inside gadgets, and in subagents without a setting of their own. The run itself obeys
     /// [`RunConfig::retry`](gadgetry_proto::run::RunConfig::retry).
     pub retry: Option<Retry>,
-    /// How long a cancelled gadget may take to clean up before its future is dropped: 2 seconds by default, in subagents
+    /// Time that a cancelled gadget may take to clean up before its future is dropped: 2 seconds by default, in subagents
     /// half of that for each level. A gadget that has never taken its token gets no time, since it cannot notice.
     pub grace: Duration,
     /// The depth, cancellation and budget that the run shares with its subagents.
     pub scope: BudgetScope,
     /// The clock, timers and tasks; [`Tokio`] by default.
     pub runtime: Arc<dyn Runtime>,
-    /// Where the run is kept, if it is durable: [`Agent::durable`](crate::Agent::durable) sets it. Agents that are subagents
+    /// Location of the run in a journal, if it is durable: [`Agent::durable`](crate::Agent::durable) sets it. Agents that are subagents
     /// of the run are kept there, too.
     pub durable: Option<DurableRun>,
 }

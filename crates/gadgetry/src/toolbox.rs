@@ -11,7 +11,7 @@ use crate::gadget::{DynGadget, IntoGadget};
 /// Gadgets by name. Names are unique ignoring case.
 ///
 /// ```
-/// use gadgetry::proto::{call::Outcome, schema::GadgetSpec};
+/// use gadgetry::{GadgetSpec, Outcome};
 /// let spec = GadgetSpec { name: "Ping".to_owned(), ..GadgetSpec::default() };
 /// let mut toolbox = gadgetry::Toolbox::default();
 /// toolbox.add(gadgetry::from_fn(spec, |_, _| async { Outcome::ok("pong") }))?;
@@ -61,7 +61,7 @@ impl fmt::Debug for Toolbox {
 /// An example that does not fit the parameters of its gadget.
 pub(crate) struct UnfitExample {
     gadget: String,
-    /// Which of the examples, from 1.
+    /// One-based number of the example.
     pub(crate) number: usize,
     problems: Vec<Problem>,
 }
@@ -95,11 +95,11 @@ fn joined(problems: &[Problem]) -> String {
     problems.join("; ")
 }
 
-/// Why a gadget cannot be added: mistakes in its definition.
+/// Error for a gadget that cannot be added: mistakes in its definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolboxError {
-    /// Its name is taken or invalid, or its schema is invalid.
+    /// The name is taken or invalid, or the schema is invalid.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// No call could ever start.
@@ -116,9 +116,9 @@ pub enum ToolboxError {
     Example {
         /// The gadget.
         gadget: String,
-        /// Which of its examples, from 1.
+        /// One-based number of the example.
         number: usize,
-        /// What is wrong with the parameters.
+        /// Mistakes in the parameters.
         problems: Vec<Problem>,
     },
 }

@@ -193,3 +193,39 @@ fn links_of_the_guide_lead_somewhere() {
         }
     }
 }
+
+/// What users need is at the root of the crate or in a module of it, so no document sends them to the engine.
+#[test]
+fn documents_and_examples_never_name_the_engine() {
+    fn check(path: &Path, found: &mut Vec<String>) {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).expect("a folder");
+            for entry in entries {
+                check(&entry.expect("an entry").path(), found);
+            }
+        } else if path
+            .extension()
+            .is_some_and(|it| ["md", "rs", "toml"].contains(&it.to_string_lossy().as_ref()))
+        {
+            let text = fs::read_to_string(path).expect("a text");
+            let lines = text.lines().zip(1..);
+            let naming = lines.filter(|(line, _)| line.contains("gadgetry::proto::"));
+            found.extend(naming.map(|(_, line)| format!("{}:{line}", path.display())));
+        }
+    }
+    let mut found = Vec::new();
+    for path in [
+        "../../docs",
+        "../../README.md",
+        "../../examples",
+        "../gadgetry-providers/src",
+        "examples",
+        "src",
+    ] {
+        check(&crate_folder().join(path), &mut found);
+    }
+    assert_eq!(
+        found, [""; 0],
+        "name items by the root of gadgetry, or by a module of it"
+    );
+}

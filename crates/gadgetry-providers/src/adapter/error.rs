@@ -14,7 +14,7 @@ use gadgetry_proto::error::ModelErrorKind;
 ///
 /// ```
 /// use std::time::Duration;
-/// use gadgetry::proto::error::ModelErrorKind;
+/// use gadgetry::ModelErrorKind;
 /// use gadgetry::provider::adapter::AdapterError;
 ///
 /// let error = AdapterError::from(std::io::Error::other("no route"));
@@ -55,7 +55,7 @@ impl AdapterError {
         self
     }
 
-    /// What it means for a run.
+    /// Returns the kind of the error for a run.
     pub fn kind(&self) -> ModelErrorKind {
         self.kind
     }

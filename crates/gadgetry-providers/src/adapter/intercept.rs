@@ -53,7 +53,7 @@ pub fn intercepted(model: &dyn Model, mut request: Request) -> BoxStream<'static
 /// ```
 /// use futures_util::{StreamExt as _, stream};
 /// use gadgetry::Delta;
-/// use gadgetry::proto::reply::{Format, Pipeline, ReplyStage};
+/// use gadgetry::format::{Format, Pipeline, ReplyStage};
 /// use gadgetry::provider::adapter::piped;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -7,10 +7,7 @@
 //!
 //! ```
 //! use futures_util::stream;
-//! use gadgetry::Agent;
-//! use gadgetry::proto::convo::prompt_text;
-//! use gadgetry::proto::delta::Delta;
-//! use gadgetry::proto::tags::CustomBlock;
+//! use gadgetry::{Agent, CustomBlock, Delta, prompt_text};
 //! use gadgetry::provider::adapter::Adapter;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -119,7 +116,7 @@ pub struct AdapterMetadata {
     pub id: String,
     /// The provider that serves it.
     pub provider: Option<String>,
-    /// Its capabilities, as the application names them.
+    /// Capabilities, as the application names them.
     pub capabilities: Vec<String>,
 }
 
@@ -128,10 +125,9 @@ impl Adapter {
     ///
     /// ```
     /// use futures_util::future::ready;
-    /// use gadgetry::proto::delta::Delta;
     /// use gadgetry::provider::adapter::Adapter;
     /// use gadgetry::serde_json::{Value, json};
-    /// use gadgetry::Agent;
+    /// use gadgetry::{Agent, Delta};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -159,7 +155,7 @@ impl Adapter {
         }
     }
 
-    /// Its name, provider and capabilities.
+    /// Returns the name, provider and capabilities.
     pub fn metadata(&self) -> &AdapterMetadata {
         &self.inner.about.metadata
     }

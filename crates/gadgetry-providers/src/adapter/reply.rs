@@ -21,9 +21,9 @@ pub(super) struct Reply<C> {
     chunks: Option<BoxStream<'static, Result<C, AdapterError>>>,
     map: Map<C>,
     ready: VecDeque<Delta>,
-    /// Whether a delta has ended the reply.
+    /// True if a delta has ended the reply.
     ended: bool,
-    /// Whether a delta must end it.
+    /// True if a delta must end it.
     requires_end: bool,
 }
 

@@ -27,8 +27,7 @@ type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use gadgetry::proto::delta::Delta;
-/// use gadgetry::proto::transform::DeltaTransform;
+/// use gadgetry::{Delta, DeltaTransform};
 /// use gadgetry::provider::adapter::{StreamTagParser, TagHandler};
 ///
 /// let thoughts = Arc::new(Mutex::new(Vec::new()));
@@ -47,7 +46,7 @@ type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
 /// out.retain(|delta| matches!(delta, Delta::Text { .. }));
 /// assert_eq!(out, [Delta::text("A"), Delta::text("B")]);
 /// assert_eq!(*thoughts.lock().unwrap(), [r#"hm ("2")"#]);
-/// # Ok::<(), gadgetry::proto::tags::TagNameError>(())
+/// # Ok::<(), gadgetry::format::TagNameError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct StreamTagParser {

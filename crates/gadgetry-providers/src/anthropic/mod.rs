@@ -117,7 +117,7 @@ impl AnthropicBuilder {
     }
 }
 
-/// How long the provider caches the prefix of a conversation.
+/// Time for which the provider caches the prefix of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromptCache {

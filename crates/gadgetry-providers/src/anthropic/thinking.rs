@@ -1,11 +1,11 @@
-//! How a model thinks.
+//! Settings of thinking.
 
 use serde_json::{Value, json};
 
 use crate::error::ProviderError;
 use crate::wire_model::mistake;
 
-/// How a model thinks before it answers.
+/// Thinking of a model before it answers.
 ///
 /// Source: <https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking>. Claude 4.6 and later choose
 /// themselves; 4.7 and later refuse budgets, 4.5 and earlier know nothing else.
@@ -15,7 +15,7 @@ pub enum Thinking {
     Budget(u64),
     /// As much as it takes.
     Adaptive {
-        /// How hard, in the provider's word.
+        /// Effort, in the provider's word.
         effort: Option<String>,
     },
 }
@@ -33,7 +33,7 @@ impl Thinking {
     }
 }
 
-/// What an effort means for a model; nothing for `none`.
+/// Returns the thinking that an effort means for a model; `None` for the effort `none`.
 pub(super) fn of(effort: &str, model: &str) -> Result<Option<Thinking>, ProviderError> {
     let (word, tokens) = match effort {
         "none" => return Ok(None),

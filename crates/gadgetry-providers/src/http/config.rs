@@ -10,7 +10,7 @@ use crate::base_url::BaseUrl;
 use crate::frames::FrameLimits;
 use crate::secret::ApiKey;
 
-/// How requests are sent. The defaults suit a model that thinks for minutes before its first word.
+/// Options for sending requests. The defaults suit a model that thinks for minutes before its first word.
 ///
 /// ```
 /// use std::time::Duration;

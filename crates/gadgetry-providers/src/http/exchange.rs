@@ -30,14 +30,14 @@ use crate::wire::Decode;
 /// The maximum number of bytes read of the body of an error.
 const ERROR_BODY: usize = 64 << 10;
 
-/// How long a silent connection is polled once more before the reply counts as stalled.
+/// Time for which a silent connection is polled once more before the reply counts as stalled.
 const LAST_LOOK: Duration = Duration::from_millis(10);
 
-/// How long token counts and the end of the stream may take once the reply itself is complete. Some servers send
+/// Maximum wait for token counts and the end of the stream once the reply itself is complete. Some servers send
 /// neither, and keep the connection open.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the rest of the body of an error may take.
+/// Maximum time to read the rest of the body of an error.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Http {
@@ -85,7 +85,7 @@ struct Exchange {
     is_last_look: bool,
     /// Deltas that were read.
     batch: Vec<Delta>,
-    /// Those that can be emitted.
+    /// Deltas that can be emitted.
     ready: vec::IntoIter<Delta>,
 }
 

@@ -28,7 +28,7 @@ pub struct Http {
     config: HttpConfig,
     /// The proxies that requests may go through.
     proxies: Vec<Url>,
-    /// Why no certificate can be trusted.
+    /// Reason for which no certificate can be trusted.
     untrusting: Option<String>,
 }
 

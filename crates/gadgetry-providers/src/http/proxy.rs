@@ -1,4 +1,4 @@
-//! Which proxy a request goes through.
+//! Choice of the proxy for a request.
 
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::{NoProxy, Url};
@@ -109,7 +109,7 @@ fn mistake(name: &str, why: &str) -> ProviderError {
 mod tests {
     use super::{HttpConfig, of};
 
-    /// What the environment makes of proxies, as scheme, URL and exceptions.
+    /// Returns the proxies of an environment, as scheme, URL and exceptions.
     fn found(variables: &[(&str, &str)]) -> Result<Vec<String>, String> {
         let config = HttpConfig::new().proxy_from_environment(true);
         let variable = |name: &str| {

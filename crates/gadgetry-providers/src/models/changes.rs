@@ -1,4 +1,4 @@
-//! What a new table changes.
+//! Differences between two tables of models.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +17,12 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Models of which something else is known now.
     pub changed: Vec<String>,
-    /// Those of them whose price is another.
+    /// Changed models whose price differs.
     pub repriced: Vec<String>,
 }
 
 impl Changes {
-    /// Whether the registries tell the same.
+    /// Returns whether the registries are the same.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
@@ -76,15 +76,10 @@ impl ModelRegistry {
         if new.provenance.date.is_none() && new.provenance.version.is_empty() {
             new.provenance = provenance;
         }
-        let changes = new.changes_since(self);
+        let changes = Changes::between(self, &new);
         self.models = new.models;
         self.provenance = new.provenance;
         Ok(changes)
-    }
-
-    /// The differences of this registry from `old`.
-    pub fn changes_since(&self, old: &Self) -> Changes {
-        Changes::between(old, self)
     }
 }
 

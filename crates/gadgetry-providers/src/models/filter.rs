@@ -1,10 +1,10 @@
-//! Which models of a registry are meant.
+//! Selection of models of a registry.
 
 use crate::model::Mode;
 use crate::models::date::Date;
 use crate::models::spec::{Features, ModelSpec};
 
-/// Which models are meant. The default means all of them.
+/// Selection of models. The default selects all of them.
 ///
 /// ```
 /// use gadgetry::models::{Feature, ModelFilter, ModelRegistry};
@@ -17,7 +17,7 @@ use crate::models::spec::{Features, ModelSpec};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ModelFilter {
-    /// Of this provider, however its name is written.
+    /// Provider of the models, however its name is written.
     pub provider: Option<String>,
     /// With this text in the id, whatever its case.
     pub text: Option<String>,
@@ -36,7 +36,7 @@ pub struct ModelFilter {
 }
 
 impl ModelFilter {
-    /// Whether this model is meant.
+    /// Returns whether this model is selected.
     pub fn matches(&self, spec: &ModelSpec) -> bool {
         let provider = |name: &String| spec.provider == super::names::provider(name);
         let text = |text: &String| {

@@ -38,11 +38,11 @@ pub use tokens::count_tokens;
 
 use table::Table;
 
-/// What is known about models, by name. Cheap to clone.
+/// Known facts about models, by name. Cheap to clone.
 ///
 /// ```
 /// use gadgetry::models::ModelRegistry;
-/// use gadgetry::proto::usage::Usage;
+/// use gadgetry::Usage;
 ///
 /// let models = ModelRegistry::builtin();
 /// let usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..Usage::default() };
@@ -114,22 +114,22 @@ impl ModelRegistry {
         saved
     }
 
-    /// Where the table of models comes from.
+    /// Returns the source of the table of models.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
-    /// How many models it knows.
+    /// Returns the number of models.
     pub fn len(&self) -> usize {
         self.models.len()
     }
 
-    /// Whether it knows none.
+    /// Returns whether the registry is empty.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
     }
 
-    /// How much the model takes and gives; none if the model is unknown.
+    /// Returns the token limits of a model; `None` if the model is unknown.
     pub fn limits(&self, name: &str) -> Option<Limits> {
         self.get(name).map(|spec| Limits {
             context_window: spec.context_window,
@@ -137,7 +137,7 @@ impl ModelRegistry {
         })
     }
 
-    /// What the model charges; none if that, or the model, is unknown.
+    /// Returns the price of a model; `None` if the price or the model is unknown.
     pub fn price(&self, name: &str) -> Option<&Price> {
         self.get(name)?.price.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What is known about one model.
+//! Known facts about one model.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::{ConstraintField, Mode, ModelInfo};
 use crate::models::date::Date;
 
-/// What is known about one model. What is absent is unknown, not zero.
+/// Known facts about one model. Absent means unknown, not zero.
 ///
 /// ```
 /// use gadgetry::models::{Feature, Features, ModelSpec};
-/// use gadgetry::proto::usage::Price;
+/// use gadgetry::Price;
 ///
 /// let spec = ModelSpec {
 ///     context_window: Some(128_000),
@@ -38,19 +38,19 @@ pub struct ModelSpec {
     /// Tokens that a reply may hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// What it charges. In a registry it is never nothing, unless the model is local.
+    /// Price per token. In a registry it is never nothing, unless the model is local.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What it charges for requests in a batch, which are answered within hours.
+    /// Price of requests in a batch, which are answered within hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_price: Option<Price>,
-    /// What it can do.
+    /// Features of the model.
     #[serde(default, skip_serializing_if = "Features::is_empty")]
     pub features: Features,
     /// The first day on which it may be gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecation_date: Option<Date>,
-    /// Whether it runs on the user's machine, and so costs nothing.
+    /// True if the model runs on the user's machine, and so costs nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_local: bool,
 }
@@ -85,7 +85,7 @@ impl ModelSpec {
         self.price.as_ref().map(|price| price.cost(usage))
     }
 
-    /// Whether its provider may have switched it off by this day.
+    /// Returns whether the provider may have switched the model off by this day.
     pub fn is_deprecated(&self, on: Date) -> bool {
         self.deprecation_date.is_some_and(|date| date <= on)
     }
@@ -102,7 +102,7 @@ impl ModelSpec {
     }
 }
 
-/// How much a model takes and gives.
+/// Token limits of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Tokens that a request may hold.
@@ -180,17 +180,17 @@ impl fmt::Display for Feature {
 pub struct Features(u8);
 
 impl Features {
-    /// Whether none is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this one is in it.
+    /// Returns whether the set contains `feature`.
     pub fn contains(self, feature: Feature) -> bool {
         self.0 & bit(feature) != 0
     }
 
-    /// Whether all of `others` are in it.
+    /// Returns whether the set contains all of `others`.
     pub fn contains_all(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -200,7 +200,7 @@ impl Features {
         self.0 |= bit(feature);
     }
 
-    /// Those in it, in the order of [`Feature::ALL`].
+    /// Iterates over the features of the set, in the order of [`Feature::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL
             .into_iter()

@@ -12,13 +12,13 @@ use crate::models::spec::ModelSpec;
 /// Bytes of a table at most, uncompressed. LiteLLM's has 3 MB.
 const LIMIT: u64 = 16 << 20;
 
-/// Where a table comes from.
+/// Source of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Provenance {
     /// Who collected it, like `litellm`, or the address that it was read from.
     pub source: String,
-    /// Its version there, if it has one.
+    /// Version at the source, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// When it was read.
@@ -26,30 +26,30 @@ pub struct Provenance {
     pub date: Option<Date>,
 }
 
-/// Why a table of models could not be read or kept.
+/// Error for a table of models that cannot be read or kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
     /// The file could not be read or written.
     #[error("cannot read the model table: {0}")]
     Io(#[from] io::Error),
-    /// It is not JSON, or not in our format.
+    /// Not JSON, or not in our format.
     #[error("malformed model table: {0}")]
     Json(#[from] serde_json::Error),
-    /// It has fewer or more models than it says.
+    /// Number of models that differs from the one in the head.
     #[error("truncated model table: {said} models announced, {found} found; download it again")]
     Count {
-        /// What its head says.
+        /// Number in the head.
         said: usize,
-        /// What is there.
+        /// Number of models in the table.
         found: usize,
     },
-    /// It is JSON, but there is no model in it.
+    /// JSON without any model.
     #[error(
         "the table contains no model: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote"
     )]
     Empty,
-    /// It is larger than any table of models.
+    /// Larger than any table of models.
     #[error("the model table is larger than {} MiB uncompressed", LIMIT >> 20)]
     TooLarge,
 }
@@ -59,7 +59,7 @@ pub enum TableError {
 pub(super) struct Table {
     #[serde(flatten)]
     pub(super) provenance: Provenance,
-    /// How many models follow.
+    /// Number of models that follow.
     count: usize,
     pub(super) models: Vec<ModelSpec>,
 }

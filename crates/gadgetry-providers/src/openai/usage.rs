@@ -115,7 +115,7 @@ fn counts(usage: &Value) -> Option<Usage> {
     (usage != Usage::default()).then_some(usage)
 }
 
-/// What the request cost, as OpenRouter and Perplexity report it. Invalid amounts are ignored.
+/// Returns the cost of the request, as OpenRouter and Perplexity report it. Invalid amounts are ignored.
 fn dollars(value: &Value) -> Option<f64> {
     let amount = value.as_f64();
     amount.filter(|amount| amount.is_finite() && *amount >= 0.0)

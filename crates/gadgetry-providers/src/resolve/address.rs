@@ -7,7 +7,7 @@ use reqwest::Url;
 /// The port of Ollama.
 const OLLAMA: u16 = 11434;
 
-/// Whether both URLs mean the same address: case of the host, default ports and slashes at the end do not count.
+/// Returns whether both URLs mean the same address: case of the host, default ports and slashes at the end do not count.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     let key = |url: &str| {
         let url = Url::parse(url.trim()).ok()?;

@@ -15,7 +15,7 @@ use crate::openai::{MaxTokensField, OpenAi, OpenAiCompletions, OpenAiResponses};
 use crate::options::ModelOptions;
 use crate::secret::ApiKey;
 
-/// How a key is sent.
+/// A key, with the way to send it.
 enum Key {
     Plain(ApiKey),
     /// As a bearer token, where other keys have their own header.
@@ -105,7 +105,7 @@ impl Resolver {
         Some(key)
     }
 
-    /// How requests to an address are sent. A proxy of the environment cannot reach this machine.
+    /// Returns the options for requests to an address. A proxy of the environment cannot reach this machine.
     pub(super) fn http_for(&self, base_url: &BaseUrl) -> HttpConfig {
         let config = self.options.http.clone();
         if base_url.is_loopback() {

@@ -1,8 +1,8 @@
-//! Why a name does not resolve to a model.
+//! Error for a name that resolves to no model.
 
 use crate::error::ProviderError;
 
-/// Why a name does not resolve to a model. It never holds a key.
+/// Error for a name that resolves to no model. It never holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
@@ -25,13 +25,13 @@ pub enum ResolveError {
         providers.join(", ")
     )]
     Unknown {
-        /// As given.
+        /// Name, as the caller gave it.
         name: String,
         /// A name that was probably meant.
         suggestion: Option<String>,
         /// The providers that are known.
         providers: Vec<&'static str>,
-        /// What is configured.
+        /// Configured providers, as text.
         configured: String,
     },
     /// The provider is known, but its interface is not implemented.
@@ -39,7 +39,7 @@ pub enum ResolveError {
     Elsewhere {
         /// The provider, as given.
         provider: String,
-        /// What to use instead.
+        /// Replacement for the provider.
         instead: &'static str,
     },
     /// The provider has an address for each user, and it is not set.
@@ -47,7 +47,7 @@ pub enum ResolveError {
     NoAddress {
         /// The provider.
         provider: &'static str,
-        /// Where the address is looked for.
+        /// Variables that may hold the address.
         variables: Vec<&'static str>,
     },
     /// The provider requires a key.
@@ -55,9 +55,9 @@ pub enum ResolveError {
     NoKey {
         /// The provider.
         provider: &'static str,
-        /// Where the key is looked for.
+        /// Variables that may hold the key.
         variables: &'static [&'static str],
-        /// What is configured.
+        /// Configured providers, as text.
         configured: String,
     },
     /// The variable that was named for the key is not set, or empty.

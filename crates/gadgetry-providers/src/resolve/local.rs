@@ -9,7 +9,7 @@ use super::{Resolver, address};
 use crate::base_url::BaseUrl;
 use crate::http::{Http, HttpConfig, models};
 
-/// How long a server on this machine may take to answer. A closed port refuses at once.
+/// Timeout for the answer of a server on this machine. A closed port refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A model server that runs here.
@@ -19,7 +19,7 @@ pub struct LocalServer {
     pub provider: &'static str,
     /// The base URL of its API.
     pub base_url: BaseUrl,
-    /// Its models, by the server's names.
+    /// Models, by the server's names.
     pub models: Vec<String>,
     /// The environment variable for its key, if it requires one.
     pub needs_key: Option<&'static str>,

@@ -45,7 +45,7 @@ pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
 /// Looks up what is known about a model named `provider:model`.
-pub type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
+type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
 
 /// Finds models by their names. See the [module](self) for what a name may be.
 ///
@@ -83,7 +83,7 @@ pub struct Configured {
     pub base_url_from: Option<&'static str>,
     /// The variable that holds the key; `None` without a key.
     pub key: Option<&'static str>,
-    /// Whether it runs on this machine, so that no key is needed.
+    /// True if the provider runs on this machine, so that no key is needed.
     pub is_local: bool,
 }
 
@@ -241,7 +241,7 @@ impl Resolver {
         self.build(provider, &place, info)
     }
 
-    /// Whether the server of a model is the user's: on this machine, or at an address that they have given.
+    /// Returns whether the server of a model is the user's: on this machine, or at an address that they have given.
     pub fn is_of_user(&self, name: &str) -> bool {
         let found = self.find(name);
         found.is_ok_and(|(provider, place)| place.is_of_user(provider))
@@ -316,7 +316,7 @@ impl Resolver {
         names::of_spec(spec)
     }
 
-    /// What is known about the model at a place.
+    /// Returns the known facts about the model at a place.
     fn known(&self, provider: Option<&Provider>, place: &Place) -> Option<ModelInfo> {
         let is_here = provider.is_some_and(Provider::is_here);
         let is_loopback = place.base_url.is_loopback();

@@ -50,7 +50,7 @@ pub(super) fn of_family(name: &str) -> Option<&'static Provider> {
     family.and_then(|(_, provider)| named(provider))
 }
 
-/// What to use in place of a provider whose interface is not implemented.
+/// Returns the replacement for a provider whose interface is not implemented.
 pub(super) fn replacement(prefix: &str) -> Option<&'static str> {
     let prefix = prefix.trim();
     let is_meant = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(prefix));
@@ -93,7 +93,7 @@ pub(super) fn of_spec(spec: &ModelSpec) -> Option<String> {
 }
 
 impl Rule {
-    /// Whether it holds for OpenAI's model of this name.
+    /// Returns whether the rule holds for OpenAI's model of this name.
     pub(super) fn holds(&self, model: &str) -> bool {
         let lower = model.to_ascii_lowercase();
         let name = lower.rsplit('/').next().unwrap_or(&lower);

@@ -1,10 +1,10 @@
-//! Where a model is served.
+//! Location of a model: its provider, address and API.
 
 use super::address;
 use super::table::{Api, PROVIDERS, Provider};
 use crate::base_url::BaseUrl;
 
-/// What a name resolves to: a model at an address.
+/// A model at an address, which a name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -16,7 +16,7 @@ pub struct Place {
     pub base_url: BaseUrl,
     /// The API that serves the model there.
     pub api: Api,
-    /// Whether a prefix of the name chose the API.
+    /// True if a prefix of the name chose the API.
     pub(super) is_chosen: bool,
 }
 
@@ -36,7 +36,7 @@ impl Place {
         }
     }
 
-    /// Whether this is a server of the user's: on this machine, or at an address that they have given.
+    /// Returns whether this is a server of the user's: on this machine, or at an address that they have given.
     pub(super) fn is_of_user(&self, provider: Option<&Provider>) -> bool {
         // Each user has an address of their own there.
         let is_resource = provider.is_some_and(|it| it.base_url.is_empty());
@@ -44,7 +44,7 @@ impl Place {
         !is_resource && !remote.any(|it| self.is_official(Some(it)))
     }
 
-    /// Whether this is the provider's own address, and not another server.
+    /// Returns whether this is the provider's own address, and not another server.
     pub(super) fn is_official(&self, provider: Option<&Provider>) -> bool {
         provider.is_some_and(|it| address::is_same(self.base_url.expose(), it.base_url))
     }

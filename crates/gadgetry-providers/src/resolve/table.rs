@@ -19,7 +19,7 @@ pub enum Api {
     Completions,
 }
 
-/// Where a provider's models run, and so who pays for them.
+/// Machine that a provider's models run on, and so who pays for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// On the provider's machines. A key is required.
@@ -30,12 +30,12 @@ pub(super) enum Home {
     Gateway,
 }
 
-/// How a variable of the environment writes an address.
+/// Notation of an address in a variable of the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A base URL.
     BaseUrl,
-    /// What Ollama takes: `host`, `:port`, `http://host/path`.
+    /// Notation of Ollama: `host`, `:port`, `http://host/path`.
     OllamaHost,
     /// The endpoint of an Azure resource, without a path.
     AzureEndpoint,
@@ -55,26 +55,26 @@ pub(super) struct Provider {
     pub(super) keys: &'static [&'static str],
     /// The variables that may hold another address.
     pub(super) addresses: &'static [(&'static str, Form)],
-    /// Its name in the catalogue of models; empty if the catalogue has none of its models.
+    /// Name in the catalogue of models; empty if the catalogue has none of its models.
     pub(super) catalog: &'static str,
-    /// Whether the catalogue lists some of its models without the provider's name as a prefix.
+    /// True if the catalogue lists some of its models without the provider's name as a prefix.
     pub(super) bare_ids: bool,
     pub(super) quirks: Quirks,
 }
 
-/// Where a server differs from the others that speak Chat Completions.
+/// Differences of a server from the others that speak Chat Completions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quirks {
     /// The field for the token limit of a reply, unless the name of the model decides.
     pub(super) max_tokens: MaxTokensField,
-    /// Whether `stream_options` is accepted.
+    /// True if `stream_options` is accepted.
     pub(super) stream_options: bool,
     pub(super) reasoning: ReasoningField,
     /// The header for the key; `authorization: Bearer` if absent.
     pub(super) key_header: Option<&'static str>,
-    /// Whether it reports what a request cost.
+    /// True if the server reports what a request cost.
     pub(super) reports_cost: bool,
-    /// Whether a model with the name of one of OpenAI's is that one, with OpenAI's rules for it.
+    /// True if a model with the name of one of OpenAI's is that one, with OpenAI's rules for it.
     pub(super) openai_models: bool,
 }
 
@@ -94,12 +94,12 @@ pub(super) const UNNAMED: Quirks = Quirks {
 };
 
 impl Provider {
-    /// Whether its server runs on the user's machine, where a key is optional.
+    /// Returns whether the server runs on the user's machine, where a key is optional.
     pub(super) fn is_here(&self) -> bool {
         self.home != Home::Remote
     }
 
-    /// Whether `name` is the name or an alias of this provider.
+    /// Returns whether `name` is the name or an alias of this provider.
     pub(super) fn is_called(&self, name: &str) -> bool {
         let mut names = self.aliases.iter().chain([&self.name]);
         names.any(|it| it.eq_ignore_ascii_case(name))

@@ -1,4 +1,4 @@
-//! What serves the models at a base URL, and what it can do.
+//! Recognition of the server at a base URL, and of its abilities.
 //!
 //! | server | recognised by | context window |
 //! |---|---|---|
@@ -41,7 +41,7 @@ pub use probe::recognise;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ServerKind {
-    /// It has said nothing that is known.
+    /// An unknown program.
     #[default]
     Unknown,
     /// llama.cpp's server, and what is made from it.
@@ -79,23 +79,23 @@ impl fmt::Display for ServerKind {
     }
 }
 
-/// What is known about a server. What is absent is unknown.
+/// Known facts about a server. Absent means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerFacts {
     /// The program.
     pub kind: ServerKind,
-    /// Its version, in its own words: text of the server, which may hold anything.
+    /// Version, in the server's own words: text of the server, which may hold anything.
     pub version: Option<String>,
-    /// How a grammar is sent to it.
+    /// Field of requests that carries a grammar.
     pub constraint: ConstraintField,
     /// The models that it lists.
     pub models: Vec<ModelFacts>,
-    /// Whether it refuses requests with this key, or without one.
+    /// True if the server refuses requests with this key, or without one.
     pub refuses_key: bool,
 }
 
-/// What a server says about one of its models. What is absent is unknown.
+/// Facts that a server reports about one of its models. Absent means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelFacts {
@@ -107,9 +107,9 @@ pub struct ModelFacts {
     pub context_window: Option<u64>,
     /// Number of its parameters.
     pub parameters: Option<u64>,
-    /// Whether its chat template writes tools. If not, a server that is sent some drops them.
+    /// `Some(true)` if the chat template writes tools. If not, a server that is sent some drops them.
     pub template_has_tools: Option<bool>,
-    /// Whether it has a chat template. Without one it only completes text, through the legacy Completions API.
+    /// `Some(true)` if the model has a chat template. Without one it only completes text, through the legacy Completions API.
     pub has_chat_template: Option<bool>,
 }
 
@@ -135,7 +135,7 @@ impl ServerFacts {
         self.model(model)?.context_window
     }
 
-    /// Whether the server says that a model has no chat template, so that it only completes text.
+    /// Returns whether the server says that a model has no chat template, so that it only completes text.
     pub fn completes_only(&self, model: &str) -> bool {
         self.model(model)
             .is_some_and(|facts| facts.has_chat_template == Some(false))

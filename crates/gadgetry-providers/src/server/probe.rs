@@ -13,7 +13,7 @@ use crate::http::Http;
 use crate::http::small::Small;
 use crate::secret::ApiKey;
 
-/// How long each of two rounds of requests may take.
+/// Timeout of each of two rounds of requests.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Models of Ollama that are looked up.

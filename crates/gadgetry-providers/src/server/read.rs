@@ -12,7 +12,7 @@ const VERSION: usize = 64;
 /// Models that are kept.
 const MODELS: usize = 10_000;
 
-/// Where a list of models has the window of each: llama.cpp; vLLM and `SGLang`; gateways such as ours; `OpenRouter` and others.
+/// Fields for the window in a list of models: llama.cpp; vLLM and `SGLang`; gateways such as ours; `OpenRouter` and others.
 const WINDOWS: [&str; 4] = [
     "/meta/n_ctx",
     "/max_model_len",
@@ -39,7 +39,7 @@ pub(super) struct Answers {
     pub(super) info: Value,
 }
 
-/// What the answers say. Some servers imitate others, so the order counts: what has its own form comes before what only has a
+/// Returns the facts in the answers. Some servers imitate others, so the order counts: what has its own form comes before what only has a
 /// version.
 pub(super) fn facts(answers: &Answers) -> ServerFacts {
     let mut facts = ServerFacts {
@@ -98,7 +98,7 @@ fn llama_cpp(answers: &Answers, facts: &mut ServerFacts) -> bool {
     true
 }
 
-/// Whether a template of llama.cpp's is the one that it has for models without any: `ChatML`'s, for a model whose turns do not end
+/// Returns whether a template of llama.cpp's is the one that it has for models without any: `ChatML`'s, for a model whose turns do not end
 /// as those of `ChatML`.
 fn is_stand_in(template: &str, props: &Value) -> bool {
     const CHATML: &str = "{%- for message in messages -%}\
@@ -194,7 +194,7 @@ fn vllm(answers: &Answers, facts: &mut ServerFacts) -> bool {
     true
 }
 
-/// Whether a version of vLLM is 0.11 or later. Builds from source call themselves `0.1.dev17…` or `dev`.
+/// Returns whether a version of vLLM is 0.11 or later. Builds from source call themselves `0.1.dev17…` or `dev`.
 fn has_structured_outputs(version: &str) -> bool {
     let mut numbers = version
         .split('.')
@@ -217,7 +217,7 @@ fn ollama(answers: &Answers, facts: &mut ServerFacts) -> bool {
     true
 }
 
-/// What `/api/show` and `/api/ps` say about a model.
+/// Adds the facts of `/api/show` and `/api/ps` about a model.
 ///
 /// Ollama cuts a prompt that is longer than the window in use, without a word, so that window counts more than the one that
 /// the model was trained with.
@@ -241,7 +241,7 @@ pub(super) fn ollama_model(model: &mut ModelFacts, shown: &Value, loaded: &Value
     model.has_chat_template = template.map(|text| text != "{{ .Prompt }}");
 }
 
-/// Whether vLLM has a chat template for a model, by its answer to messages that it was to turn into tokens.
+/// Returns whether vLLM has a chat template for a model, by its answer to messages that it was to turn into tokens.
 pub(super) fn vllm_template(is_success: bool, answer: &Value) -> Option<bool> {
     let message = answer["error"]["message"].as_str();
     let message = message.or(answer["message"].as_str()).unwrap_or_default();
@@ -250,7 +250,7 @@ pub(super) fn vllm_template(is_success: bool, answer: &Value) -> Option<bool> {
     (is_success || is_missing).then_some(is_success)
 }
 
-/// Whether a list has a word; `None` if there is no list.
+/// Returns whether a list has a word; `None` if there is no list.
 fn has(list: &Value, word: &str) -> Option<bool> {
     let words = list.as_array()?;
     Some(words.iter().any(|it| it == word))

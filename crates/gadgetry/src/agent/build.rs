@@ -59,7 +59,7 @@ impl Agent {
     }
 }
 
-/// What every run of the agent is driven with, except for its scope.
+/// Returns the services of every run of the agent, except for the scope.
 fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Services, AgentError> {
     let model = builder.model.clone();
     let model = model.or_else(|| Some(Arc::clone(&parent?.model)));
@@ -149,7 +149,7 @@ fn parent(builder: &AgentBuilder) -> Result<Option<SubagentParent>, AgentError> 
     parent.map(Some).map_err(|_| AgentError::NoParent)
 }
 
-/// What every run of the agent is made from.
+/// Returns the plan of every run of the agent.
 fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError> {
     let info = services.model.info();
     let mut config = builder.config.clone();

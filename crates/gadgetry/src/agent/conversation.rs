@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Finished;
 
-/// What was said over several runs, and everything that the next run needs to continue it.
+/// Messages of several runs, and everything that the next run needs to continue it.
 ///
 /// It holds the messages with the results of gadgets (sticky ones are marked in them), the long results that the model
 /// looks at with `GadgetOutputViewer`, and the markers that its blocks are written with. It does not hold the agent's
@@ -40,7 +40,7 @@ pub struct Conversation {
     pub(super) messages: Vec<Message>,
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(super) outputs: OutputStore,
-    /// Of the first run; later runs use the same, because the model has read them.
+    /// Markers of the first run; later runs use the same, because the model has read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) markers: Option<Markers>,
 }
@@ -56,7 +56,7 @@ impl Conversation {
         &self.outputs
     }
 
-    /// Whether nothing was said yet.
+    /// Returns whether nothing was said yet.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }

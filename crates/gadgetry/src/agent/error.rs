@@ -60,7 +60,7 @@ pub enum AgentError {
     /// The budget is not an amount.
     #[error("a budget must be a finite amount of US dollars above 0, got {0}")]
     Budget(f64),
-    /// It could not be known when the budget is spent.
+    /// A budget without a known price: the spending could not be counted.
     #[error(
         "the price of the model {model:?} is not known, so a budget cannot be enforced; give the model a price in its \
          `ModelInfo`, or omit `.budget(…)`"
@@ -72,9 +72,9 @@ pub enum AgentError {
     /// A percentage is out of range.
     #[error("{option} must be above 0 and at most 100 percent, got {percent}")]
     Percent {
-        /// Where it was given.
+        /// Option with the value.
         option: &'static str,
-        /// What was given.
+        /// Value of the option.
         percent: f64,
     },
     /// The rate limits make no sense.
@@ -93,7 +93,7 @@ pub enum AgentError {
     SyntheticCall {
         /// The id of the call.
         id: String,
-        /// Why.
+        /// Reason.
         #[source]
         error: WriteError,
     },
@@ -120,9 +120,9 @@ pub enum AgentError {
         "a subagent at depth {depth} is not allowed; the limit is {max_depth}, see `.max_depth(…)`"
     )]
     TooDeep {
-        /// Where it would be.
+        /// Depth of the subagent.
         depth: u32,
-        /// Where the deepest may be.
+        /// Maximum depth.
         max_depth: u32,
     },
 }
@@ -142,8 +142,7 @@ pub enum AgentError {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use gadgetry::proto::event::FinishReason;
-/// use gadgetry::{Agent, ScriptedModel};
+/// use gadgetry::{Agent, FinishReason, ScriptedModel};
 /// let model: ScriptedModel = r#"{"text": "Once upon a", "finish": "length"}"#.parse()?;
 /// let error = Agent::builder().model(model).ask("Tell me a story")?.text().await.unwrap_err();
 /// assert_eq!(error.reason(), FinishReason::Truncated);
@@ -159,12 +158,12 @@ impl RunError {
         Self(Box::new(finished))
     }
 
-    /// Why the run ended.
+    /// Returns the reason for which the run ended.
     pub fn reason(&self) -> FinishReason {
         self.0.summary.reason
     }
 
-    /// How far the run came: what was said, what it cost, the conversation to continue from.
+    /// Returns the result until then: messages, costs, the conversation to continue from.
     pub fn finished(&self) -> &Finished {
         &self.0
     }
@@ -228,7 +227,7 @@ impl Finished {
     }
 }
 
-/// Why a run has no answer of the type.
+/// Error for a run without an answer of the type.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedError {

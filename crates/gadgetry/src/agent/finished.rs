@@ -1,4 +1,4 @@
-//! How a run ended.
+//! Result of a run.
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::OutputStore;
@@ -6,7 +6,7 @@ use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::Summary;
 use gadgetry_proto::tree::CostTree;
 
-/// How a run ended, and what is left of it.
+/// End of a run, with its messages and costs.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -23,7 +23,7 @@ use gadgetry_proto::tree::CostTree;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finished {
-    /// Why it ended, what it cost, and the answer.
+    /// Reason for the end, cost, and answer.
     pub summary: Summary,
     /// The conversation, with the question and the results of gadgets, but without the agent's own instructions. Pass
     /// all of this to [`AgentBuilder::continue_from`](crate::AgentBuilder::continue_from) to continue it.
@@ -32,7 +32,7 @@ pub struct Finished {
     pub outputs: OutputStore,
     /// The markers of the blocks in it.
     pub markers: Markers,
-    /// What each model call, gadget and subagent has cost.
+    /// Cost of each model call, gadget and subagent.
     pub costs: CostTree,
     /// If a controller has panicked, and the run was cancelled for it: its words.
     pub fault: Option<String>,

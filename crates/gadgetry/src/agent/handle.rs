@@ -1,4 +1,4 @@
-//! What reaches into a run from outside.
+//! Commands to a run from outside.
 
 #[cfg(doc)]
 use gadgetry_proto::event::FinishReason;
@@ -73,7 +73,7 @@ impl AgentHandle {
     }
 }
 
-/// Why a command could not be sent to a run.
+/// Error for a command that could not be sent to a run.
 ///
 /// ```
 /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;

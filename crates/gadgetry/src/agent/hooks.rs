@@ -5,7 +5,7 @@ use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 
 use crate::control::{DynController, GadgetDone};
 
-/// How a run continues when a gadget has failed; see
+/// Continuation of a run after a gadget has failed; see
 /// [`AgentBuilder::on_gadget_error`](crate::AgentBuilder::on_gadget_error).
 ///
 /// ```

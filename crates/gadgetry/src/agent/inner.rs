@@ -1,4 +1,4 @@
-//! What the runs of an agent are made from.
+//! Shared parts of the runs of an agent.
 
 use std::sync::Arc;
 

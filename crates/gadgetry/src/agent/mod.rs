@@ -13,9 +13,7 @@
 //!
 //! ```
 //! use futures_util::StreamExt as _;
-//! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::schema::GadgetSpec;
-//! use gadgetry::{Agent, ScriptedModel, from_fn};
+//! use gadgetry::{Agent, GadgetSpec, Outcome, ScriptedModel, from_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +98,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// What its runs are made from.
+    /// Returns the plan of the agent's runs.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.inner.plan
     }
@@ -144,8 +142,7 @@ impl Agent {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use gadgetry::proto::message::Content;
-    /// use gadgetry::{Agent, Media, MediaData, MediaKind, ScriptedModel};
+    /// use gadgetry::{Agent, Content, Media, MediaData, MediaKind, ScriptedModel};
     /// let model: ScriptedModel = r#"{"text": "A cat."}"#.parse()?;
     /// let picture = Media {
     ///     kind: MediaKind::Image,

@@ -18,7 +18,7 @@ pub(super) type SharedObserver = Arc<Mutex<dyn Observer>>;
 pub(super) struct Observers<'a> {
     /// An observer that panics is switched off; see [`merge`].
     shared: Merged<'static>,
-    /// What the run has cost so far.
+    /// Costs of the run so far.
     pub(super) costs: CostTree,
     /// A panic of the consumer reaches the caller, whose code it is.
     consumer: &'a mut dyn Observer,

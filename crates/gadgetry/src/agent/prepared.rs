@@ -20,11 +20,11 @@ use crate::journal::{
 use crate::log::Header;
 use crate::observer::Observer;
 
-/// What the run was made from.
+/// Parts that a run was made from.
 #[derive(Clone)]
 pub(super) struct Origin {
     pub(super) inner: Arc<Inner>,
-    /// What was said before, and how.
+    /// Conversation before the question.
     pub(super) before: Conversation,
     pub(super) question: Message,
     pub(super) options: RunOptions,
@@ -64,7 +64,7 @@ pub(super) struct Prepared {
     pub(super) origin: Arc<Origin>,
     /// The system messages that are not the agent's own, as they were given.
     pub(super) given: Vec<Message>,
-    /// What a journal knows of the run, if it was opened.
+    /// State of the run in a journal, if it was opened.
     pub(super) taken: Option<Taken>,
 }
 
@@ -112,13 +112,13 @@ impl Prepared {
     }
 }
 
-/// What a journal knows of a run, played.
+/// State of a run in a journal, played.
 pub(super) struct Taken {
     recorder: Box<dyn Recorder>,
     inbox: BoxStream<'static, journal::Message>,
-    /// What the run has cost so far.
+    /// Costs of the run so far.
     costs: CostTree,
-    /// How it ended, if it has.
+    /// Summary of the run, if it has ended.
     summary: Option<Summary>,
 }
 

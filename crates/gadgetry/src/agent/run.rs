@@ -49,11 +49,11 @@ use crate::observer::Observer;
 #[must_use = "a run does nothing until it is consumed"]
 pub struct AgentRun<'t> {
     state: State,
-    /// What the stream has still to give.
+    /// Events that the stream has not yielded yet.
     events: Queue,
     handle: AgentHandle,
     origin: Arc<Origin>,
-    /// What the run adds to when it has ended.
+    /// Conversation that the run extends when it has ended.
     conversation: Option<&'t mut Conversation>,
 }
 
@@ -235,7 +235,7 @@ impl<'t> AgentRun<'t> {
         Ok(())
     }
 
-    /// What a log of the run begins with: what it was made from, with the seed of its retries. Fails with
+    /// Returns the header of a log of the run: everything that it was made from, with the seed of its retries. Fails with
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
     pub fn header(&self) -> Result<Header, LogError> {
@@ -249,7 +249,7 @@ impl<'t> AgentRun<'t> {
         self.handle.clone()
     }
 
-    /// How the run ended; `None` until the stream has given its last event.
+    /// Returns the result of the run; `None` until the stream has given its last event.
     pub fn finished(&self) -> Option<&Finished> {
         match &self.state {
             State::Done(finished) if lock(&self.events).is_empty() => Some(finished),

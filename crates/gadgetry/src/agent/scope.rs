@@ -12,7 +12,7 @@ use crate::observer::Observer;
 use crate::scope::BudgetScope;
 use crate::services::Services;
 
-/// Whether a run is a top-level one or a subagent, with what it is driven with.
+/// Services of a top-level run, or of a subagent.
 pub(super) enum AgentScope {
     TopLevel(Box<Services>),
     Subagent(Box<Subagent>),

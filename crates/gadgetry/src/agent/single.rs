@@ -25,8 +25,7 @@ use crate::scripted::{ScriptError, ScriptedModel};
 ///
 /// ```
 /// use gadgetry::agent::{SingleCall, single_call};
-/// use gadgetry::proto::event::Answer;
-/// use gadgetry::{IntoGadget, gadget};
+/// use gadgetry::{Answer, IntoGadget, gadget};
 ///
 /// /// Adds two numbers.
 /// #[gadget]
@@ -70,19 +69,19 @@ pub fn single_call(
 pub struct SingleCall {
     /// The name of the gadget; empty if it was not executed.
     pub gadget_name: String,
-    /// What the gadget received, with defaults; absent if it was not executed.
+    /// Parameters that the gadget received, with defaults; absent if it was not executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Arc<Value>>,
     /// The result or the error; absent if the run has ended before.
     #[serde(flatten)]
     pub answer: Option<Answer>,
-    /// How long it took.
+    /// Duration of the call.
     pub duration_ms: u64,
     /// US dollars.
     pub cost: f64,
-    /// What belongs to the result in addition to its text.
+    /// Media of the result, in addition to its text.
     pub media: Vec<Media>,
-    /// Whether the run of an agent would end with it.
+    /// True if the run of an agent would end with it.
     pub completes_run: bool,
 }
 

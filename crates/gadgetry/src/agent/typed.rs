@@ -17,7 +17,7 @@ use crate::agent::{Agent, AgentError, AgentRun, TypedError};
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, GadgetInfo, read};
 
-/// What the model calls to give its answer.
+/// Name of the gadget that the model calls to give its answer.
 const NAME: &str = "FinalAnswer";
 
 impl AgentRun<'_> {

@@ -20,7 +20,7 @@ pub struct ApprovalRequest {
     pub invocation_id: InvocationId,
     /// The parameters, as the gadget will receive them.
     pub parameters: Arc<Value>,
-    /// What the call would do.
+    /// Effects that the call would have.
     pub preview: CallPreview,
 }
 
@@ -84,11 +84,11 @@ impl ApprovalRequest {
 /// A line of a question about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownLine {
-    /// What gadgetry or the gadget says about the call.
+    /// Words of gadgetry or the gadget about the call.
     Note(String),
-    /// What the model wrote: a command, a path, parameters. Contains no separator of lines.
+    /// Text of the model: a command, a path, parameters. Contains no separator of lines.
     Text(String),
-    /// What a file would become. Contains no separator of lines.
+    /// Change of a file. Contains no separator of lines.
     Diff(String),
 }
 

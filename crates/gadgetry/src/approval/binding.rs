@@ -1,4 +1,4 @@
-//! What was approved is what runs.
+//! Binding of calls to approvals: only an approved call runs.
 //!
 //! A decision is made before a call starts. Until its gadget acts, files, links and definitions may change, and so may the
 //! parameters. So a decision is kept with the preview that it is about, the gadget compares that with what it would do

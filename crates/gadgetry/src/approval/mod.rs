@@ -76,7 +76,7 @@ pub struct Approvals(Arc<Inner>);
 struct Inner {
     rules: RwLock<Rules>,
     approver: Option<Arc<dyn Approver>>,
-    /// Why a call that needs the user is denied if there is no approver.
+    /// Reason for denying a call that needs the user if there is no approver.
     unattended: String,
     /// The one request that is open.
     turn: Arc<Mutex<()>>,

@@ -8,7 +8,7 @@ const LENGTH_LIMIT: usize = 16 << 10;
 /// Bytes of a compiled pattern.
 const SIZE_LIMIT: usize = 4 << 20;
 
-/// What `*` matches.
+/// Texts that `*` matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wildcards {
     /// `*` any text without `/`, `**` any text.
@@ -36,7 +36,7 @@ impl Wildcards {
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     regex: Regex,
-    /// Whether it ends with `**`, and so matches any continuation of what it matches.
+    /// True if the pattern ends with `**`, and so matches any continuation of what it matches.
     is_open: bool,
 }
 
@@ -84,12 +84,12 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// Returns whether it matches everything in a folder.
+    /// Returns whether the pattern matches everything in a folder.
     pub(super) fn covers(&self, folder: &str) -> bool {
         self.is_open && self.matches(&inside(folder))
     }
 
-    /// Returns whether it matches a folder, or everything directly in it.
+    /// Returns whether the pattern matches a folder, or everything directly in it.
     pub(super) fn touches(&self, folder: &str) -> bool {
         self.matches(folder) || self.matches(&inside(folder))
     }

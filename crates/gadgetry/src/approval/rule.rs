@@ -49,7 +49,7 @@ pub struct Rule {
     permission: Permission,
     text: String,
     gadget: Pattern,
-    /// Whether it is about every gadget.
+    /// True if the rule is about every gadget.
     is_any: bool,
     origin: Option<Source>,
     argument: Option<Argument>,
@@ -182,7 +182,7 @@ impl Rule {
     /// # Errors
     ///
     /// [`InvalidRule`] if the text of the subject is too long, or one of the names cannot be written in a rule, as `a(b)`.
-    pub fn exactly<'g>(
+    pub(crate) fn exactly<'g>(
         permission: Permission,
         gadget: impl Into<Named<'g>>,
         subject: Option<&Subject>,
@@ -236,7 +236,7 @@ impl Rule {
         Self::new(permission, &calls)
     }
 
-    /// What it says about the calls.
+    /// Returns the permission that the rule gives.
     pub fn permission(&self) -> Permission {
         self.permission
     }
@@ -258,7 +258,7 @@ impl Rule {
         parts(&self.text).map_or("", |(name, ..)| sourced(name).0)
     }
 
-    /// Returns whether it is about this call.
+    /// Returns whether the rule is about this call.
     pub fn matches<'g>(
         &self,
         gadget: impl Into<Named<'g>>,

@@ -18,7 +18,7 @@ use gadgetry_proto::usage::Usage;
 use crate::ask::{ModelCall, Received};
 use crate::panics::panic_text;
 
-/// What an [`Attempt`] yields.
+/// Item of an [`Attempt`].
 pub(crate) enum Attempted {
     Delta(Delta),
     /// The rate limit held the request back for this long. It is sent now.
@@ -33,7 +33,7 @@ pub(crate) struct Attempt {
     state: State,
     /// The tokens that the limiter has admitted and not settled.
     admitted: Option<u64>,
-    /// Whether the request was sent and its usage not reported.
+    /// True if the request was sent and its usage not reported.
     is_sent: bool,
     usage: Usage,
 }

@@ -26,7 +26,7 @@ use gadgetry_providers::model::Model;
 
 pub(crate) use attempt::{Attempt, Attempted};
 
-/// What a [`ModelCall`] yields.
+/// Item of the stream of a [`ModelCall`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Received {
@@ -54,10 +54,8 @@ type OnUsage = dyn Fn(Usage) + Send + Sync;
 /// ```
 /// use std::sync::Arc;
 /// use futures_util::StreamExt as _;
-/// use gadgetry::ScriptedModel;
 /// use gadgetry::ask::{ModelCall, Received};
-/// use gadgetry::proto::message::Request;
-/// use gadgetry::proto::run::Retry;
+/// use gadgetry::{Request, Retry, ScriptedModel};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;

@@ -54,7 +54,7 @@ struct Retrying {
     /// Retries so far.
     retries: u32,
     phase: Phase,
-    /// Whether the reply has ended. Usage may follow.
+    /// True if the reply has ended. Usage may follow.
     is_over: bool,
 }
 
@@ -74,7 +74,7 @@ enum Phase {
     Over,
 }
 
-/// What a reply contains so far.
+/// Content of a reply so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Content {
     Nothing,

@@ -1,4 +1,4 @@
-//! What a program writes, kept within bounds.
+//! Output of programs, kept within bounds.
 
 use std::io;
 

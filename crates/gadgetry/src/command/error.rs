@@ -1,4 +1,4 @@
-//! What is wrong with a gadget file.
+//! Errors of gadget files.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,30 +14,30 @@ pub enum GadgetFileError {
     /// The file cannot be read.
     #[error("cannot read the gadget file {path}: {source}", path = path.display())]
     Read {
-        /// As given.
+        /// Path, as the caller gave it.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]
     Invalid {
-        /// As given.
+        /// Path, as the caller gave it.
         path: PathBuf,
-        /// From 1.
+        /// One-based line.
         line: usize,
-        /// In characters, from 1.
+        /// One-based column, in characters.
         column: usize,
-        /// What.
+        /// Mistake in the file.
         problem: GadgetFileProblem,
     },
 }
 
-/// What is wrong at a place of a gadget file, and what to do about it.
+/// Mistake at a position of a gadget file, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GadgetFileProblem {
-    /// It is not TOML, or a key is unknown or has a value of the wrong type.
+    /// Invalid TOML, an unknown key, or a value of the wrong type.
     #[error("{0}")]
     Toml(String),
     /// A key is left out.
@@ -53,7 +53,7 @@ pub enum GadgetFileProblem {
         "{name:?} cannot be the name of a gadget; a name is not empty, has no `:`, whitespace or control character, and does not begin with `!!!`"
     )]
     InvalidName {
-        /// As written.
+        /// Name, as written in the file.
         name: String,
     },
     /// Another gadget has the name.
@@ -61,7 +61,7 @@ pub enum GadgetFileProblem {
         "the name {name:?} is taken by the gadget on line {first_line}; names must differ in more than case"
     )]
     DuplicateName {
-        /// As written.
+        /// Name, as written in the file.
         name: String,
         /// The line of the other one.
         first_line: usize,
@@ -71,7 +71,7 @@ pub enum GadgetFileProblem {
         "cannot find an executable program {program:?}; correct the command (a path with / counts from this file's folder), or make the file executable"
     )]
     UnknownProgram {
-        /// As written.
+        /// Program, as written in the file.
         program: String,
     },
     /// A shell without a script would run what the model writes.
@@ -80,7 +80,7 @@ pub enum GadgetFileProblem {
          write command = [{shell:?}, \"-c\", \"…\"], or name a script"
     )]
     BareShell {
-        /// As written.
+        /// Shell, as written in the file.
         shell: String,
     },
     /// The command names no program.
@@ -91,7 +91,7 @@ pub enum GadgetFileProblem {
         "invalid duration {text:?}; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h"
     )]
     InvalidDuration {
-        /// As written.
+        /// Text, as written in the file.
         text: String,
     },
     /// No call could ever start.
@@ -111,7 +111,7 @@ pub enum GadgetFileProblem {
     /// TOML has values that JSON lacks.
     #[error("{value} cannot be written in JSON; use a finite number")]
     NotJson {
-        /// As written.
+        /// Value, as written in the file.
         value: String,
     },
 }

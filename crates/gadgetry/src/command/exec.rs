@@ -20,7 +20,7 @@ const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
 const STDERR_CAP: usize = 1 << 20;
 
-/// What the stdout of a program says.
+/// Meaning of the stdout of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ResultForm {
     /// The result itself.
@@ -30,7 +30,7 @@ pub enum ResultForm {
     JsonLines,
 }
 
-/// Why a call of a program has no result. Its text is what the model reads.
+/// Error for a call of a program without a result. The model reads its text.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("cannot start {}: {}", program.display(), start_hint(source))]
@@ -135,7 +135,7 @@ async fn talk(processes: &mut Processes, mut result: Stdout<'_>) -> Result<Outco
     }))
 }
 
-/// What has arrived on stdout.
+/// Received stdout.
 enum Stdout<'c> {
     Text(Vec<u8>),
     Lines(Lines<'c>),

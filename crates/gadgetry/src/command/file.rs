@@ -149,7 +149,7 @@ fn program(
     }
 }
 
-/// Whether this is a shell whose script is its stdin, where the parameters are.
+/// Returns whether this is a shell whose script is its stdin, where the parameters are.
 fn reads_its_script(program: &Path, arguments: &[String]) -> bool {
     const SHELLS: [&str; 8] = ["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"];
     let name = program.file_stem().and_then(|name| name.to_str());
@@ -162,7 +162,7 @@ fn reads_its_script(program: &Path, arguments: &[String]) -> bool {
     name.is_some_and(|name| SHELLS.contains(&name)) && !has_script
 }
 
-/// Whether a program of this name is there now. It may be gone when it is called, which is an error then.
+/// Returns whether a program of this name is there now. It may be gone when it is called, which is an error then.
 fn can_be_run(program: &Path) -> bool {
     if program.components().count() > 1 || program.is_absolute() {
         return is_executable(program);
@@ -178,7 +178,7 @@ fn is_executable(path: &Path) -> bool {
     metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What can be run has a suffix that depends on the system: that is left to the system.
+/// Returns `true`: programs have suffixes that depend on the system, so the system decides.
 #[cfg(not(unix))]
 fn is_executable(_path: &Path) -> bool {
     true

@@ -25,7 +25,7 @@ struct Line {
     media: Vec<Media>,
 }
 
-/// What the lines have said so far. Costs go to the context as their lines arrive, so they count however the call ends.
+/// Content of the lines so far. Costs go to the context as their lines arrive, so they count however the call ends.
 pub(super) struct Lines<'c> {
     context: &'c ExecutionContext,
     /// The line that has not ended.
@@ -36,7 +36,7 @@ pub(super) struct Lines<'c> {
     completes_run: bool,
     asks_human: Option<String>,
     media: Vec<Media>,
-    /// What is wrong with the first line that does not have this form.
+    /// Mistake in the first line that does not have this form.
     error: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl<'c> Lines<'c> {
         }
     }
 
-    /// What a program that failed has said of it.
+    /// Returns the message of a program that failed.
     pub(super) fn failure(&mut self) -> Option<String> {
         self.end();
         self.text.take()

@@ -70,7 +70,6 @@ mod file;
 mod group;
 mod input;
 mod lines;
-#[doc(hidden)]
 pub mod processes;
 mod run;
 pub mod supervisor;
@@ -111,7 +110,7 @@ pub struct CommandGadget {
     env: Vec<String>,
     /// Variables that are removed, in addition to those of the providers.
     without_env: Vec<String>,
-    /// Whether its specification says what happens to an unterminated block.
+    /// True if the specification has a policy for unterminated blocks.
     says_unterminated: bool,
 }
 
@@ -185,7 +184,7 @@ impl CommandGadget {
         &self.program
     }
 
-    /// What it is given on its command line.
+    /// Returns the arguments on the command line of the program.
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }

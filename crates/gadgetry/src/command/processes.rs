@@ -1,4 +1,6 @@
-//! A program that runs, and whatever it starts.
+//! Programs with everything that they start: one process group each, ended with its owner.
+//!
+//! [`run`](super::run()) and command gadgets use it, and so may owners of programs that live longer than a call, such as servers on stdio.
 
 use std::convert::Infallible;
 use std::io;
@@ -70,13 +72,13 @@ impl Drop for Processes {
 pub struct Program {
     /// The program itself.
     pub leader: Child,
-    /// Its process group.
+    /// Process group of the program.
     pub group: Group,
-    /// What it reads, if that is piped.
+    /// Pipe to its stdin, if that is piped.
     pub stdin: Option<ChildStdin>,
-    /// What it writes to stdout.
+    /// Pipe from its stdout.
     pub stdout: ChildStdout,
-    /// What it writes to stderr.
+    /// Pipe from its stderr.
     pub stderr: ChildStderr,
     /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,

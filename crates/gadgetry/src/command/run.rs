@@ -23,14 +23,14 @@ pub struct RunLimits {
     pub output: usize,
 }
 
-/// What a program has written and how it ended.
+/// Output and exit status of a program.
 #[derive(Debug)]
 pub struct Ran {
     /// `None` if it was ended by the timeout or cancelled.
     pub status: Option<ExitStatus>,
-    /// What it wrote to stdout. Bytes that are not UTF-8 are replaced.
+    /// Text on stdout. Bytes that are not UTF-8 are replaced.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// Text on stderr.
     pub stderr: String,
 }
 

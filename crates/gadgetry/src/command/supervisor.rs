@@ -29,7 +29,6 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
 #[cfg(target_os = "linux")]
-#[doc(hidden)]
 pub use process::Supervisor;
 
 /// The program to start as a supervisor; empty until there is one.

@@ -1,4 +1,4 @@
-//! What a running gadget can reach: the run around its call.
+//! Access of a running gadget to the run around its call.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,9 +22,7 @@ use gadgetry_providers::model::{Model, Models};
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use gadgetry::context::Host;
-/// use gadgetry::proto::id::CallId;
-/// use gadgetry::proto::run::Report;
+/// use gadgetry::context::{CallId, Host, Report};
 /// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation};
 ///
 /// /// Collects the progress of gadgets.
@@ -112,13 +110,13 @@ pub(crate) struct CallSlot {
     pub(crate) call: CallId,
     /// The number of the reply that contains the call, from 1.
     pub(crate) iteration: u32,
-    /// How many subagents the call has started.
+    /// Number of subagents that the call has started.
     pub(crate) agents: AtomicU32,
-    /// How many questions the call has asked the user.
+    /// Number of questions that the call has asked the user.
     pub(crate) questions: AtomicU32,
-    /// What an interrupted execution of the call has asked, with the answers.
+    /// Questions of an interrupted execution of the call, with the answers.
     pub(crate) answered: Vec<AnsweredQuestion>,
-    /// What the run knows of the costs of the subagents of interrupted executions, by their numbers.
+    /// Known costs of the subagents of interrupted executions, by their numbers.
     pub(crate) subagent_costs: BTreeMap<u32, f64>,
 }
 

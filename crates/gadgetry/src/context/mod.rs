@@ -18,9 +18,12 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, OptionFuture, select};
-use gadgetry_proto::id::{CallId, InvocationId};
-use gadgetry_proto::run::Report;
 
+#[doc(no_inline)]
+pub use gadgetry_proto::{
+    id::{CallId, InvocationId},
+    run::Report,
+};
 pub use tokio_util::sync::CancellationToken;
 
 use crate::ask::random_id;
@@ -54,20 +57,20 @@ struct Inner {
     gadget_name: String,
     invocation_id: InvocationId,
     cancellation: CancellationToken,
-    /// Whether the gadget can notice that it was cancelled.
+    /// True if the gadget can notice that it was cancelled.
     watches: AtomicBool,
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
     slot: Option<CallSlot>,
     /// In place of the id of a run, for a call without a run.
     random_id: OnceLock<String>,
-    /// What was decided about the call: `Approved` of the module `gadget`.
+    /// Decision about the call: `Approved` of the module `gadget`.
     approved: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
-    /// Whether the gadget found that something else was approved.
+    /// True if the gadget found that something else was approved.
     changed: AtomicBool,
 }
 
-/// What a call has cost, and whether it is over.
+/// Costs of a call, and whether it is over.
 #[derive(Default)]
 struct Account {
     dollars: f64,
@@ -149,7 +152,7 @@ impl ExecutionContext {
         self.0.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether that was noted, and forgets it.
+    /// Returns whether [`set_changed`](Self::set_changed) was called since the last call.
     pub(crate) fn take_changed(&self) -> bool {
         self.0.changed.swap(false, Ordering::Relaxed)
     }

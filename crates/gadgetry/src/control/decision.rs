@@ -1,4 +1,4 @@
-//! What controllers decide about, and their decisions.
+//! Subjects of controllers, and their decisions.
 
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelErrorKind;
@@ -13,7 +13,7 @@ pub struct Reply {
     pub iteration: u32,
     /// The message; `None` if the reply is empty.
     pub message: Option<Message>,
-    /// Why the model stopped.
+    /// Reason for which the model stopped.
     pub stop_reason: StopReason,
     /// The tokens used.
     pub usage: Usage,
@@ -55,7 +55,7 @@ pub struct UnmetDependency {
 /// Decision about a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum BeforeModelCall {
-    /// Sends it.
+    /// Sends the request.
     #[default]
     Proceed,
     /// Sends this request instead. The conversation is unchanged.

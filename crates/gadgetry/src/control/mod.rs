@@ -18,7 +18,9 @@ mod several;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::message::Request;
-use gadgetry_proto::run::{Asks, Decision, QuestionKind, Start};
+
+#[doc(no_inline)]
+pub use gadgetry_proto::run::{Asks, Decision, QuestionKind, Start};
 
 pub use decision::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, ModelFailure,
@@ -34,8 +36,7 @@ pub use several::Controllers;
 /// Cancel safety: the future of a method is dropped if the run ends before it has decided.
 ///
 /// ```
-/// use gadgetry::control::{BeforeGadget, Controller};
-/// use gadgetry::proto::run::{Asks, Start};
+/// use gadgetry::control::{Asks, BeforeGadget, Controller, Start};
 ///
 /// struct Careful;
 /// impl Controller for Careful {

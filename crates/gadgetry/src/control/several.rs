@@ -46,7 +46,7 @@ impl Controllers {
         self.controllers.push(controller);
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether there are no controllers.
     pub fn is_empty(&self) -> bool {
         self.controllers.is_empty()
     }

@@ -12,7 +12,7 @@ use crate::ask::ModelCall;
 use crate::driver::Driver;
 use crate::runtime::StepKind;
 
-/// How many inputs of a reply a durable run takes before it starts gadgets.
+/// Maximum number of inputs of a reply that a durable run takes before it starts gadgets.
 const GATHERED: usize = 4096;
 
 impl Driver<'_> {

@@ -17,12 +17,12 @@ use crate::scope::{BudgetScope, Share};
 use crate::services::Services;
 use gadgetry_providers::model::{Model, Models};
 
-/// What all calls of a run share: its services, its share of the budget, and the way back to the driver.
+/// Shared parts of all calls of a run: its services, its share of the budget, and the way back to the driver.
 pub(super) struct RunHandle {
     pub(super) services: Services,
     pub(super) share: Share,
     reports: UnboundedSender<(CallId, Report)>,
-    /// Where answers from outside arrive, if the run is durable.
+    /// Answers from outside, if the run is durable.
     outside: Option<OutsideAnswers>,
 }
 
@@ -105,7 +105,7 @@ impl ExecutionContext {
     /// ```
     /// use std::collections::BTreeMap;
     /// use std::sync::Arc;
-    /// use gadgetry::proto::id::InvocationId;
+    /// use gadgetry::context::InvocationId;
     /// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation, ScriptedModel, Services, Toolbox};
     ///
     /// let invocation = Invocation {

@@ -22,7 +22,7 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{
     Command, Decision, Input, Misuse, OpenQuestion, Output, Question, QuestionId, QuestionKind,
-    QuestionRef, Report, Run, Start, Summary,
+    QuestionRef, Report, Start, Summary,
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -36,6 +36,11 @@ use crate::scope::NOTHING;
 use crate::services::Services;
 
 pub use crate::observer::Observer;
+#[doc(no_inline)]
+pub use gadgetry_proto::{
+    run::{Code, Run, RunConfig},
+    schema::Registry,
+};
 pub(crate) use subagent::SubagentParent;
 pub use subagent::{Subagent, SubagentError};
 
@@ -43,7 +48,7 @@ use handle::RunHandle;
 use reply::Reply;
 use tasks::{Ending, Task, Tasks};
 
-/// How a run ended.
+/// Result of a driven run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunResult {
@@ -53,7 +58,7 @@ pub struct RunResult {
     pub history: Vec<Message>,
     /// The long results that the conversation refers to: for [`Run::with_outputs`] of a further run.
     pub outputs: OutputStore,
-    /// Why the driver stopped the run, if it did: a controller panicked or gave an impossible answer.
+    /// Fault for which the driver stopped the run, if it did: a controller panicked or gave an impossible answer.
     pub fault: Option<String>,
 }
 
@@ -76,10 +81,8 @@ pub struct RunResult {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::event::Event;
-/// use gadgetry::proto::run::{Run, RunConfig};
-/// use gadgetry::proto::schema::Registry;
-/// use gadgetry::{ScriptedModel, Services, Toolbox, drive};
+/// use gadgetry::driver::{Registry, Run, RunConfig};
+/// use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -161,7 +164,7 @@ struct Driver<'a> {
     /// The time of the run at that moment: a run that was saved continues from there.
     since: Time,
     reply: Reply,
-    /// How many requests were sent.
+    /// Number of requests that were sent.
     requests: u32,
     /// The iteration of the last request.
     iteration: u32,
@@ -180,14 +183,14 @@ struct Driver<'a> {
     queue: VecDeque<Input>,
     /// When the next input came.
     came: Instant,
-    /// What the run knows of the spending of others.
+    /// Spending of others that the run knows of.
     known_external: f64,
     fault: Option<String>,
     /// The journal of the run, if it is durable.
     recording: Option<Recording>,
-    /// What a durable run has still to carry out, once it is kept.
+    /// Effects that a durable run carries out once it is kept.
     effects: Vec<Output>,
-    /// Whether the journal has failed: nothing that depends on the run may be done any more.
+    /// True if the journal has failed: nothing that depends on the run may be done any more.
     is_unrecorded: bool,
     observer: &'a mut dyn Observer,
 }

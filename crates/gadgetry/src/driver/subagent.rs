@@ -25,8 +25,8 @@ use crate::services::Services;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::{event::Event, run::{Run, RunConfig}, schema::Registry};
-/// use gadgetry::{ExecutionContext, GadgetError, Toolbox};
+/// use gadgetry::driver::{Registry, Run, RunConfig};
+/// use gadgetry::{Event, ExecutionContext, GadgetError, Toolbox};
 ///
 /// async fn research(question: &str, context: ExecutionContext) -> Result<String, GadgetError> {
 ///     let mut subagent = context.subagent()?;
@@ -39,7 +39,7 @@ use crate::services::Services;
 /// ```
 #[derive(Debug)]
 pub struct Subagent {
-    /// What it will be driven with: the services of the parent, with a scope of its own.
+    /// Services of the subagent: the services of the parent, with a scope of its own.
     pub services: Services,
     parent: ExecutionContext,
     agent: u32,
@@ -79,7 +79,7 @@ impl ExecutionContext {
 #[derive(Clone)]
 pub(crate) struct SubagentParent {
     context: ExecutionContext,
-    /// Those of its run.
+    /// Services of the parent run.
     pub(crate) services: Services,
 }
 
@@ -108,7 +108,7 @@ impl Subagent {
         self.agent
     }
 
-    /// Its place in the journal of its parent, if that is durable.
+    /// Returns the location in the journal of the parent, if that is durable.
     pub(crate) fn durable(&self) -> Option<DurableRun> {
         let parent = self.parent.services()?.durable.as_ref()?;
         let call = self.parent.slot()?.call;

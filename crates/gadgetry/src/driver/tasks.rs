@@ -21,7 +21,7 @@ use crate::gadget::{DynGadget, call};
 use crate::panics::panic_text;
 use crate::runtime::{Runtime, Step, StepKind};
 
-/// How a task ended.
+/// End of a task.
 pub(super) enum Ending {
     /// A gadget was done at this time.
     Done(CallId, Outcome, Instant),

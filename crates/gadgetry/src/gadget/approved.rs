@@ -1,4 +1,4 @@
-//! What was decided about a call, for the gadget that executes it.
+//! Decision about a call, for the gadget that executes it.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::context::ExecutionContext;
 use crate::error::GadgetError;
 use crate::gadget::{CallPreview, Permission, Subject};
 
-/// What was decided about a call that runs.
+/// Decision about a call that runs.
 pub(crate) struct Approved {
     /// The preview that was decided about.
     pub(crate) preview: CallPreview,
-    /// Whether the user saw it. Rules see the subject and the origin only.
+    /// True if the user saw it. Rules see the subject and the origin only.
     pub(crate) is_shown: bool,
     /// The rules of the run, for what else the call acts on.
     pub(crate) rules: Box<dyn Fn(&Subject) -> Permission + Send + Sync>,

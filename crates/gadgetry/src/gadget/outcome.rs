@@ -1,10 +1,10 @@
-//! What the closure of a gadget may give back.
+//! Return values of the closures of gadgets.
 
 use gadgetry_proto::call::Outcome;
 
 use crate::gadget::{GadgetError, GadgetOutput};
 
-/// What the closure of [`from_fn`](crate::from_fn) may give back: a `Result`, so that `?` works in it, or an [`Outcome`].
+/// Return value of the closure of [`from_fn`](crate::from_fn): a `Result`, so that `?` works in it, or an [`Outcome`].
 /// No other type can implement this trait: a type of your own implements `Serialize`, and is given back in `Ok`.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! What a gadget gives back when it succeeds.
+//! Results of gadgets that succeed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -94,19 +94,19 @@ impl GadgetOutput {
         })
     }
 
-    /// What the model reads: the text, or why the value could not be written.
+    /// Returns the text for the model: the result, or why the value could not be written.
     pub fn text(&self) -> &str {
         match &self.result {
             Ok(text) | Err(text) => text,
         }
     }
 
-    /// What it cost, in US dollars.
+    /// Returns the cost in US dollars.
     pub fn cost(&self) -> f64 {
         self.cost
     }
 
-    /// What belongs to it in addition to the text.
+    /// Returns the media in addition to the text.
     pub fn media(&self) -> &[Media] {
         &self.media
     }

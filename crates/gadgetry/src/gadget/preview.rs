@@ -1,6 +1,6 @@
-//! What a call would touch: for rules about it, and for the user who approves it.
+//! Effects of a call before it runs, for rules about it, and for the user who approves it.
 
-/// Whether a call may run.
+/// Decision about a call before it runs.
 ///
 /// ```
 /// use gadgetry::Permission;
@@ -8,12 +8,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Permission {
-    /// It runs.
+    /// The call runs.
     #[default]
     Allow,
     /// The user decides. Without a user it is denied.
     Ask,
-    /// It is denied: the call fails, and so do its dependents.
+    /// The call is denied: it fails, and so do its dependents.
     Deny,
 }
 
@@ -50,7 +50,7 @@ impl std::str::FromStr for Permission {
 #[error("expected `allow`, `ask` or `deny`")]
 pub struct UnknownPermission;
 
-/// What a call acts on. Rules with a pattern for the argument compare it.
+/// Target of a call. Rules with a pattern for the argument compare it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
@@ -106,7 +106,7 @@ pub struct Origin {
     pub definition: String,
 }
 
-/// What a call would do.
+/// Effects that a call would have.
 ///
 /// What was shown is what runs: a gadget makes the preview once more when it executes the call, and passes it to
 /// [`ExecutionContext::check_approved`](crate::ExecutionContext::check_approved) before it changes anything.
@@ -119,16 +119,16 @@ pub struct Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallPreview {
-    /// What it acts on.
+    /// Target of the call.
     pub subject: Option<Subject>,
-    /// What it would change, as a unified diff.
+    /// Change of a file, as a unified diff.
     pub diff: Option<String>,
-    /// What else the user should know, a line each. These are the gadget's words: a face shows them apart from what the model
+    /// Further facts for the user, a line each. These are the gadget's words: a face shows them apart from what the model
     /// wrote.
     pub notes: Vec<String>,
     /// The source of the gadget, if others define it.
     pub origin: Option<Origin>,
-    /// What else an approval holds for and is not shown, such as the hash of a file's content.
+    /// Further facts that an approval is bound to and that are not shown, such as the hash of a file's content.
     pub bound: Vec<String>,
 }
 

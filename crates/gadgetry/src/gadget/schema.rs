@@ -5,7 +5,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// What serde accepts for a `P`. Every type is written where it is used; only what holds itself is a reference.
+/// Returns the schema of the values that serde accepts for a `P`. Every type is written where it is used; only what holds itself is a reference.
 pub(super) fn schema_of<P: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -66,13 +66,13 @@ use crate::gadget::{
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub trait Gadget: Send + Sync + 'static {
-    /// What a call gives it. A struct with named fields, an enum whose variants are objects, or a map;
+    /// Parameters of a call. A struct with named fields, an enum whose variants are objects, or a map;
     /// [`NoParams`] for nothing.
     type Params: DeserializeOwned + JsonSchema + Send;
-    /// What it gives back: anything `Serialize`, or a [`GadgetOutput`].
+    /// Result of a call: anything `Serialize`, or a [`GadgetOutput`].
     type Output: Into<GadgetOutput> + Send;
 
-    /// Its description for the model, and its rules for the scheduler. Asked for once, when the gadget is added.
+    /// Returns the description for the model, and the rules for the scheduler. Called once, when the gadget is added.
     fn info(&self) -> GadgetInfo;
 
     /// Does it.
@@ -179,9 +179,9 @@ pub struct NoParams {}
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct GadgetInfo {
-    /// What a block calls it by. Lookup ignores case.
+    /// Name in blocks. Lookup ignores case.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
     /// Calls that show how to use it. They are checked against the schema when the gadget is added.
     pub examples: Vec<Example>,
@@ -190,13 +190,13 @@ pub struct GadgetInfo {
     pub timeout: Option<Duration>,
     /// Calls of it that may run at once.
     pub max_concurrent: Option<u32>,
-    /// Whether no other gadget may run at the same time.
+    /// True if no other gadget may run at the same time.
     pub exclusive: bool,
-    /// Whether compaction keeps its results.
+    /// True if compaction keeps its results.
     pub sticky_result: bool,
-    /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
+    /// Policy for a block that only the end of the reply completes; `None` leaves that to the run.
     pub unterminated: Option<Unterminated>,
-    /// What happens to a call that was running when the program ended.
+    /// Policy for a call that was running when the program ended.
     pub on_interrupt: OnInterrupt,
 }
 

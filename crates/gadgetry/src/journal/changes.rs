@@ -1,10 +1,10 @@
-//! Whether an agent is the one that began a run.
+//! Comparison of an agent with the one that began a run.
 
 use gadgetry_proto::run::RunConfig;
 
 use crate::log::Header;
 
-/// What differs between the agent that began a run and the one that is to resume it, as text; empty if nothing that the
+/// Returns the differences between the agent that began a run and the one that is to resume it, as text; empty if nothing that the
 /// model has seen does: gadgets, markers, prompts and the conversation before the run.
 ///
 /// Random markers are of the run, not of the agent, so they do not count; nor do limits, budgets and retries, which the

@@ -1,11 +1,11 @@
-//! Why a run could not be opened or kept.
+//! Errors of journals.
 
 use gadgetry_proto::run::{LoadError, QuestionRef};
 
 use crate::journal::{InvalidRunId, RunId};
 use crate::log::LogError;
 
-/// Why a durable run cannot be begun, resumed or kept.
+/// Error for a durable run that cannot be begun, resumed or kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -48,17 +48,17 @@ pub enum JournalError {
     Changed {
         /// The run.
         run: RunId,
-        /// What differs, as text.
+        /// Differences, as text.
         changes: Vec<String>,
     },
-    /// What was kept cannot be read.
+    /// Unreadable data.
     #[error("run {run} is damaged in {place}: {problem}; what can be read of it can be exported")]
     Damaged {
         /// The run.
         run: RunId,
-        /// Where.
+        /// Location of the damage.
         place: String,
-        /// What is wrong.
+        /// Description of the damage.
         problem: String,
     },
     /// The journal is of another version of its format.
@@ -66,9 +66,9 @@ pub enum JournalError {
         "{place} has format version {found}, and this gadgetry reads version {expected}; use a newer gadgetry"
     )]
     Version {
-        /// What has it.
+        /// File or database of that version.
         place: String,
-        /// Its version.
+        /// Version that was found.
         found: u32,
         /// The version that can be read.
         expected: u32,
@@ -78,14 +78,14 @@ pub enum JournalError {
         "{what} has {bytes} bytes, and the journal keeps at most {limit}; let the gadget store it elsewhere and return its place"
     )]
     TooLarge {
-        /// What.
+        /// Item that is too large.
         what: String,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
         /// The largest possible size.
         limit: u64,
     },
-    /// What the run is made from.
+    /// Invalid header of the run.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A checkpoint.

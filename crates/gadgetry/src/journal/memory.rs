@@ -38,7 +38,7 @@ use crate::log::{Entry, Header};
 #[derive(Clone, Default)]
 pub struct MemoryJournal(Arc<Mutex<BTreeMap<RunId, Kept>>>);
 
-/// What is known of a run.
+/// Kept data of a run.
 struct Kept {
     header: Header,
     entries: Vec<Entry>,
@@ -58,7 +58,7 @@ impl MemoryJournal {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far a run is; `None` if there is no such run.
+    /// Returns the progress of a run; `None` if there is no such run.
     pub fn progress(&self, id: &RunId) -> Option<Progress> {
         Some(self.runs().get(id)?.progress.clone())
     }
@@ -169,7 +169,7 @@ impl fmt::Debug for MemoryJournal {
 struct MemoryRecorder {
     journal: MemoryJournal,
     run: RunId,
-    /// What is not committed.
+    /// Entries that are not committed.
     recorded: Vec<Entry>,
     taken: Vec<u64>,
     progress: Option<Progress>,

@@ -130,7 +130,7 @@ pub trait Recorder: Send {
     /// Cancel safety: the work continues without the future.
     fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>>;
 
-    /// Whether enough was recorded since the last checkpoint to make a new one worth its space.
+    /// Returns whether enough was recorded since the last checkpoint to make a new one worth its space.
     fn wants_checkpoint(&self) -> bool {
         false
     }
@@ -141,19 +141,19 @@ pub trait Recorder: Send {
     }
 }
 
-/// How safe what was recorded is to be.
+/// Safety of recorded entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// It survives the end of the process.
+    /// Survives the end of the process.
     Written,
-    /// It survives the end of the machine, such as a power failure.
+    /// Survives the end of the machine, such as a power failure.
     Synced,
 }
 
 /// A run that was opened.
 #[non_exhaustive]
 pub struct Opened {
-    /// What the run was made from when it began.
+    /// Header of the run when it began.
     pub header: Header,
     /// The latest checkpoint.
     pub checkpoint: Option<Checkpoint>,
@@ -194,20 +194,20 @@ impl fmt::Debug for Opened {
 pub struct Checkpoint {
     /// The run.
     pub run: Snapshot,
-    /// What it has cost until then.
+    /// Costs until then.
     pub costs: CostTree,
 }
 
 /// A message to a run from outside of its process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Its number, for [`Recorder::took`].
+    /// Number for [`Recorder::took`].
     pub id: u64,
-    /// What it says.
+    /// Content of the message.
     pub content: Incoming,
 }
 
-/// What a message to a run says.
+/// Content of a message to a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Incoming {
@@ -222,13 +222,13 @@ pub enum Incoming {
     Command(Command),
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Progress {
     /// Model replies so far.
     pub iterations: u32,
-    /// What is known of its cost so far, in US dollars, without gadgets that are running.
+    /// Known cost so far, in US dollars, without gadgets that are running.
     pub known_cost: f64,
     /// The gadgets that are running.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -236,10 +236,10 @@ pub struct Progress {
     /// The questions that wait for an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<OpenQuestion>,
-    /// Whether it waits for nothing but the answers to these.
+    /// True if the run waits for nothing but the answers to these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_waiting: bool,
-    /// How it ended, if it has.
+    /// Summary of the run, if it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }

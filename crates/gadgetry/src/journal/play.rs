@@ -1,4 +1,4 @@
-//! What is known of a run, played.
+//! Replay of the kept inputs of a run.
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::run::{Misuse, Output, Run, Summary};

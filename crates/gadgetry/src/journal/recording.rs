@@ -1,4 +1,4 @@
-//! What the driver does with the journal of its run.
+//! Recording of a run by its driver.
 
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
@@ -20,11 +20,11 @@ type Committing = BoxFuture<'static, Result<(), JournalError>>;
 pub(crate) struct Recording {
     recorder: Box<dyn Recorder>,
     inbox: BoxStream<'static, Message>,
-    /// What the run has cost so far, for checkpoints.
+    /// Costs of the run so far, for checkpoints.
     costs: CostTree,
-    /// How safe what was recorded since the last commit must be before the next effect.
+    /// Durability that entries since the last commit need before the next effect.
     owed: Option<Durability>,
-    /// How safe what the last commit kept is.
+    /// Durability of the last commit.
     kept: Durability,
     /// The last commit, if nothing has waited for it yet.
     committing: Option<Committing>,
@@ -137,7 +137,7 @@ impl Recording {
         }
     }
 
-    /// How safe what was recorded must be before this effect; `None` if it depends on nothing.
+    /// Returns the durability that entries need before this effect; `None` if it depends on nothing.
     fn needed(&self, effect: &Output) -> Option<Durability> {
         match effect {
             Output::Start(_) | Output::Finished(_) => Some(Durability::Synced),
@@ -205,7 +205,7 @@ enum Awaited {
     Command,
 }
 
-/// How safe an input must be before the next effect: a finished step must not be done again.
+/// Returns the durability that an input needs before the next effect: a finished step must not be done again.
 fn durability(input: &Input) -> Durability {
     match input {
         Input::ModelClosed(_)

@@ -1,6 +1,6 @@
-//! What a provider allows.
+//! Limits of a provider.
 
-/// What a provider allows. What is `None` is not limited.
+/// Limits of a provider. `None` means unlimited.
 ///
 /// ```
 /// use gadgetry::{RateLimiter, RateLimits};

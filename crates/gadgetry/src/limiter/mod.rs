@@ -21,8 +21,7 @@ use used::Used;
 /// ```
 /// use std::time::Duration;
 /// use futures_core::future::BoxFuture;
-/// use gadgetry::Limiter;
-/// use gadgetry::proto::usage::Usage;
+/// use gadgetry::{Limiter, Usage};
 ///
 /// /// Admits everything at once.
 /// struct Unlimited;

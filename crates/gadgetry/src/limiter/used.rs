@@ -1,4 +1,4 @@
-//! What counts at present, and what it leaves.
+//! Usage that counts at present, and the rest of the limits.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::limiter::RateLimits;
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// What counts at present.
+/// Usage that counts at present.
 #[derive(Debug, Default)]
 pub(super) struct Used {
     /// When requests of the last minute were let through.
@@ -133,7 +133,7 @@ impl Used {
     }
 }
 
-/// Whether `tokens` more fit in addition to what is reserved and used; a request larger than the limit fits alone.
+/// Returns whether `tokens` more fit in addition to what is reserved and used; a request larger than the limit fits alone.
 fn fits(held: u64, used: u64, tokens: u64, room: u64) -> bool {
     let before = held.saturating_add(used);
     before == 0 || before.saturating_add(tokens) <= room

@@ -13,7 +13,7 @@ pub enum LogError {
     /// The file.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// It is empty.
+    /// Empty log.
     #[error("the log is empty")]
     Empty,
     /// A line does not belong in a log.
@@ -21,7 +21,7 @@ pub enum LogError {
     Line {
         /// Number of the line, one-based.
         line: usize,
-        /// What is wrong with it, and in which column.
+        /// Mistake in the line, with its column.
         problem: String,
     },
     /// The log is of another version of the format.
@@ -41,7 +41,7 @@ pub enum LogError {
     Misuse {
         /// Number of the line, one-based.
         line: usize,
-        /// What is wrong with it.
+        /// Mistake in the input.
         source: Misuse,
     },
 }

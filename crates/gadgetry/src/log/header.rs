@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LogError, VERSION};
 
-/// What a run was made from: its configuration, its gadgets and the conversation.
+/// Parts that a run was made from: its configuration, its gadgets and the conversation.
 ///
 /// Options with their default value are left out, so another default is another [version](LogError::Version).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Header {
     pub(super) version: u32,
     /// The configuration of the run.
     pub config: RunConfig,
-    /// What the model knows about each gadget.
+    /// Specifications of the gadgets, as the model knows them.
     pub gadgets: Vec<GadgetSpec>,
     /// The messages before the first request.
     pub conversation: Vec<Message>,
@@ -53,7 +53,7 @@ impl Header {
         }
     }
 
-    /// What the run was made from, validated.
+    /// Returns the plan of the run, validated.
     ///
     /// # Errors
     ///

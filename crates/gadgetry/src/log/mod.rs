@@ -6,8 +6,7 @@
 //!
 //! ```
 //! use gadgetry::log::{LogWriter, replay};
-//! use gadgetry::proto::event::Event;
-//! use gadgetry::{Agent, ScriptedModel};
+//! use gadgetry::{Agent, Event, ScriptedModel};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,7 +48,7 @@ pub struct Entry {
     /// When, in milliseconds of the run.
     #[serde(rename = "timeMs")]
     pub time: Time,
-    /// What.
+    /// Input of the run.
     pub input: Input,
 }
 
@@ -88,7 +87,7 @@ impl<W: Write> LogWriter<W> {
         self.line(&Line { time, input });
     }
 
-    /// Whether all of it was written. Fails with the first error of `out`, whenever it was.
+    /// Ends the log. Fails with the first error of `out`, whenever it was.
     pub fn finish(mut self) -> Result<(), LogError> {
         self.finish_line()
     }
@@ -123,7 +122,7 @@ impl<W: Write + Send> Observer for LogWriter<W> {
     }
 }
 
-/// Whether a file that begins with these bytes is a log, of any version; a few dozen of them are enough.
+/// Returns whether a file that begins with these bytes is a log, of any version; a few dozen of them are enough.
 ///
 /// ```
 /// use gadgetry::log::is_log;

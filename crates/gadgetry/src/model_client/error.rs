@@ -1,4 +1,4 @@
-//! How a model call of a gadget fails.
+//! Errors of model calls by gadgets.
 
 use gadgetry_proto::error::ModelErrorKind;
 

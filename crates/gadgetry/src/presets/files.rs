@@ -36,7 +36,7 @@ use crate::presets::path_words;
 #[derive(Debug)]
 pub struct FileLogging {
     folder: PathBuf,
-    /// Of the next call.
+    /// Number of the next call.
     next: u32,
     /// The calls in progress: one of the run itself, one of each subagent.
     calls: BTreeMap<Vec<Ancestor>, Call>,
@@ -57,7 +57,7 @@ struct Call {
 pub struct FileLoggingError {
     /// The folder, or the file.
     pub path: PathBuf,
-    /// Why.
+    /// Error of the file system.
     pub source: io::Error,
 }
 

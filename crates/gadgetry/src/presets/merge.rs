@@ -18,7 +18,7 @@ use crate::panics::panic_text;
 ///
 /// ```
 /// use gadgetry::presets::{Silent, merge};
-/// use gadgetry::proto::event::Event;
+/// use gadgetry::Event;
 /// let mut count = 0;
 /// let observers = merge(vec![Box::new(Silent)]).and(|_: &Event| count += 1);
 /// # drop(observers);

@@ -19,8 +19,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use gadgetry::presets::{Logging, Shared, TokenTracking, merge};
-//! use gadgetry::proto::run::{Run, RunConfig};
-//! use gadgetry::proto::schema::Registry;
+//! use gadgetry::driver::{Registry, Run, RunConfig};
 //! use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -128,7 +127,7 @@ fn path_words(path: &[Ancestor]) -> String {
     steps.collect::<Vec<_>>().join("/")
 }
 
-/// Whether a run completed, or was stopped on purpose.
+/// Returns whether a run completed, or was stopped on purpose.
 fn is_wanted(reason: FinishReason) -> bool {
     matches!(
         reason,

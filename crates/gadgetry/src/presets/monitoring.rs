@@ -28,27 +28,27 @@ pub struct Monitoring {
 const FAILURES: usize = 1000;
 
 impl Monitoring {
-    /// How long things took.
+    /// Returns the durations.
     pub fn timing(&self) -> TimingReport {
         TimingReport::of(&self.tree)
     }
 
-    /// How many tokens went where.
+    /// Returns the token counts.
     pub fn tokens(&self) -> TokenReport {
         TokenReport::of(&self.tree, self.compacted)
     }
 
-    /// What everything has cost.
+    /// Returns the costs.
     pub fn costs(&self) -> &CostTree {
         &self.tree
     }
 
-    /// What has failed, the first 1,000.
+    /// Returns the first 1,000 failures.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
 
-    /// How much has failed, all in all.
+    /// Returns the number of failures.
     pub fn failed(&self) -> u64 {
         self.failed
     }

@@ -33,7 +33,7 @@ pub struct Progress {
     pub iteration: u32,
     /// The maximum; as set with [`ProgressTracking::max_iterations`].
     pub max_iterations: Option<u32>,
-    /// How deep in subagents this came from; 0 for the run itself.
+    /// Depth of the subagent that this came from; 0 for the run itself.
     pub depth: usize,
     /// Model calls that have ended, those of compaction and subagents, too.
     pub model_calls: u32,
@@ -53,7 +53,7 @@ pub struct Progress {
     pub gadget_cost: f64,
     /// Time since the run began, in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether the run has finished. This is the last call then.
+    /// True if the run has finished. This is the last call then.
     pub finished: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How long things took.
+//! Durations of runs, model calls and gadgets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// What has ended so far.
+    /// Returns the durations so far.
     pub fn report(&self) -> TimingReport {
         TimingReport::of(&self.tree)
     }
@@ -32,7 +32,7 @@ impl Observer for Timing {
     }
 }
 
-/// How long things took. Displayed, a line for the run, one for model calls, and one for each gadget.
+/// Durations of runs, model calls and gadgets. Displayed, a line for the run, one for model calls, and one for each gadget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimingReport {
@@ -45,7 +45,7 @@ pub struct TimingReport {
 }
 
 impl TimingReport {
-    /// What has ended in the run of `tree`.
+    /// Returns the durations in the run of `tree`.
     pub fn of(tree: &CostTree) -> Self {
         let mut report = Self::default();
         for (id, node) in tree.nodes() {
@@ -84,7 +84,7 @@ impl fmt::Display for TimingReport {
 /// Several durations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// How many.
+    /// Number of executions.
     pub count: u32,
     /// All together, in milliseconds. What ran side by side counts side by side.
     pub total_ms: u64,

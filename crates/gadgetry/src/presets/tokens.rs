@@ -1,4 +1,4 @@
-//! How many tokens went where.
+//! Token counts of a run.
 
 use gadgetry_proto::event::{Event, EventKind};
 use gadgetry_proto::message::Purpose;
@@ -19,7 +19,7 @@ pub struct TokenTracking {
     compacted: Compacted,
 }
 
-/// What compaction has done so far.
+/// Compaction so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Compacted {
     times: u32,
@@ -39,7 +39,7 @@ impl Compacted {
 }
 
 impl TokenTracking {
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn report(&self) -> TokenReport {
         TokenReport::of(&self.tree, self.compacted)
     }
@@ -52,21 +52,21 @@ impl Observer for TokenTracking {
     }
 }
 
-/// How many tokens went where.
+/// Token counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TokenReport {
     /// Model calls that have ended.
     pub model_calls: u32,
-    /// Their tokens.
+    /// Tokens of all model calls.
     pub all: Usage,
-    /// Of these, what the summaries of compaction took, anybody's.
+    /// Part of these for summaries of compaction, of the run and its subagents.
     pub summaries: Usage,
-    /// Of these, what subagents took, their summaries included.
+    /// Part of these for subagents, their summaries included.
     pub subagents: Usage,
     /// Their costs in US dollars; `None` if one of them is not known.
     pub cost: Option<f64>,
-    /// How often a conversation was compacted.
+    /// Number of compactions.
     pub compactions: u32,
     /// By how many tokens, by estimate, conversations have become shorter then.
     pub compacted_tokens: u64,

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use super::reply::{Finish, Piece, Reply};
 
-/// What is wrong with a line.
+/// Mistake in a line.
 pub(super) struct Mistake {
     pub(super) column: usize,
     pub(super) message: String,

@@ -133,9 +133,9 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read the script {path}: {source}", path = path.display())]
     Read {
-        /// As given.
+        /// Path, as the caller gave it.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// A line is not a reply.
@@ -143,11 +143,11 @@ pub enum ScriptError {
     Line {
         /// The path, or `script`.
         script: String,
-        /// From 1.
+        /// One-based line.
         line: usize,
-        /// In bytes, from 1.
+        /// One-based column, in bytes.
         column: usize,
-        /// What is wrong and what belongs there.
+        /// Mistake, with what belongs there.
         message: String,
     },
 }

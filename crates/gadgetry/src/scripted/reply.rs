@@ -9,18 +9,18 @@ use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
 
-/// How much of a request an unmet expectation shows.
+/// Maximum number of characters of a request that an unmet expectation shows.
 const SHOWN_CHARS: usize = 400;
 
 /// One reply.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Its line, from 1.
+    /// One-based line of the file.
     pub(super) line: usize,
     pub(super) pieces: Vec<Piece>,
     pub(super) finish: Finish,
     pub(super) usage: Option<Usage>,
-    /// What the request must contain.
+    /// Texts that the request must contain.
     pub(super) contains: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Piece {
     Delay(Duration),
 }
 
-/// How a reply ends.
+/// End of a reply.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Finish {
@@ -42,7 +42,7 @@ pub(super) enum Finish {
     Disconnect,
 }
 
-/// What a stream does next.
+/// Next step of a stream.
 pub(super) enum Step {
     Send(Delta),
     Wait(Duration),

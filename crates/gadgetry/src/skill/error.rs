@@ -1,4 +1,4 @@
-//! What is wrong with a skill, with a folder of skills, or with a path to a skill's file.
+//! Errors of skills, of folders of skills, and of paths to a skill's files.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum SkillError {
     Read {
         /// The folder or the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
     /// `SKILL.md` is a folder or a device, or a link that leads out of the skill's folder.
@@ -32,7 +32,7 @@ pub enum SkillError {
     TooLarge {
         /// The `SKILL.md`.
         path: PathBuf,
-        /// In bytes.
+        /// Maximum size in bytes.
         limit: u64,
     },
     /// Something in a `SKILL.md` is wrong.
@@ -40,11 +40,11 @@ pub enum SkillError {
     Invalid {
         /// The `SKILL.md`.
         path: PathBuf,
-        /// From 1.
+        /// One-based line.
         line: usize,
-        /// In characters, from 1.
+        /// One-based column, in characters.
         column: usize,
-        /// What.
+        /// Mistake in the file.
         problem: SkillProblem,
     },
     /// Two skills have one name.
@@ -62,7 +62,7 @@ pub enum SkillError {
     },
 }
 
-/// What is wrong at a place of a `SKILL.md`, and what to do about it.
+/// Mistake at a position of a `SKILL.md`, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillProblem {
@@ -77,27 +77,27 @@ pub enum SkillProblem {
     /// The second `---` is missing.
     #[error("the front matter has no end; add a line --- after it")]
     UnclosedFrontMatter,
-    /// It is not YAML.
+    /// Invalid YAML.
     #[error("{0}; a value with \": \" or \" #\" in it, or that begins with a sign, needs quotes")]
     Yaml(String),
     /// YAML that front matter has no use for.
     #[error("{0} is not supported in front matter; write plain keys and values")]
     Unsupported(&'static str),
-    /// It is YAML, but a list or a text.
+    /// YAML that is a list or a text.
     #[error("front matter consists of lines such as description: …")]
     NotAMapping,
     /// A duplicate key in a mapping.
     #[error("duplicate key {key:?}; remove one of them")]
     DuplicateKey {
-        /// As written.
+        /// Key, as written in the file.
         key: String,
     },
     /// A value has the wrong type.
     #[error("{key} must be {expected}")]
     WrongType {
-        /// Which value.
+        /// Key of the value.
         key: &'static str,
-        /// What would do.
+        /// Expected value.
         expected: &'static str,
     },
     /// The description is missing, so the model could not know when to use the skill.
@@ -108,7 +108,7 @@ pub enum SkillProblem {
         "the description has {characters} characters; 1024 are allowed, and the text below has room for more"
     )]
     DescriptionTooLong {
-        /// How many it has.
+        /// Number of characters.
         characters: usize,
     },
     /// The name does not follow the rule.
@@ -116,7 +116,7 @@ pub enum SkillProblem {
         "{name:?} cannot be the name of a skill; a name has 1 to 64 lower-case letters a-z, digits and hyphens, and begins with a letter or digit"
     )]
     InvalidName {
-        /// As written.
+        /// Name, as written in the file.
         name: String,
     },
     /// The name is left out, and that of the folder cannot stand in for it.
@@ -136,7 +136,7 @@ pub enum SkillProblem {
     super::limits::ARGUMENTS_LIMIT
 )]
 pub struct ArgumentsTooLong {
-    /// How long they are.
+    /// Length in bytes.
     pub bytes: usize,
 }
 
@@ -149,47 +149,47 @@ pub enum ResourceError {
         "{path:?} is not inside the skill; give a path from the skill's folder, without .. and without hidden files"
     )]
     Outside {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
     },
     /// No file has that name.
     #[error("the skill has no file {path:?}{}", did_you_mean(.closest))]
     NotFound {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
         /// The paths that were probably meant, the closest first.
         closest: Vec<String>,
     },
-    /// It is a folder or a device.
+    /// A folder or a device.
     #[error("{path:?} is a folder; name one of the files in it")]
     NotAFile {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
     },
-    /// It is longer than [`RESOURCE_LIMIT`](super::RESOURCE_LIMIT).
+    /// A file longer than [`RESOURCE_LIMIT`](super::RESOURCE_LIMIT).
     #[error("{path:?} has {size} bytes, and only files up to {limit} bytes can be read whole")]
     TooLarge {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
-        /// In bytes.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// It is not UTF-8 text.
+    /// A file that is not UTF-8 text.
     #[error("{path:?} is a binary file of {size} bytes; only text can be read")]
     Binary {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
-        /// In bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// The system refused.
     #[error("cannot read {path:?}: {source}")]
     Read {
-        /// As given.
+        /// Path, as the caller gave it.
         path: String,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
 }

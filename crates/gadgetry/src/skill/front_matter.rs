@@ -12,30 +12,30 @@ use super::yaml::{self, Entry, Mistake, Place};
 const NAME_LENGTH: usize = 64;
 const DESCRIPTION_LENGTH: usize = 1024;
 
-/// What the front matter of a skill says.
+/// Front matter of a skill.
 ///
 /// gadgetry acts on `name`, `description` and `disable_model_invocation`. The rest is stored for programs
 /// that list skills or have their own rules, in particular `allowed_tools`: it neither allows nor forbids anything.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FrontMatter {
-    /// What the skill is called. Left out, it is the name of the folder.
+    /// Name of the skill. Left out, it is the name of the folder.
     pub name: String,
-    /// What the skill is for, and when to use it. On one line.
+    /// Purpose of the skill, and when to use it. On one line.
     pub description: String,
-    /// Whether the skill is hidden from the model, which then cannot load it.
+    /// True if the skill is hidden from the model, which then cannot load it.
     pub disable_model_invocation: bool,
-    /// What its arguments are, for users. Stored without effect.
+    /// Description of the arguments, for users. Stored without effect.
     pub argument_hint: Option<String>,
-    /// Whether users may call it by its name; they may if it is absent. Stored without effect.
+    /// True if users may call it by its name; they may if it is absent. Stored without effect.
     pub user_invocable: bool,
-    /// As written. Kept, not acted on.
+    /// Version, as written. Kept, not acted on.
     pub version: Option<String>,
-    /// As written. Kept, not acted on.
+    /// License, as written. Kept, not acted on.
     pub license: Option<String>,
     /// The tools that the skill expects to use. Kept, not acted on.
     pub allowed_tools: Vec<String>,
-    /// What the author put there. Kept, not acted on.
+    /// Further data of the author. Kept, not acted on.
     pub metadata: Map<String, Value>,
     /// The fields that gadgetry does not know, in order. Kept, not acted on.
     pub other: Map<String, Value>,

@@ -12,7 +12,7 @@ use super::{Skill, resources};
 pub(super) const LOAD_SKILL: &str = "LoadSkill";
 
 impl Skill {
-    /// What `LoadSkill` answers: the skill's name, its [text](Skill::activate), and the list of its files, unless the model
+    /// Returns the answer of `LoadSkill`: the skill's name, its [text](Skill::activate), and the list of its files, unless the model
     /// cannot load the skill and so cannot read them.
     ///
     /// Reads the disk each time.

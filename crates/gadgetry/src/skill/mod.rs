@@ -98,12 +98,12 @@ impl Skill {
         })
     }
 
-    /// What it is called: 1 to 64 of `a`-`z`, digits and hyphens.
+    /// Returns the name: 1 to 64 of `a`-`z`, digits and hyphens.
     pub fn name(&self) -> &str {
         &self.front_matter.name
     }
 
-    /// What it is for, on one line of up to 1,024 characters.
+    /// Returns the purpose, on one line of up to 1,024 characters.
     pub fn description(&self) -> &str {
         &self.front_matter.description
     }
@@ -118,7 +118,7 @@ impl Skill {
         &self.body
     }
 
-    /// Its folder, absolute and without links.
+    /// Returns the folder, absolute and without links.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -141,7 +141,7 @@ impl Skill {
         substitute::substitute(&self.body, arguments, &self.dir.to_string_lossy())
     }
 
-    /// Its files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.
+    /// Returns the files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.
     ///
     /// Links to files inside the skill count, links to anything else do not. Reads the disk each time.
     pub fn resources(&self) -> io::Result<Vec<Resource>> {

@@ -22,7 +22,7 @@ const DEPTH: usize = 16;
 pub struct Resource {
     /// From the skill's folder, with `/` on every system.
     pub path: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn resolve(folder: &Path, path: &str) -> Result<(PathBuf, u64), Error
     Ok((file, metadata.len()))
 }
 
-/// Whether the path goes down from a folder, and to nothing hidden.
+/// Returns whether the path goes down from a folder, and to nothing hidden.
 fn is_inside(path: &Path) -> bool {
     let mut names = path.components().filter(|name| *name != Component::CurDir);
     let is_plain = |name| match name {

@@ -78,12 +78,12 @@ impl Skills {
         self.skills.values().map(AsRef::as_ref)
     }
 
-    /// How many there are.
+    /// Returns the number of skills.
     pub fn len(&self) -> usize {
         self.skills.len()
     }
 
-    /// Whether it is empty.
+    /// Returns whether there are no skills.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }

@@ -82,12 +82,12 @@ fn number(text: &str) -> Option<(usize, usize)> {
     Some((digits.parse().ok()?, length))
 }
 
-/// Whether a word continues with `rest`: `$ARGUMENTS_FILE` and `$1st` are not placeholders.
+/// Returns whether a word continues with `rest`: `$ARGUMENTS_FILE` and `$1st` are not placeholders.
 fn goes_on(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// Whether `rest` makes a sum of money of the digits before it: `$5.00`, `$1,000`.
+/// Returns whether `rest` makes a sum of money of the digits before it: `$5.00`, `$1,000`.
 fn is_amount(rest: &str) -> bool {
     let mut rest = rest.chars();
     matches!(rest.next(), Some('.' | ',')) && rest.next().is_some_and(|c| c.is_ascii_digit())

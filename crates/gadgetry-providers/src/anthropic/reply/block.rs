@@ -139,7 +139,7 @@ impl Block {
         self.over
     }
 
-    /// Whether more of it may come.
+    /// Returns whether more of the block may come.
     pub(super) fn is_open(&self) -> bool {
         !self.over && !self.ended
     }
@@ -176,7 +176,7 @@ impl Block {
         true
     }
 
-    /// It is complete.
+    /// Marks the block as complete.
     pub(super) fn stop(&mut self) {
         if self.over {
             return;
@@ -316,7 +316,7 @@ fn reasoning(delta: String) -> Delta {
     }
 }
 
-/// Whether nothing is missing from an input. Without any piece it may be `{}`, or cut off.
+/// Returns whether nothing is missing from an input. Without any piece it may be `{}`, or cut off.
 fn is_whole(arguments: &Arguments, input: &Value) -> bool {
     if arguments.json().trim().is_empty() {
         return input.as_object().is_some_and(|input| !input.is_empty());

@@ -48,7 +48,7 @@ impl Decoder {
     }
 
     /// A decoder for a model that was offered tools by these names.
-    pub fn with_names(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             names,
             ..Self::default()
@@ -64,7 +64,7 @@ impl Decoder {
 
     /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
     #[must_use]
-    pub fn without_stop_sequences(mut self) -> Self {
+    pub(crate) fn without_stop_sequences(mut self) -> Self {
         self.stops = StopSequences::None;
         self
     }
@@ -165,7 +165,7 @@ impl Decoder {
         out.push(message_end(stop_reason, self.called_tool, usage));
     }
 
-    /// What came before a cut was said, and counts.
+    /// Ends a reply that was cut off; everything before the cut counts.
     fn cut(&mut self, out: &mut Vec<Delta>) {
         self.blocks.iter_mut().for_each(Block::cut);
         self.release(out);

@@ -25,7 +25,7 @@ use crate::wire::Encode;
 /// | blocks, raw frames, provider data, diagnostics other than refusals | left out |
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::{Encode as _, anthropic};
 /// let mut encoder = anthropic::Encoder::new("msg_1");
 /// let mut frames = Vec::new();

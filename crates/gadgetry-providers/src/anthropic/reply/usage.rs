@@ -3,7 +3,7 @@
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
-/// What was reported so far. Each count is cumulative, and some frames leave some out or say 0.
+/// Token counts reported so far. Each count is cumulative, and some frames leave some out or say 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Without what a cache has read or written.

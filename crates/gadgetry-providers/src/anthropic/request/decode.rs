@@ -89,7 +89,7 @@ fn thinking(thinking: &Value) -> Option<Thinking> {
     }
 }
 
-/// How long the client wants its prefix to be cached, by the marks in it.
+/// Returns the caching time that the marks of a request ask for.
 fn cache(body: &Value) -> PromptCache {
     let blocks = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let of_messages = blocks(&body["messages"]);

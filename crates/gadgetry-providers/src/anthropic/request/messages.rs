@@ -20,7 +20,7 @@ pub(super) struct Conversation<'w> {
     turns: Vec<Turn>,
     /// The turn and part up to which a later request is the same.
     kept: Option<(usize, usize)>,
-    /// How often an id was used for a call.
+    /// Number of calls for each id.
     ids: HashMap<String, u32>,
 }
 
@@ -50,7 +50,7 @@ impl<'w> Conversation<'w> {
         conversation
     }
 
-    /// Whether the model may think. With a budget the API requires thinking before the calls whose results come last.
+    /// Returns whether the model may think. With a budget the API requires thinking before the calls whose results come last.
     pub(super) fn admits(&self, thinking: &Thinking) -> bool {
         let Thinking::Budget(_) = thinking else {
             return true;

@@ -14,7 +14,7 @@ use crate::wire::Decode;
 /// [`StopReason::NextTurn`], because the servers do not say whether the model has ended or a stop sequence of the template did.
 ///
 /// ```
-/// use gadgetry::proto::delta::{Delta, StopReason};
+/// use gadgetry::{Delta, StopReason};
 /// use gadgetry::provider::{Decode, openai::completions::Decoder};
 /// let mut deltas = Vec::new();
 /// let body = r#"{"choices":[{"index":0,"text":"Hello","finish_reason":"stop"}]}"#;

@@ -18,7 +18,7 @@ const NAMES: [&str; 3] = [USER, ASSISTANT, "System"];
 /// Breaks a line that would begin a turn.
 const BREAKER: char = '\u{200B}';
 
-/// What ends a reply: the next turn, with or without the blank line before it, or another turn of its own. The longest one is first,
+/// Stop sequences of a reply: the next turn, with or without the blank line before it, or another turn of its own. The longest one is first,
 /// because some servers cut at the first that they find. OpenAI takes four, so there is room for one of the user's.
 pub(super) const STOPS: [&str; 3] = ["\n\n### User\n", "\n### User\n", "\n\n### Assistant\n"];
 
@@ -99,7 +99,7 @@ fn is_line_break(c: char) -> bool {
     )
 }
 
-/// Whether a line is a heading whose first word is one of [`NAMES`], in any case, and after anything invisible.
+/// Returns whether a line is a heading whose first word is one of [`NAMES`], in any case, and after anything invisible.
 fn begins_turn(line: &str) -> bool {
     let is_blank = |c: char| c.is_whitespace() || is_invisible(c, None);
     let line = line.trim_start_matches(is_blank);

@@ -1,4 +1,4 @@
-//! What the model reads, and how it writes.
+//! Options for the texts that a model reads and writes.
 
 use std::sync::Arc;
 
@@ -98,13 +98,13 @@ impl AgentBuilder {
         self
     }
 
-    /// How the conversation is made shorter when the context window fills up.
+    /// Sets the compaction of the conversation when the context window fills up.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.config.compaction = Some(compaction);
         self
     }
 
-    /// Whether the system message describes all gadgets, or the model looks most of them up. By default this depends on how
+    /// Sets whether the system message describes all gadgets, or the model looks most of them up. By default this depends on how
     /// many there are, and on the context window, if that is known.
     pub fn gadget_search(mut self, search: GadgetSearch) -> Self {
         self.config.gadget_search = search;
@@ -141,12 +141,11 @@ impl AgentBuilder {
         self
     }
 
-    /// Whether replies are constrained to valid calls, by default `true`, where the server of the model does that
+    /// Sets whether replies are constrained to valid calls, by default `true`, where the server of the model does that
     /// ([`ModelInfo::constraint`](crate::ModelInfo::constraint)). Then markers count at the start of a line only.
     ///
     /// ```
-    /// use gadgetry::proto::call_form::CallForm;
-    /// use gadgetry::{Agent, ScriptedModel};
+    /// use gadgetry::{Agent, CallForm, ScriptedModel};
     /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
     /// let agent = Agent::builder().model(model).form(CallForm::Json).examples(2).constrained(false).build()?;
     /// # let _ = agent;
@@ -163,7 +162,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Where markers count. By default anywhere in a line.
+    /// Sets the positions at which markers count. By default anywhere in a line.
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
         self.config.anchoring = anchoring;
         self

@@ -62,10 +62,8 @@ impl AgentBuilder {
     ///
     /// ```
     /// use gadgetry::{Agent, AgentError, ScriptedModel};
-    /// # use gadgetry::proto::call::Outcome;
-    /// # use gadgetry::proto::schema::GadgetSpec;
     /// # use gadgetry::serde_json::Value;
-    /// # use gadgetry::{DynGadget, ExecutionContext, Permission};
+    /// # use gadgetry::{DynGadget, ExecutionContext, GadgetSpec, Outcome, Permission};
     /// # struct Pay(GadgetSpec);
     /// # impl DynGadget for Pay {
     /// #     fn spec(&self) -> &GadgetSpec { &self.0 }

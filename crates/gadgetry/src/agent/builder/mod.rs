@@ -66,9 +66,9 @@ pub struct AgentBuilder {
     pub(super) output_limit: OutputLimit,
     /// The form of calls; by default as the size of the model demands.
     pub(super) form: Option<CallForm>,
-    /// How many worked turns; the same.
+    /// Number of worked turns; by default as the size of the model demands.
     pub(super) examples: Option<usize>,
-    /// Whether replies are constrained where the server of the model does that.
+    /// True if replies are constrained where the server of the model does that.
     pub(super) is_constrained: bool,
     pub(super) retry: Setting<Retry>,
     pub(super) limits: Setting<Limits>,
@@ -82,7 +82,7 @@ pub struct AgentBuilder {
     pub(super) max_depth: Option<u32>,
 }
 
-/// What a subagent has from its parent unless it is given.
+/// Option that a subagent inherits unless it is set.
 #[derive(Clone)]
 pub(super) enum Setting<T> {
     Default,
@@ -90,10 +90,10 @@ pub(super) enum Setting<T> {
     On(T),
 }
 
-/// How much of a result the model reads at once.
+/// Maximum part of a result that the model reads at once.
 #[derive(Clone, Copy)]
 pub(super) enum OutputLimit {
-    /// Of the context window.
+    /// Percentage of the context window.
     Percent(f64),
     /// As [`RunConfig::output_limit`] says.
     Configured,
@@ -177,7 +177,7 @@ impl AgentBuilder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use gadgetry::proto::run::{Code, RunConfig};
+    /// use gadgetry::driver::{Code, RunConfig};
     /// use gadgetry::{AgentBuilder, ScriptedModel};
     /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
     /// let config: RunConfig = gadgetry::serde_json::from_str(r#"{"system": "Be brief."}"#)?;
@@ -300,7 +300,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long a gadget may take that has no timeout of its own. By default, as long as it likes.
+    /// Sets the timeout of gadgets without one of their own. By default, there is none.
     ///
     /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
     /// has tidied up, see [`grace`](Self::grace).
@@ -317,7 +317,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What happens to a block that only the end of the reply completes, of a gadget that does not say it itself. By
+    /// Sets the policy for a block that only the end of the reply completes, of a gadget without a policy of its own. By
     /// default it is executed if its parameters are valid.
     pub fn unterminated(mut self, policy: Unterminated) -> Self {
         self.config.unterminated = policy;
@@ -366,7 +366,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How the model calls gadgets: by writing blocks, as by default, through its provider's own interface, for a model
+    /// Sets how the model calls gadgets: by writing blocks, as by default, through its provider's own interface, for a model
     /// that has one, or either way. Gadgets, scheduler and events are the same; a native call declares no dependencies,
     /// so `${id}` in its parameters stays text.
     pub fn tools(mut self, tools: Tools) -> Self {
@@ -374,7 +374,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Whether the model must call a gadget, and which one. For a model that calls through its provider's own interface
+    /// Sets whether the model must call a gadget, and which one. For a model that calls through its provider's own interface
     /// ([`tools`](Self::tools)), and for one whose server constrains replies ([`constrained`](Self::constrained)); for others the choice is
     /// ignored.
     ///
@@ -406,7 +406,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What a reply without calls means. By default, the run is done.
+    /// Sets the meaning of a reply without calls. By default, the run is done.
     pub fn text_only(mut self, policy: OnTextOnlyReply) -> Self {
         self.config.text_only = policy;
         self
@@ -419,7 +419,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long a gadget may take to tidy up after a timeout or a cancellation, before its future is dropped; 2 seconds by
+    /// Sets the time that a gadget may take to tidy up after a timeout or a cancellation, before its future is dropped; 2 seconds by
     /// default. It applies to gadgets that can notice: those that have called
     /// [`ExecutionContext::cancellation`](crate::ExecutionContext::cancellation) or
     /// [`throw_if_cancelled`](crate::ExecutionContext::throw_if_cancelled), wait for human input, or have started a subagent.
@@ -432,7 +432,7 @@ impl AgentBuilder {
 
 /// # What the provider allows
 impl AgentBuilder {
-    /// What is done when a model call fails. A request is sent again only while nothing has acted on its reply.
+    /// Sets the retries of failed model calls. A request is sent again only while nothing has acted on its reply.
     ///
     /// `seed: 0` picks a random seed per run, so that runs that failed together do not retry together.
     pub fn retry(mut self, retry: Retry) -> Self {
@@ -476,7 +476,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How deep subagents may be below this agent's runs: 1 allows subagents without subagents of their own; 5 by
+    /// Sets the maximum depth of subagents below this agent's runs: 1 allows subagents without subagents of their own; 5 by
     /// default. A subagent cannot allow more than its parent does.
     pub fn max_depth(mut self, depth: u32) -> Self {
         self.max_depth = Some(depth);

@@ -62,7 +62,7 @@ pub struct Supervisor {
     signals: UnixStream,
     stop: Arc<AtomicBool>,
     grace: Duration,
-    /// Whether all descendants end with the child, because it is the first process of their namespace.
+    /// True if all descendants end with the child, because it is the first process of their namespace.
     child_is_first: bool,
 }
 
@@ -267,7 +267,7 @@ fn reap(child: u32, status: &mut Option<ExitStatus>) -> io::Result<bool> {
 /// Sends SIGKILL to all descendants. Each is stopped first, so that none starts another one meanwhile: of `a ─► b ─► c`, a process
 /// that `c` starts while `a` and `b` are killed would have to be found again, without end.
 ///
-/// Returns whether there is one left that it may end.
+/// Returns whether a descendant that this process may end is left.
 fn kill_all() -> io::Result<bool> {
     let mut stopped: Vec<Pid> = Vec::new();
     loop {

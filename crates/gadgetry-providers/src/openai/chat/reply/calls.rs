@@ -10,7 +10,7 @@ use crate::arguments::{self, Object};
 use crate::json::SurrogateJoiner;
 use crate::tools::ToolNames;
 
-/// How much is kept of what belongs to no call that has started, or to none at all, in bytes of one reply.
+/// Maximum number of bytes kept of one reply that belong to no call, or to none that has started.
 const KEPT: usize = 4 << 20;
 
 /// The calls of one reply.
@@ -51,29 +51,29 @@ struct Call {
     held: String,
     /// The arguments as emitted.
     json: String,
-    /// What followed them.
+    /// Text after the arguments.
     extra: String,
     halves: SurrogateJoiner,
     object: Object,
     origin: Origin,
-    /// Whether some of the arguments were dropped. Nothing is added to them.
+    /// True if some of the arguments were dropped. Nothing is added to them.
     is_cut: bool,
     is_over: bool,
 }
 
-/// How a call relates to those before it.
+/// Relation of a call to those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Origin {
-    /// It is a new call.
+    /// A new call.
     #[default]
     New,
-    /// It may repeat an earlier call; its arguments decide.
+    /// A possible repetition of an earlier call; the arguments decide.
     Doubtful,
-    /// Its id was used before, so it is not executed.
+    /// A call with the id of an earlier one, which is not executed.
     SameId,
 }
 
-/// Where a piece belongs.
+/// Call that a piece belongs to.
 enum Target {
     Known(usize),
     Begins(Origin),
@@ -226,7 +226,7 @@ impl Calls {
         Target::Begins(self.origin(index))
     }
 
-    /// Where the other calls have an index, one without may be a repetition.
+    /// Returns the origin of a call. Where the other calls have an index, one without may be a repetition.
     fn origin(&self, index: Option<u64>) -> Origin {
         if index.is_none() && !self.by_index.is_empty() {
             Origin::Doubtful
@@ -274,7 +274,7 @@ impl Call {
         self.name.is_empty() || self.name == names.meant(name)
     }
 
-    /// Whether a call that may be a repetition is one.
+    /// Returns whether a call that may be a repetition is one.
     fn adds_nothing(&self, complete: &HashSet<(String, String)>) -> bool {
         let is_blank = self.held.trim().is_empty() && self.index.is_some();
         is_blank || complete.contains(&self.said(&self.held))

@@ -48,7 +48,7 @@ pub(super) fn prose<'v>(said: &'v Value, mut take: impl FnMut(Prose, &'v str)) {
     }
 }
 
-/// What a piece of prose is.
+/// Kind of a piece of prose.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prose {
     Text,
@@ -85,7 +85,7 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Why the model stopped, if the choice says so.
+/// Returns the stop reason of a choice, if it has one.
 pub(super) fn stop_reason(choice: &Value) -> Option<StopReason> {
     let fields = ["finish_reason", "finishReason", "stop_reason"];
     fields.iter().find_map(|field| reason(choice.get(*field)?))

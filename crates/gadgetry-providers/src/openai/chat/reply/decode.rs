@@ -22,7 +22,7 @@ use crate::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 /// Reads chunks, and whole replies, of Chat Completions.
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::{Decode, openai, sse};
 /// let mut decoder = openai::Decoder::new();
 /// let mut deltas = Vec::new();
@@ -41,7 +41,7 @@ use crate::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
-    /// Whether a chunk had a delta.
+    /// True if a chunk had a delta.
     has_delta: bool,
     /// The number of the choice that is read, once it is known.
     choice: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Decoder {
     text: SurrogateJoiner,
     reasoning: SurrogateJoiner,
     calls: Calls,
-    /// What the server wants back in later requests.
+    /// Data that later requests send back.
     kept: Option<Kept>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
@@ -68,7 +68,7 @@ impl Decoder {
     }
 
     /// A decoder for a model that was offered tools by these names.
-    pub fn with_names(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             calls: Calls::with_names(names),
             ..Self::default()
@@ -84,7 +84,7 @@ impl Decoder {
 
     /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
     #[must_use]
-    pub fn without_stop_sequences(mut self) -> Self {
+    pub(crate) fn without_stop_sequences(mut self) -> Self {
         self.stops = StopSequences::None;
         self
     }

@@ -10,7 +10,7 @@ use crate::sse;
 use crate::tools::{ToolForms, text_of};
 use crate::wire::Encode;
 
-/// What follows the text in a chunk.
+/// End of a chunk, after its text.
 const TEXT_TAIL: &str = "},\"finish_reason\":null}]}";
 
 /// Writes a reply as a server of the API sends it.
@@ -27,7 +27,7 @@ const TEXT_TAIL: &str = "},\"finish_reason\":null}]}";
 /// | blocks, raw frames, provider data, diagnostics other than refusals | left out |
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::Encode as _;
 /// use gadgetry::provider::openai::chat;
 /// let mut encoder = chat::Encoder::new("chatcmpl-1", 0);

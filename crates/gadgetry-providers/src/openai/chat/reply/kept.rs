@@ -20,7 +20,7 @@ const OF_CALLS: [&str; 2] = ["extra_content", "provider_specific_fields"];
 /// Bytes that are kept of a reply; of one with more, nothing is.
 const LIMIT: usize = 16 << 20;
 
-/// What is kept of one reply.
+/// Data kept of one reply.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     model: String,
@@ -129,7 +129,7 @@ fn add(list: &mut Vec<Value>, piece: &Value) {
     }
 }
 
-/// What a message of a client has of this: fields of the message, and of its calls by their ids.
+/// Returns such data of a client's message: fields of the message, and of its calls by their ids.
 pub(in crate::openai::chat) fn in_message(
     message: &Value,
 ) -> (Map<String, Value>, Map<String, Value>) {
@@ -149,7 +149,7 @@ pub(in crate::openai::chat) fn in_message(
     (own(message, &[TEXT, LISTS[0], LISTS[1]]), calls.collect())
 }
 
-/// What `model` wants back with a reply: fields of the message, and of its calls by their ids.
+/// Returns the data that `model` gets back with a reply: fields of the message, and of its calls by their ids.
 pub(in crate::openai::chat) fn of<'m>(
     message: &'m Message,
     model: &str,

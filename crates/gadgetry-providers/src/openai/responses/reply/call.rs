@@ -24,7 +24,7 @@ pub(super) struct Call {
     name: String,
     /// Arguments that arrived before the name.
     held: String,
-    /// Whether some of them were dropped. Nothing is added to them.
+    /// True if some of the arguments were dropped. Nothing is added to them.
     is_cut: bool,
     arguments: Arguments,
     state: State,
@@ -137,7 +137,7 @@ impl Call {
         }
     }
 
-    /// Whether it is one that the run has to answer.
+    /// Returns whether the run has to answer the call.
     pub(super) fn is_call(&self) -> bool {
         !matches!(self.state, State::Waiting | State::Repeated)
     }
@@ -152,7 +152,7 @@ impl Call {
     }
 }
 
-/// Whether two texts are the same JSON. The repetition may have different whitespace.
+/// Returns whether two texts are the same JSON. The repetition may have different whitespace.
 fn is_same(pieces: &str, whole: &str) -> bool {
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     pieces.trim() == whole || value(pieces).is_some_and(|it| value(whole) == Some(it))

@@ -26,7 +26,7 @@ use crate::{json, sse};
 /// - `response.completed`, `incomplete` or `failed` ends the reply. A stream that ends without one was cut off.
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::openai::responses;
 /// use gadgetry::provider::{Decode, sse};
 /// let mut decoder = responses::Decoder::new();
@@ -54,7 +54,7 @@ impl Decoder {
     }
 
     /// A decoder for a model that was offered tools by these names.
-    pub fn with_names(names: Arc<ToolNames>) -> Self {
+    pub(crate) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             items: Items::with_names(names),
             ..Self::default()
@@ -314,7 +314,7 @@ impl Decode for Decoder {
     }
 }
 
-/// Why the response ended.
+/// Returns the stop reason of a response.
 fn reason(response: &Value, event: &str) -> StopReason {
     let details = &response["incomplete_details"]["reason"];
     if let Some(reason) = stop_reason(details) {

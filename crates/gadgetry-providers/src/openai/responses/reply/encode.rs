@@ -26,7 +26,7 @@ use crate::wire::Encode;
 /// | blocks, raw frames, provider data, diagnostics other than refusals | left out |
 ///
 /// ```
-/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::Delta;
 /// use gadgetry::provider::Encode as _;
 /// use gadgetry::provider::openai::responses;
 /// let mut encoder = responses::Encoder::new("1", 0);
@@ -353,7 +353,7 @@ impl Encode for Encoder {
     }
 }
 
-/// Whether a response of this status may lack the end of its last message.
+/// Returns whether a response of this status may lack the end of its last message.
 fn is_cut(status: &str) -> bool {
     matches!(status, "incomplete" | "failed")
 }

@@ -21,7 +21,7 @@ pub(super) struct Item {
     said: BTreeSet<Part>,
 }
 
-/// What an item is.
+/// Kind of an item.
 #[derive(Debug)]
 pub(super) enum Kind {
     Message,
@@ -134,7 +134,7 @@ pub(super) fn parts(item: &Value) -> impl Iterator<Item = (Part, &str)> {
     summary.chain(content)
 }
 
-/// What the server says about a text.
+/// Returns the annotations of a text as a delta.
 pub(super) fn annotations(mut annotations: Vec<Value>) -> Option<Delta> {
     annotations.iter_mut().for_each(json::whole_value);
     (!annotations.is_empty()).then(|| Delta::ContentMetadata {
