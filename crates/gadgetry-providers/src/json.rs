@@ -22,7 +22,7 @@ const OFFSET: u32 = 0x10_0000;
 /// Reads JSON whose strings may contain lone surrogates.
 ///
 /// Every string of it must go through [`SurrogateJoiner`] or [`whole`] before it is used.
-pub(crate) fn parse(text: &str) -> serde_json::Result<Value> {
+pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }
 

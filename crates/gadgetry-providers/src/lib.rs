@@ -12,7 +12,7 @@
 //! | [`mod@model`] | [`Model`](model::Model): a request in, a stream of deltas out |
 //! | [`models`] | [`ModelRegistry`](models::ModelRegistry): prices, context windows and features of known models |
 //! | [`adapter`] | any client as a model; needs no feature |
-//! | `json` | JSON with lone surrogates |
+//! | [`json`] | JSON with lone surrogates |
 //! | [`secret`] `redact` | keys that print as `***`, and are removed from answers |
 //! | [`tls`] [`addresses`] `base_url` | certificates, public addresses, addresses of servers |
 //! | `overflow` [`retry_after`] [`error`] | what a provider's refusal means |
@@ -68,7 +68,7 @@ pub mod http;
 #[cfg(feature = "http")]
 mod incoming;
 #[cfg(feature = "http")]
-mod json;
+pub mod json;
 pub mod model;
 pub mod models;
 #[cfg(feature = "http")]

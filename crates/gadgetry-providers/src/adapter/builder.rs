@@ -11,9 +11,10 @@ use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
 
+use crate::adapter::merge::deep_merge;
 use crate::adapter::reply::{Map as MapChunk, Reply};
 use crate::adapter::{
-    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, ReplyFn, deep_merge,
+    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, ReplyFn,
 };
 use crate::model::ModelInfo;
 

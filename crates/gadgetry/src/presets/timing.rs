@@ -94,7 +94,7 @@ pub struct Durations {
 
 impl Durations {
     /// The mean, in milliseconds, rounded down; 0 of none.
-    pub fn mean_ms(&self) -> u64 {
+    fn mean_ms(&self) -> u64 {
         self.total_ms
             .checked_div(u64::from(self.count))
             .unwrap_or(0)

@@ -300,7 +300,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the timeout of gadgets without one of their own. By default, there is none.
+    /// Sets the timeout of gadgets without one of their own. No timeout by default.
     ///
     /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
     /// has tidied up, see [`grace`](Self::grace).

@@ -77,7 +77,7 @@ impl Decoder {
 
     /// Keeps reasoning and signatures of `model` as [`Delta::ProviderData`] for later requests.
     #[must_use]
-    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+    pub(crate) fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
         self.kept = model.into().map(Kept::of);
         self
     }
