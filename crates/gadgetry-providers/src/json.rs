@@ -1,7 +1,7 @@
 //! JSON as providers send it: with lone surrogates.
 //!
 //! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
-//! a valid Rust string, so [`parse`] replaces a lone surrogate by a private character of plane 16, and [`SurrogateJoiner`]
+//! a valid Rust string, so [`parse`] replaces a lone surrogate by a private character of plane 16, and `SurrogateJoiner`
 //! joins two of them:
 //!
 //! ```text
@@ -21,7 +21,7 @@ const OFFSET: u32 = 0x10_0000;
 
 /// Reads JSON whose strings may contain lone surrogates.
 ///
-/// Every string of it must go through [`SurrogateJoiner`] or [`whole`] before it is used.
+/// Every string of it must go through `SurrogateJoiner` or `whole` before it is used.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }
