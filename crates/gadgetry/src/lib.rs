@@ -78,6 +78,7 @@
 //!
 //! Two modules and [`provider`] are re-exported from the crate `gadgetry-providers`: [`mod@model`] has [`Model`], a request in and a
 //! stream of deltas out; [`models`] has [`ModelRegistry`], prices, context windows and features of known models.
+//! [`mod@format`] has the parsers and the writer of replies, for programs without an agent.
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.

@@ -11,9 +11,10 @@ use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
 
-use crate::adapter::reply::{Map as MapChunk, Reply};
+use crate::adapter::merge::deep_merge;
+use crate::adapter::reply::{AdapterReply, Map as MapChunk};
 use crate::adapter::{
-    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, ReplyFn, deep_merge,
+    About, Adapter, AdapterError, AdapterMetadata, AdapterRequest, Inner, ReplyFn,
 };
 use crate::model::ModelInfo;
 
@@ -243,7 +244,7 @@ where
         // The client is called when the stream is polled.
         let reply = async move {
             let input = prepare(&AdapterRequest { request, options });
-            Reply::new(execute(input), map, requires_end)
+            AdapterReply::new(execute(input), map, requires_end)
         };
         reply.flatten_stream().boxed()
     })

@@ -58,10 +58,11 @@ use serde_json::{Map, Value};
 
 use crate::model::{Model, ModelInfo};
 
+use merge::deep_merge;
+
 pub use builder::{AdapterBuilder, Complete, NeedsClient, NeedsInput, NeedsMapping, NeedsOutput};
 pub use error::AdapterError;
 pub use intercept::{intercepted, piped};
-pub use merge::deep_merge;
 pub use tag_parser::{StreamTagParser, TagHandler};
 
 /// A client of the user as a model. Cheap to clone. Made by [`Adapter::builder`]; see the [module](self).
@@ -121,7 +122,8 @@ pub struct AdapterMetadata {
 }
 
 impl Adapter {
-    /// The same client with other options: [`deep_merge`] of those it has and these.
+    /// Returns the same client with other options, merged into those it has: objects field by field at every level. Other values,
+    /// lists too, replace those of the same name; a `null` removes the field.
     ///
     /// ```
     /// use futures_util::future::ready;

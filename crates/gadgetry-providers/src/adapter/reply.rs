@@ -16,7 +16,7 @@ use crate::adapter::AdapterError;
 pub(super) type Map<C> = Arc<dyn Fn(C, &mut VecDeque<Delta>) + Send + Sync>;
 
 /// The deltas of one reply.
-pub(super) struct Reply<C> {
+pub(super) struct AdapterReply<C> {
     /// `None` once nothing more is read of it.
     chunks: Option<BoxStream<'static, Result<C, AdapterError>>>,
     map: Map<C>,
@@ -27,7 +27,7 @@ pub(super) struct Reply<C> {
     requires_end: bool,
 }
 
-impl<C> Reply<C> {
+impl<C> AdapterReply<C> {
     pub(super) fn new(
         chunks: BoxStream<'static, Result<C, AdapterError>>,
         map: Map<C>,
@@ -56,9 +56,9 @@ impl<C> Reply<C> {
 }
 
 // No field is structurally pinned; the chunks are in a box.
-impl<C> Unpin for Reply<C> {}
+impl<C> Unpin for AdapterReply<C> {}
 
-impl<C> Stream for Reply<C> {
+impl<C> Stream for AdapterReply<C> {
     type Item = Delta;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {

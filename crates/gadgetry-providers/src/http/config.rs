@@ -116,7 +116,7 @@ impl HttpConfig {
         self
     }
 
-    /// Sets whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
+    /// Sets whether each frame is also emitted as [`Delta::Raw`](gadgetry_proto::delta::Delta::Raw), before its meaning. Off by default.
     #[must_use]
     pub fn raw_frames(mut self, yes: bool) -> Self {
         self.frames.raw = yes;

@@ -21,7 +21,7 @@ const SHOWN: usize = 64;
 
 /// The base URL, and its paths.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct Probe<'p> {
     http: &'p Http,
     base: &'p Url,
     key: Option<&'p str>,
@@ -44,7 +44,7 @@ pub async fn recognise(
     if !matches!(base.scheme(), "http" | "https") {
         return ServerFacts::default();
     }
-    let place = Place {
+    let probe = Probe {
         http,
         base: &base,
         key: key.map(ApiKey::expose),
@@ -60,8 +60,8 @@ pub async fn recognise(
         "info",
     ];
     let (listed, others) = join(
-        place.get("models", true),
-        join_all(root.map(|path| place.get(path, false))),
+        probe.get("models", true),
+        join_all(root.map(|path| probe.get(path, false))),
     )
     .await;
     let refuses_key = matches!(
@@ -86,15 +86,15 @@ pub async fn recognise(
     let mut facts = read::facts(&answers);
     facts.refuses_key = refuses_key;
     if facts.kind == ServerKind::Ollama {
-        place.ask_ollama(&mut facts, model).await;
+        probe.ask_ollama(&mut facts, model).await;
     }
     if facts.kind == ServerKind::Vllm {
-        place.ask_vllm(&mut facts, model).await;
+        probe.ask_vllm(&mut facts, model).await;
     }
     facts
 }
 
-impl Place<'_> {
+impl Probe<'_> {
     async fn get(&self, path: &str, is_in_api: bool) -> Option<(StatusCode, Value)> {
         self.send(Method::GET, path, is_in_api, None).await
     }

@@ -51,7 +51,7 @@ impl Agent {
 }
 
 impl Durable {
-    /// Names the run; without a name, it gets a random one. See [`RunId`] for its form.
+    /// Names the run; without a name, it gets a random one. See [`RunId`](crate::journal::RunId) for its form.
     pub fn run_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self

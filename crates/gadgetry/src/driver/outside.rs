@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 /// The questions of the gadgets of a durable run, and the answers that arrived before their questions: a gadget that is
 /// executed again may not have asked yet.
 #[derive(Default)]
-pub(super) struct OutsideAnswers(Mutex<BTreeMap<(CallId, u32), Place>>);
+pub(super) struct OutsideAnswers(Mutex<BTreeMap<(CallId, u32), OpenAnswer>>);
 
-enum Place {
+enum OpenAnswer {
     /// The gadget waits.
     Asked(oneshot::Sender<Option<String>>),
     /// The answer waits.
@@ -26,14 +26,14 @@ impl OutsideAnswers {
         number: u32,
     ) -> impl Future<Output = Option<String>> + Send + 'static {
         let (sender, answer) = oneshot::channel();
-        let mut places = self.lock();
-        match places.remove(&(call, number)) {
-            Some(Place::Answered(answer)) => {
+        let mut answers = self.lock();
+        match answers.remove(&(call, number)) {
+            Some(OpenAnswer::Answered(answer)) => {
                 // The receiver is in this function.
                 let _ = sender.send(answer);
             }
-            Some(Place::Asked(_)) | None => {
-                places.insert((call, number), Place::Asked(sender));
+            Some(OpenAnswer::Asked(_)) | None => {
+                answers.insert((call, number), OpenAnswer::Asked(sender));
             }
         }
         async move { answer.await.unwrap_or_default() }
@@ -41,19 +41,19 @@ impl OutsideAnswers {
 
     /// Brings the answer to a question.
     pub(super) fn answer(&self, call: CallId, number: u32, answer: Option<String>) {
-        let mut places = self.lock();
-        match places.remove(&(call, number)) {
-            Some(Place::Asked(sender)) => {
+        let mut answers = self.lock();
+        match answers.remove(&(call, number)) {
+            Some(OpenAnswer::Asked(sender)) => {
                 // It fails if the gadget no longer waits.
                 let _ = sender.send(answer);
             }
-            Some(Place::Answered(_)) | None => {
-                places.insert((call, number), Place::Answered(answer));
+            Some(OpenAnswer::Answered(_)) | None => {
+                answers.insert((call, number), OpenAnswer::Answered(answer));
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(CallId, u32), Place>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(CallId, u32), OpenAnswer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

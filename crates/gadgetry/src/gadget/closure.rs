@@ -54,7 +54,7 @@ where
     }
 }
 
-/// See [`typed`].
+/// Gadget that [`typed`] makes.
 #[derive(Clone, Debug)]
 pub struct TypedFn<P, F> {
     spec: GadgetSpec,

@@ -31,7 +31,7 @@ where
     FnGadget { spec, function }
 }
 
-/// See [`from_fn`].
+/// Gadget that [`from_fn`] makes.
 #[derive(Clone, Debug)]
 pub struct FnGadget<F> {
     spec: GadgetSpec,

@@ -92,7 +92,7 @@ pub trait DynGadget: Send + Sync {
     }
 }
 
-/// Conversion to a gadget that can be added to a [`Toolbox`](crate::Toolbox), in whatever way it was defined.
+/// Value that becomes a gadget of a [`Toolbox`](crate::Toolbox), in whatever way it was defined.
 ///
 /// Every [`Gadget`] is one, also in an `Arc`, so that its owner keeps it. A type that implements [`DynGadget`] itself is
 /// added as an `Arc<dyn DynGadget>`, or implements this as well.

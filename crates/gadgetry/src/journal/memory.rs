@@ -36,10 +36,10 @@ use crate::log::{Entry, Header};
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct MemoryJournal(Arc<Mutex<BTreeMap<RunId, Kept>>>);
+pub struct MemoryJournal(Arc<Mutex<BTreeMap<RunId, StoredRun>>>);
 
 /// Kept data of a run.
-struct Kept {
+struct StoredRun {
     header: Header,
     entries: Vec<Entry>,
     checkpoint: Option<(usize, Checkpoint)>,
@@ -53,7 +53,7 @@ struct Kept {
 }
 
 impl MemoryJournal {
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Kept>> {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, StoredRun>> {
         // No code runs while it is locked that could panic in between.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +95,7 @@ impl Journal for MemoryJournal {
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
             let mut runs = self.runs();
-            let begin = |header: &Header| Kept {
+            let begin = |header: &Header| StoredRun {
                 header: header.clone(),
                 entries: Vec::new(),
                 checkpoint: None,

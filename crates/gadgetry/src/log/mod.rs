@@ -87,7 +87,7 @@ impl<W: Write> LogWriter<W> {
         self.line(&Line { time, input });
     }
 
-    /// Ends the log. Fails with the first error of `out`, whenever it was.
+    /// Checks that everything was written. Fails with the first error of `out`, whenever it was.
     pub fn finish(mut self) -> Result<(), LogError> {
         self.finish_line()
     }

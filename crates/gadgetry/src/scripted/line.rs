@@ -8,7 +8,7 @@ use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use super::reply::{Finish, Piece, Reply};
+use super::reply::{Finish, Piece, ScriptedReply};
 
 /// Mistake in a line.
 pub(super) struct Mistake {
@@ -17,7 +17,7 @@ pub(super) struct Mistake {
 }
 
 /// Reads the line with this number.
-pub(super) fn parse(line: &str, number: usize) -> Result<Reply, Mistake> {
+pub(super) fn parse(line: &str, number: usize) -> Result<ScriptedReply, Mistake> {
     let written: Line = serde_json::from_str(line).map_err(|error| Mistake {
         column: error.column().max(1),
         message: json_message(&error),
@@ -32,7 +32,7 @@ pub(super) fn parse(line: &str, number: usize) -> Result<Reply, Mistake> {
             ));
         }
     };
-    Ok(Reply {
+    Ok(ScriptedReply {
         line: number,
         pieces,
         finish: written.finish,

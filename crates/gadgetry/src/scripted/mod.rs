@@ -30,7 +30,7 @@ use gadgetry_proto::message::Request;
 
 use gadgetry_files as files;
 use gadgetry_providers::model::Model;
-use reply::{Reply, Step};
+use reply::{ScriptedReply, Step};
 
 /// Bytes of a script.
 const LIMIT: u64 = 64 << 20;
@@ -43,7 +43,7 @@ const LIMIT: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
-    replies: Vec<Reply>,
+    replies: Vec<ScriptedReply>,
     next: AtomicUsize,
 }
 
@@ -152,7 +152,7 @@ pub enum ScriptError {
     },
 }
 
-fn parse(script: &str, text: &str) -> Result<Vec<Reply>, ScriptError> {
+fn parse(script: &str, text: &str) -> Result<Vec<ScriptedReply>, ScriptError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().zip(1..);
     lines

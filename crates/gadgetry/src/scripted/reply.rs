@@ -14,7 +14,7 @@ const SHOWN_CHARS: usize = 400;
 
 /// One reply.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct ScriptedReply {
     /// One-based line of the file.
     pub(super) line: usize,
     pub(super) pieces: Vec<Piece>,
@@ -48,7 +48,7 @@ pub(super) enum Step {
     Wait(Duration),
 }
 
-impl Reply {
+impl ScriptedReply {
     /// The whole reply to `request`.
     pub(super) fn steps(&self, request: &Request) -> Vec<Step> {
         if let Some(error) = self.unmet(request) {

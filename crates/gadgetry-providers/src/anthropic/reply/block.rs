@@ -32,7 +32,7 @@ enum Kind {
     Text,
     Thinking {
         /// The block as later requests send it back.
-        kept: Option<Kept>,
+        kept: Option<SignedBlock>,
     },
     Tool {
         id: String,
@@ -50,7 +50,7 @@ enum Kind {
 
 /// A block that goes back with the reply: its fields, and the model that signed it.
 #[derive(Debug)]
-struct Kept {
+struct SignedBlock {
     model: Arc<str>,
     fields: Map<String, Value>,
 }
@@ -68,7 +68,7 @@ impl Block {
         let kept = || {
             let fields = block.as_object().cloned().unwrap_or_default();
             let model = Arc::clone(keeps?);
-            Some(Kept { model, fields })
+            Some(SignedBlock { model, fields })
         };
         let mut new = Self {
             index,
@@ -188,7 +188,7 @@ impl Block {
                 if !rest.is_empty() {
                     self.ready.push(reasoning(rest.to_owned()));
                 }
-                self.ready.extend(kept.map(Kept::delta));
+                self.ready.extend(kept.map(SignedBlock::delta));
             }
             Kind::Text | Kind::Repeated | Kind::Unknown => {}
             Kind::Tool {
@@ -290,7 +290,7 @@ impl Block {
     }
 }
 
-impl Kept {
+impl SignedBlock {
     fn think(&mut self, piece: &str) {
         let text = self.fields.entry("thinking").or_insert_with(|| "".into());
         if let Value::String(text) = text {

@@ -57,7 +57,7 @@ impl Decoder {
 
     /// Keeps the thinking of `model`, with its signatures, as [`Delta::ProviderData`] for later requests.
     #[must_use]
-    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+    pub(crate) fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
         self.keeps = model.into().map(Into::into);
         self
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::calls::Calls;
 use super::chunk::{Prose, choice, prose, stop_reason};
-use super::kept::Kept;
+use super::kept::ReturnedData;
 use super::quick::Quick;
 use crate::error::ProviderError;
 use crate::json::{self, SurrogateJoiner};
@@ -52,7 +52,7 @@ pub struct Decoder {
     reasoning: SurrogateJoiner,
     calls: Calls,
     /// Data that later requests send back.
-    kept: Option<Kept>,
+    kept: Option<ReturnedData>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
     stops: StopSequences,
@@ -77,8 +77,8 @@ impl Decoder {
 
     /// Keeps reasoning and signatures of `model` as [`Delta::ProviderData`] for later requests.
     #[must_use]
-    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
-        self.kept = model.into().map(Kept::of);
+    pub(crate) fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+        self.kept = model.into().map(ReturnedData::of);
         self
     }
 
@@ -221,7 +221,7 @@ impl Decoder {
             self.calls.finish(out);
         }
         self.calls.report_extra(out);
-        out.extend(self.kept.as_mut().and_then(Kept::take));
+        out.extend(self.kept.as_mut().and_then(ReturnedData::take));
         out.extend(self.refusal.report());
         let has_call = !self.calls.is_empty();
         out.push(message_end(stop_reason, has_call, self.usage));
@@ -236,7 +236,7 @@ impl Decoder {
 
     /// Emits the counts of a reply that was cut off, and the data that later requests send back.
     fn counts(&mut self, out: &mut Vec<Delta>) {
-        out.extend(self.kept.as_mut().and_then(Kept::take));
+        out.extend(self.kept.as_mut().and_then(ReturnedData::take));
         out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
     }
 }

@@ -22,7 +22,7 @@ const LIMIT: usize = 16 << 20;
 
 /// Data kept of one reply.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct ReturnedData {
     model: String,
     fields: Map<String, Value>,
     /// By our id of the call.
@@ -30,7 +30,7 @@ pub(super) struct Kept {
     size: usize,
 }
 
-impl Kept {
+impl ReturnedData {
     pub(super) fn of(model: &str) -> Self {
         Self {
             model: model.to_owned(),

@@ -63,7 +63,7 @@ impl Decoder {
 
     /// Emits encrypted reasoning as [`Delta::ProviderData`], so that later requests to `model` can send it back.
     #[must_use]
-    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+    pub(crate) fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
         self.keeps = model.into().map(Into::into);
         self
     }
