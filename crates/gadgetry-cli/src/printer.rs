@@ -26,6 +26,10 @@ pub(crate) use prompter::Prompter;
 /// Bytes that are buffered before they are written, unless flushed earlier.
 const FULL: usize = 64 << 10;
 
+/// Bytes that a pipe which is ready takes without waiting: POSIX demands that many. A line of events is shorter, usually, and
+/// [`block_in_place`] would take longer than to write it.
+const PIECE: usize = 512;
+
 /// A handle of stdout and stderr. Clones share the buffer, the order of what is written, and the spinner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printer(Arc<Shared>);
@@ -105,6 +109,12 @@ impl Printer {
     pub(crate) fn flush(&self) -> Result<(), Error> {
         if self.out().is_empty() {
             return Ok(());
+        }
+        if let Ok(_turn) = self.0.turn.try_lock()
+            && self.out().len() <= PIECE
+            && is_ready()
+        {
+            return self.write_gathered();
         }
         block_in_place(|| {
             let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -295,6 +305,22 @@ impl State {
             held::write_or_hold(&visible(&lines), |words| spinner.aside(|| write(words)));
         }
     }
+}
+
+/// Whether stdout takes [`PIECE`] bytes without waiting for a reader.
+#[cfg(unix)]
+fn is_ready() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdout = io::stdout();
+    let mut streams = [PollFd::new(&stdout, PollFlags::OUT)];
+    let at_once = Timespec::default();
+    let ready = poll(&mut streams, Some(&at_once));
+    ready.is_ok_and(|ready| ready == 1) && streams[0].revents() == PollFlags::OUT
+}
+
+#[cfg(not(unix))]
+fn is_ready() -> bool {
+    false
 }
 
 /// Whether a user is at a terminal.
