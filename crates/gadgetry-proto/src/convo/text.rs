@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::block::{Anchoring, Markers, Writer};
 use crate::call::Call;
-use crate::convo::compaction::{omission_text, summary_text};
+use crate::convo::compaction::placeholder::{omission_text, summary_text};
 use crate::convo::envelope::result_envelope;
 use crate::convo::neutral::escape_markers;
 use crate::message::{Content, CustomContentBlock, Message, Role};

@@ -10,7 +10,7 @@ mod node;
 mod normal;
 mod problem;
 mod targets;
-mod types;
+pub(super) mod types;
 mod view;
 mod walk;
 

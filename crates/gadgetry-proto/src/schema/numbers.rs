@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use crate::error::DigitsLost;
-use crate::schema::compiled::Types;
+use crate::schema::compiled::types::Types;
 
 /// Reads a canonical integer or decimal, `-?(0|[1-9][0-9]*)(\.[0-9]+)?`; `None` for an integer beyond 64 bits.
 pub(super) fn plain_number(word: &str) -> Option<Value> {

@@ -48,7 +48,7 @@
 
 mod cut;
 mod fit;
-mod placeholder;
+pub(super) mod placeholder;
 mod plan;
 mod room;
 mod settings;
@@ -64,8 +64,6 @@ use room::Room;
 
 pub use plan::{Plan, Slide, Summarise};
 pub use settings::Compaction;
-
-pub(super) use placeholder::{omission_text, summary_text};
 
 use placeholder::Placeholder;
 use turns::Outline;
