@@ -4,12 +4,14 @@ use serde_json::{Map, Value};
 
 use super::avoid::{Length, beginnings, not_holding, other_than};
 use super::class::Class;
+use super::error::GrammarError;
 use super::json::JsonWriter;
 use super::line::{LineWriter, head, line};
 use super::merge::{alternatives, types};
 use super::object::{Property, additional, properties};
 use super::rules::{Rules, one_of, quoted, repeat, sequence};
-use super::{GrammarError, GrammarSpec, GrammarTool, object};
+use super::spec::{GrammarSpec, GrammarTool};
+use super::{json, object};
 use crate::call_form::CallForm;
 use crate::json::depth;
 use crate::limits::Limits;
@@ -173,7 +175,7 @@ impl<'a> Writer<'a> {
             json.long = tool.multiline;
             match self.spec.form {
                 CallForm::Json => {
-                    all.extend(object::object(&mut json, node));
+                    all.extend(json::object(&mut json, node));
                 }
                 CallForm::Block => {
                     let forbidden = &self.forbidden;
@@ -215,7 +217,7 @@ fn arguments(
     let all = properties(node);
     if all.iter().any(|property| !is_pointer(&property.name, spec)) {
         // The whole body is one JSON object.
-        let object = object::object(&mut lines.json, node)?;
+        let object = json::object(&mut lines.json, node)?;
         return Some(format!("{object} \"\\n\""));
     }
     let mut parts = Vec::new();

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::avoid::{Length, not_beginning};
 use super::class::Class;
 use super::format;
+use super::json;
 use super::json::{COUNTED, JsonWriter};
 use super::merge::{alternatives, types};
 use super::number;
-use super::object;
 use super::pattern::{Alphabet, expression};
 use super::rules::{Rules, one_of, quoted};
 use super::values::listed;
@@ -87,7 +87,7 @@ impl LineWriter<'_> {
             out.extend(self.json.array(node));
         }
         if types.meets(Types::OBJECT) {
-            out.extend(object::object(&mut self.json, node));
+            out.extend(json::object(&mut self.json, node));
         }
         if types.meets(Types::NULL) {
             out.push("\"null\"".to_owned());

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::error::GrammarError;
 use super::multiline::multiline;
-use super::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool};
+use super::spec::{GrammarLimits, GrammarSpec, GrammarTool};
 use crate::block::Markers;
 use crate::call_form::CallForm;
 use crate::message::{Constraint, Notation, ToolChoice};

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::call::{JSON_START, Writer};
-use super::{GrammarError, GrammarLimits, GrammarSpec};
+use super::error::GrammarError;
+use super::spec::{GrammarLimits, GrammarSpec};
 use crate::call_form::CallForm;
 use crate::message::ToolChoice;
 
