@@ -1,8 +1,10 @@
 //! The state of the conversation: messages in, effects out, rows of the screen. Nothing here waits or reads a clock.
 
+mod answers;
 mod call;
 mod dialog;
 mod keys;
+mod progress;
 mod run;
 mod transcript;
 mod view;
@@ -21,11 +23,9 @@ use crate::chat::report::{Report, Tone};
 use crate::usage_totals::UsageTotals;
 
 use dialog::Dialog;
+pub(crate) use dialog::RequestId;
 use run::Run;
 use transcript::{Item, Transcript};
-
-/// The number of a question or an approval.
-pub(crate) type RequestId = u64;
 
 /// What happened.
 #[derive(Debug)]

@@ -1,0 +1,191 @@
+//! What the events of a run change.
+
+use std::time::Duration;
+
+use gadgetry::proto::event::{Answer, Event, EventKind};
+
+use super::call::CallItem;
+use super::dialog::Dialog;
+use super::run::{Activity, Run};
+use super::transcript::Item;
+use super::{App, Effect, Tone};
+use crate::lines::short;
+
+impl App {
+    pub(super) fn begin(&mut self, prompt: &str) {
+        if self.resent.take().as_deref() == Some(prompt) {
+            self.note(
+                Tone::Plain,
+                "the run had ended; the message begins another one",
+            );
+        } else if !prompt.is_empty() {
+            self.transcript.add(Item::Prompt(prompt.to_owned(), false));
+        }
+        self.run = Some(Run {
+            activity: Activity::Calling,
+            since: self.now,
+            has_cancelled_gadgets: false,
+            is_cancelled: false,
+        });
+    }
+
+    /// The run has ended; the next message that waits begins another one.
+    pub(super) fn end(&mut self, result: Result<(), String>) -> Vec<Effect> {
+        self.transcript.end_run();
+        while let Some(id) = self.dialogs.front().map(Dialog::id) {
+            self.close(id);
+        }
+        let was_cancelled = self.run.take().is_some_and(|run| run.is_cancelled);
+        if let Err(problem) = result {
+            let tone = if was_cancelled {
+                Tone::Alert
+            } else {
+                Tone::Bad
+            };
+            self.note(tone, problem);
+        }
+        let next = self.queue.pop_front();
+        self.resent.clone_from(&next);
+        next.map(Effect::Send).into_iter().collect()
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others change nothing that is shown"
+    )]
+    pub(super) fn event(&mut self, event: &Event) {
+        self.totals.event(event);
+        let is_own = event.path.is_empty();
+        match &event.kind {
+            EventKind::ModelCallStart { .. } if is_own => self.does(Activity::Calling),
+            EventKind::Reasoning { .. } if is_own => self.does(Activity::Thinking),
+            EventKind::Text { text } if is_own => {
+                self.does(Activity::Writing);
+                self.transcript.text(text);
+            }
+            EventKind::ModelCallEnd { usage, .. } if is_own => {
+                self.transcript.end_reply();
+                self.does(Activity::Working);
+                if usage.input_tokens > 0 {
+                    self.context = usage.input_tokens.saturating_add(usage.output_tokens);
+                }
+            }
+            EventKind::ReplyWithdrawn { .. } if is_own => {
+                self.transcript.withdraw();
+                self.note(Tone::Alert, "the reply so far is withdrawn");
+            }
+            EventKind::ModelRetry {
+                delay_ms, error, ..
+            } if is_own => {
+                let delay = Duration::from_millis(*delay_ms).as_secs_f64();
+                // Without a retry, the end of the run says so.
+                let error = short(error);
+                self.note(Tone::Alert, format!("model call failed: {error}"));
+                self.does(Activity::Retrying(format!("retrying in {delay:.1} s")));
+            }
+            EventKind::RateLimited { delay_ms } if is_own => {
+                let delay = Duration::from_millis(*delay_ms).as_secs_f64();
+                self.does(Activity::Retrying(format!(
+                    "rate limit: waiting {delay:.1} s"
+                )));
+            }
+            EventKind::Compaction(compacted) if is_own => {
+                let (before, after) = (compacted.tokens_before, compacted.tokens_after);
+                self.note(
+                    Tone::Plain,
+                    format!("conversation compacted: {before} to {after} tokens"),
+                );
+            }
+            EventKind::CustomBlock(block) if is_own => {
+                let text = format!("<{}> {}", short(&block.tag), short(&block.content));
+                self.note(Tone::Plain, text);
+            }
+            EventKind::Diagnostic(diagnostic) if is_own => {
+                self.note(Tone::Alert, format!("! {}", short(&diagnostic.message)));
+            }
+            _ => self.call_event(event),
+        }
+    }
+
+    /// An event about a call, of the run or of a subagent.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others change nothing that is shown"
+    )]
+    fn call_event(&mut self, event: &Event) {
+        let now = self.now;
+        if let EventKind::GadgetCallStart { call, start } = &event.kind {
+            if event.path.is_empty() {
+                self.does(Activity::Writing);
+            }
+            let item = CallItem::new(event.path.clone(), *call, &start.gadget_name);
+            self.transcript.add(Item::Call(Box::new(item)));
+            return;
+        }
+        if let EventKind::GadgetStart { .. } = &event.kind
+            && let Some(run) = &mut self.run
+        {
+            run.has_cancelled_gadgets = false;
+        }
+        let Some(number) = event.kind.call() else {
+            return;
+        };
+        if self.transcript.call(&event.path, number).is_none()
+            && let Some(name) = name(&event.kind)
+        {
+            // Its beginning came before the run was resumed.
+            let item = CallItem::new(event.path.clone(), number, name);
+            self.transcript.add(Item::Call(Box::new(item)));
+        }
+        let Some(call) = self.transcript.call(&event.path, number) else {
+            return;
+        };
+        match &event.kind {
+            EventKind::GadgetArgsPartial { args, .. } => {
+                call.argument(&args.field_path, &args.delta);
+            }
+            EventKind::GadgetCall { written, .. } => call.written(&written.parameters),
+            EventKind::GadgetStart { parameters, .. } => call.start(now, parameters),
+            EventKind::GadgetRestarted { .. } => call.restart(now),
+            EventKind::GadgetProgress { message, .. } => call.report(message),
+            EventKind::GadgetSkipped { error, .. } => call.skip(error),
+            EventKind::GadgetResult {
+                answer,
+                duration_ms,
+                completes_run,
+                ..
+            } => {
+                let took = Duration::from_millis(*duration_ms);
+                match answer {
+                    Answer::Result(text) if *completes_run && event.path.is_empty() => {
+                        call.answer(true, "", took);
+                        self.transcript.text(text);
+                        self.transcript.end_reply();
+                    }
+                    Answer::Result(text) => call.answer(true, text, took),
+                    Answer::Error(text) => call.answer(false, text, took),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn does(&mut self, activity: Activity) {
+        if let Some(run) = &mut self.run {
+            run.activity = activity;
+        }
+    }
+}
+
+/// The name of the gadget that an event is about, if it may be the first one about its call.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others come later")]
+fn name(kind: &EventKind) -> Option<&str> {
+    match kind {
+        EventKind::GadgetStart { gadget_name, .. }
+        | EventKind::GadgetRestarted { gadget_name, .. }
+        | EventKind::GadgetResult { gadget_name, .. }
+        | EventKind::GadgetSkipped { gadget_name, .. } => Some(gadget_name),
+        EventKind::GadgetCall { written, .. } => Some(&written.gadget_name),
+        _ => None,
+    }
+}
