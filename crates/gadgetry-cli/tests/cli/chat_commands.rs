@@ -34,9 +34,12 @@ fn slash_commands_are_carried_out() {
     workshop.write("other.jsonl", &reply("From another model."));
     let mut screen = Screen::chat(&workshop, 80, &["Hi"]);
     screen.shows("Hello.");
+    screen.hides("Ctrl-C cancels");
     let mut check = |command: &str, expected: &str| {
         screen.say(command);
         screen.shows(expected);
+        // A reply that is shown may not have ended its run.
+        screen.hides("Ctrl-C cancels");
     };
     check("/help", "  /help                 lists commands and keys");
     check("/tools", "  Touch               Leaves a trace");
