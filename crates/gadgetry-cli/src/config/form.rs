@@ -19,6 +19,11 @@ pub(super) fn read(kind: Kind, name: &str, item: &Item, folder: &Path) -> Result
         (Kind::Text | Kind::NumberOrText | Kind::Object, Toml::Text(text)) => {
             Value::text(of_script(name, text, folder))
         }
+        // The command line refuses it, too; joined, it would be the folder.
+        (Kind::Path, Toml::Text(text)) if text.is_empty() => {
+            let problem = format_args!("a value is required for {name} but none was supplied");
+            return Err(item.place.error(problem));
+        }
         (Kind::Path, Toml::Text(text)) => Value::text(path(text, folder)),
         (Kind::Number | Kind::NumberOrText, Toml::Number(digits)) => Value::text(digits),
         (Kind::Object, Toml::Table(_)) => Value::text(item.json().to_string()),

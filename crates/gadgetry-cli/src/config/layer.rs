@@ -9,7 +9,7 @@ use super::keys::Keys;
 use super::value::Entry;
 use super::verb::ConfigVerb;
 use crate::error::Error;
-use crate::options::{Definitions, Origin, Setting, Settings, Source};
+use crate::options::{Origin, Setting, Settings, Source};
 
 /// The keys that are set in one place.
 #[derive(Clone, Debug, Default)]
@@ -31,20 +31,6 @@ impl Layer {
             let concerned = |name: &str, _: &Setting| options.get(name).is_some();
             table.clone().only(concerned).merge(weaker, options)
         })
-    }
-
-    /// Adds the settings of a stronger layer.
-    pub(crate) fn extend(&mut self, other: &Self) {
-        // What is in conflict is found when the settings of a verb are merged.
-        let add = |own: &mut Settings, other: &Settings| {
-            *own = other
-                .clone()
-                .merge(std::mem::take(own), &Definitions::default());
-        };
-        add(&mut self.shared, &other.shared);
-        for (verb, settings) in &other.verbs {
-            add(self.verbs.entry(*verb).or_default(), settings);
-        }
     }
 }
 

@@ -45,8 +45,8 @@ use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::options::{
-    CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Origin, Place, SYSTEM, SYSTEM_PROMPT,
-    Setting, Settings, Source, Value,
+    Attributes, CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Origin, Place, SYSTEM,
+    SYSTEM_PROMPT, Setting, Settings, Source, Value,
 };
 use crate::printer::Printer;
 
@@ -161,7 +161,7 @@ impl Config {
             }
             let used = file.commands.values().filter_map(|it| it.profile.as_ref());
             for (name, source) in used.chain(&file.profile) {
-                self.profiles.layer(name, source)?;
+                self.profiles.layers(name, source)?;
             }
         }
         self.prompts.check_all()?;
@@ -198,7 +198,7 @@ impl Config {
             self.profile.take()
         };
         if let Some((name, source)) = &chosen {
-            self.profiles.layer(name, source)?;
+            self.profiles.layers(name, source)?;
         }
         Ok(chosen)
     }
@@ -224,7 +224,7 @@ impl Config {
     ) -> Result<Settings, Error> {
         let mut layers = vec![self.user.clone()];
         if let Some((name, source)) = profile {
-            layers.push(self.profiles.layer(name, source)?);
+            layers.extend(self.profiles.layers(name, source)?);
         }
         layers.push(self.in_project.clone());
         layers.extend(command.map(|command| Layer {
@@ -247,6 +247,27 @@ impl Config {
             settings.extend(of_table(CONFIGURED_MCP, servers));
         }
         Ok(settings)
+    }
+
+    /// The settings that apply to a session that is continued: of `all`, what it does not keep, and a profile that was chosen for it.
+    pub(crate) fn of_continued(
+        &self,
+        all: Settings,
+        verb: ConfigVerb,
+        profile: Option<&Choice>,
+        keys: &Keys,
+    ) -> Result<Settings, Error> {
+        let once = all.only(|name, _| Attributes::of(name).is_once);
+        let Some((name, source)) = profile else {
+            return Ok(once);
+        };
+        // Alone: keys of it that something stronger replaces would leave others of it with the server of the session.
+        let layers = self.profiles.layers(name, source)?;
+        let layers = layers.iter();
+        let of_profile = layers.fold(Settings::default(), |weaker, layer| {
+            layer.over(weaker, verb, keys)
+        });
+        Ok(once.merge(of_profile, keys.of(verb)))
     }
 
     /// The settings, in which the prompt that `system-prompt` names is the system prompt.
@@ -275,10 +296,11 @@ impl Config {
     /// The setting of a key that concerns every verb.
     pub(crate) fn everywhere(&self, name: &str) -> Result<Option<Setting>, Error> {
         let profile = self.profile.as_ref();
-        let profile = profile.map(|(name, source)| self.profiles.layer(name, source));
+        let profile = profile.map(|(name, source)| self.profiles.layers(name, source));
         let profile = profile.transpose()?.unwrap_or_default();
-        let layers = [&self.variables, &self.in_project, &profile, &self.user];
-        let mut found = layers.into_iter().filter_map(|it| it.shared.get(name));
+        let stronger = [&self.variables, &self.in_project].into_iter();
+        let layers = stronger.chain(profile.iter().rev()).chain([&self.user]);
+        let mut found = layers.filter_map(|it| it.shared.get(name));
         Ok(found.next().cloned())
     }
 

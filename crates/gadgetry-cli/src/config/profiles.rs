@@ -35,15 +35,15 @@ impl Profiles {
         names.try_for_each(|name| self.visit(name, &mut Vec::new(), &mut seen, &mut |_| {}))
     }
 
-    /// The keys of a profile, with those that it inherits. `source` is what chose it.
-    pub(crate) fn layer(&self, name: &str, source: &Source) -> Result<Layer, Error> {
+    /// The layers of a profile, the weakest first: those that it inherits, and its own. `source` is what chose it.
+    pub(crate) fn layers(&self, name: &str, source: &Source) -> Result<Vec<Layer>, Error> {
         if !self.0.contains_key(name) {
             return Err(source.error(self.unknown(name)));
         }
-        let mut layer = Layer::default();
-        let mut add = |profile: &Profile| layer.extend(&profile.layer);
+        let mut layers = Vec::new();
+        let mut add = |profile: &Profile| layers.push(profile.layer.clone());
         self.visit(name, &mut Vec::new(), &mut BTreeSet::new(), &mut add)?;
-        Ok(layer)
+        Ok(layers)
     }
 
     /// Visits the profiles that one inherits from, and then itself, each once. `chain` leads to it.

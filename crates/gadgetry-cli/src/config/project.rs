@@ -241,6 +241,17 @@ impl Project {
                 Some((text, _)) => text_of(&what, ":", text),
                 None => Row::items(&what),
             });
+            if let Some(text) = &command.description {
+                plain.extend(text_of(&format!("commands.{name}.description"), " =", text));
+            }
+            if let Some((profile, _)) = &command.profile {
+                plain.extend(text_of(&format!("commands.{name}.profile"), " =", profile));
+            }
+        }
+        for (name, profile) in &file.profiles {
+            for (parent, _) in &profile.inherits {
+                plain.extend(text_of(&format!("profiles.{name} inherits"), "", parent));
+            }
         }
         for (key, setting) in file.settings() {
             let last = key.rsplit('.').next().unwrap_or_default();
@@ -254,6 +265,11 @@ impl Project {
                 Some(text) => text_of(&key, " =", text),
                 None => Row::items(&format!("{key} = {value}")),
             });
+        }
+        for (name, settings, _) in file.models.iter() {
+            for (key, value) in settings.pairs() {
+                risky.extend(text_of(&format!("models.{name:?}.{key}"), " =", &value));
+            }
         }
         for (folder, _) in &file.skills {
             risky.extend(Row::items(&format!("skills in {}", folder.display())));

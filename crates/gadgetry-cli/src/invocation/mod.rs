@@ -143,7 +143,9 @@ fn configured(
     let typed = Settings::typed(&options, of_verb);
     let mut weaker = config.settings(verb, None, keys)?;
     if typed.has(CONTINUE) {
-        weaker = weaker.of_continued(chosen.profile.is_some());
+        let profile = config.profile.as_ref();
+        let profile = profile.filter(|_| chosen.profile.is_some());
+        weaker = config.of_continued(weaker, verb, profile, keys)?;
     }
     // Not all verbs of `gadget` have the same options.
     let weaker = weaker.only(|name, _| options.get(name).is_some());

@@ -10,7 +10,7 @@ use std::path::{self, Path};
 use clap::ArgMatches;
 use serde_json::Value as Json;
 
-use super::{Attributes, BASE_URL, Definitions, Kind, MODEL, Origin, Source, UPSTREAM, Value};
+use super::{Attributes, BASE_URL, Definitions, Kind, MODEL, Source, UPSTREAM, Value};
 use crate::connect;
 use crate::error::Error;
 
@@ -94,13 +94,6 @@ impl Settings {
     pub(crate) fn only(mut self, is_kept: impl Fn(&str, &Setting) -> bool) -> Self {
         self.0.retain(|name, setting| is_kept(name, setting));
         self
-    }
-
-    /// Keeps the settings that apply to a session that is continued: what it does not keep, and those of a profile that was typed.
-    #[must_use]
-    pub(crate) fn of_continued(self, has_profile: bool) -> Self {
-        let is_of_profile = |it: &Setting| matches!(it.source, Source::File(Origin::Profile, _));
-        self.only(|name, it| Attributes::of(name).is_once || (has_profile && is_of_profile(it)))
     }
 
     /// Makes paths absolute. Relative ones are resolved from a folder; an empty one is the working directory.

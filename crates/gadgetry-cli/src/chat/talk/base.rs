@@ -12,7 +12,7 @@ use crate::build_agent::{Parts, Situation};
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
 use crate::cli::AgentOptions;
-use crate::config::{Config, ConfigVerb, Declared, Keys};
+use crate::config::{Config, ConfigVerb, Declared, Keys, Layer};
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::mcp;
@@ -96,8 +96,9 @@ impl Base {
     pub(super) fn with_profile(&self, profile: &str, model: &str) -> Result<Settings, Error> {
         let (keys, verb) = (Keys::new(), ConfigVerb::Chat);
         let chosen = (profile.to_owned(), Source::Flag);
-        let layer = self.config.profiles.layer(profile, &chosen.1)?;
-        let names_model = layer.over(Settings::default(), verb, &keys).has(MODEL);
+        let layers = self.config.profiles.layers(profile, &chosen.1)?;
+        let names_model = |it: &Layer| it.over(Settings::default(), verb, &keys).has(MODEL);
+        let names_model = layers.iter().any(names_model);
         let mut typed = self.typed.clone();
         if !names_model || typed.has(MODEL) {
             typed.insert(MODEL, Setting::new(Value::text(model), Source::Flag));
@@ -106,7 +107,7 @@ impl Base {
             .config
             .settings_with(verb, None, Some(&chosen), &keys)?;
         let configured = match self.stored {
-            Some(_) => configured.of_continued(true),
+            Some(_) => (self.config).of_continued(configured, verb, Some(&chosen), &keys)?,
             None => configured,
         };
         let configured = configured.in_folder(&self.folder, &OPTIONS);

@@ -54,6 +54,10 @@ fn syntax_keys_types_and_values() {
         "2:1: unknown key budget; the keys are the options that `gadgetry agent --help` lists",
     );
     check("model = 5", "1:9: model is a number; expected a text");
+    check(
+        "workspace = ''",
+        "1:13: a value is required for workspace but none was supplied",
+    );
     check("agent = 5", "1:9: agent is a number; expected a table");
     check(
         "quiet = 'yes'",

@@ -62,6 +62,18 @@ fn a_stronger_base_url_has_its_own_keys() {
     let child = format!("[profiles.a]\n{OF_A}[profiles.b]\ninherits = 'a'\n{other}");
     check(&child, "", &[], &["a"], &KEYS);
     check(&child, "", &[], &["b"], &[]);
+    // Also where the parent has its keys in the table of the verb.
+    let of_verb = OF_A.replacen("header", "[profiles.a.complete]\nheader", 1);
+    let child = format!("[profiles.a]\n{of_verb}[profiles.b]\ninherits = 'a'\n{other}");
+    check(&child, "", &[], &["a"], &KEYS);
+    check(&child, "", &[], &["b"], &[]);
+    check(
+        &format!("[profiles.a]\n{of_verb}"),
+        &format!("profile = 'b'\n[profiles.b]\ninherits = 'a'\n{other}"),
+        &[],
+        &[],
+        &[],
+    );
     // Keys without a server, and a server that a weaker place chooses.
     check("header = ['X-Key: s3cret']\n", other, &[], &[], &[]);
     check(other, "header = ['X-Key: s3cret']\n", &[], &[], &["header"]);

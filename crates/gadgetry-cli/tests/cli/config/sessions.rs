@@ -23,6 +23,13 @@ fn a_session_keeps_the_configuration() {
     check("typed", &["--system", "typed"]);
     // What was typed is kept, too.
     check("typed", &[]);
+    // Of a profile that is typed, all keys are used, also those that a variable has.
+    configured
+        .0
+        .write("script.jsonl", &expecting("of a profile"));
+    let mut command = configured.command(&["agent", "--continue", "s", "And?", "--profile", "p"]);
+    let ended = super::Ended::of(command.env("GADGETRY_SYSTEM", "variable"));
+    ended.check("Hi.\n", "", 0);
     check("of a profile", &["--profile", "p"]);
     check("of a profile", &[]);
     let mut command = configured.command(&["agent", "--continue", "s", "And?"]);

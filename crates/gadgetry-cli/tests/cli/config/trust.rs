@@ -50,11 +50,18 @@ fn keys_that_matter_are_last() {
     let configured = Configured::new("");
     configured.0.write("gateway.toml", "");
     let keys = "[agent]\nline-start = true\nmax-concurrent = 2\nreasoning-open = true\nreasoning-tags = ['a']\ntools = 'native'\n\
-        [serve]\nconfig = 'gateway.toml'\nlog-prompts = true\nrepairs = 0\n";
+        [serve]\nconfig = 'gateway.toml'\nlog-prompts = true\nrepairs = 0\n\
+        [profiles.p]\ninherits = ['q']\n[profiles.q]\n\
+        [commands.xyzzy]\ndescription = 'Does it'\nprofile = 'p'\n\
+        [models.\"m:7b\"]\nmarkers = 'plain'\nexamples = 1\n";
     configured.0.write("gadgetry.toml", keys);
     let shown = configured.ended(&["config", "trust"]).stdout;
     let lines: Vec<&str> = shown.lines().skip(1).map(str::trim).collect();
     let expected = [
+        "command xyzzy, agent",
+        "commands.xyzzy.description = \"Does it\"",
+        "commands.xyzzy.profile = \"p\"",
+        "profiles.p inherits \"q\"",
         "agent.max-concurrent = 2",
         "serve.repairs = 0",
         "agent.line-start = true",
@@ -63,6 +70,8 @@ fn keys_that_matter_are_last() {
         "agent.tools = \"native\"",
         "serve.config = \"gateway.toml\"",
         "serve.log-prompts = true",
+        "models.\"m:7b\".examples = \"1\"",
+        "models.\"m:7b\".markers = \"plain\"",
         "gadgetry.toml is trusted",
     ];
     assert_eq!(lines, expected);
