@@ -106,7 +106,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
     pub(crate) output_limit: OutputLimit,
 
-    /// Put only the names of most gadgets into the prompt; the model looks them up with the gadget `FindGadgets`
+    /// Whether the prompt has the names of most gadgets only, and the model looks them up with the gadget `FindGadgets`
     ///
     /// `auto` does so with more than 30 gadgets, and where their descriptions fill more than 40 % of the context window, if
     /// that is known. Built-in gadgets are described all the same, if there is room.
