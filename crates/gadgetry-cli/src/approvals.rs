@@ -1,4 +1,4 @@
-//! Which calls run: rules of the command line, and the user at the terminal.
+//! Decisions about calls, by rules of the command line and by the user at the terminal.
 
 mod names;
 mod question;
@@ -27,11 +27,11 @@ pub(crate) use names::Names;
 pub(crate) use question::{Approval, Choice, Verdict};
 pub(crate) use terminal::TerminalApprover;
 
-/// Why calls that need approval are denied if no user is there.
+/// Reason for denying calls that need approval if no user is there.
 pub(crate) const UNATTENDED: &str =
     "no user is at a terminal; run it in a terminal, or add --approval 'allow …'";
 
-/// What decides about the calls of an agent.
+/// Policy that decides about the calls of an agent.
 pub(crate) enum Approving {
     /// Every call runs: no gadget needs approval, and there are no rules.
     Free,

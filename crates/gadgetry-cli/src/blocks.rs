@@ -1,4 +1,4 @@
-//! What the options of reading and writing mean: typed on the command line, or written on a line of a batch.
+//! Options of reading and writing, typed on the command line or written on a line of a batch.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::schemas;
 
-/// How gadget blocks look, for the reader and the writer alike.
+/// Syntax of gadget blocks, for the reader and the writer alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     pub(crate) markers: Markers,
@@ -47,7 +47,7 @@ impl Blocks {
 }
 
 impl Blocks {
-    /// Those of a run with this model.
+    /// Returns the syntax of blocks for a run with this model.
     pub(crate) fn of_run(args: &FormatArgs, model: &str) -> Result<Self, Error> {
         let usual = match args.markers {
             MarkerKind::Auto if args.has_own() => Markers::default(),
@@ -83,7 +83,7 @@ impl TryFrom<&BlockArgs> for Blocks {
     }
 }
 
-/// How a text is read: the `options` of a line of a batch. Absent ones are those of the command line.
+/// Options for reading a text: the `options` of a line of a batch. Absent ones are those of the command line.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Options {
@@ -93,14 +93,14 @@ pub(crate) struct Options {
     line_start: Option<bool>,
     tags: Option<Vec<String>>,
     partials: Option<bool>,
-    /// Of every gadget.
+    /// Schema of every gadget.
     schema: Option<Value>,
     /// By gadget name.
     schemas: Option<BTreeMap<String, Value>>,
 }
 
 impl Options {
-    /// What is absent is taken from `defaults`.
+    /// Fills absent options from `defaults`.
     pub(crate) fn or(self, defaults: &Self) -> Self {
         Self {
             start: self.start.or_else(|| defaults.start.clone()),
@@ -114,7 +114,7 @@ impl Options {
         }
     }
 
-    /// How blocks look.
+    /// Returns the syntax of blocks.
     pub(crate) fn blocks(&self) -> Result<Blocks, MarkerError> {
         let usual = Markers::default();
         Blocks::new(
@@ -130,7 +130,7 @@ impl Options {
         self.tags.as_deref().unwrap_or_default()
     }
 
-    /// Whether partial arguments are reported.
+    /// Returns whether partial arguments are reported.
     pub(crate) fn partials(&self) -> bool {
         self.partials.unwrap_or(true)
     }

@@ -26,7 +26,7 @@ use crate::sources::{Environment, Sources};
 use crate::workspaces::Workspaces;
 use crate::{catalog, logging, skills};
 
-/// What the options of an agent do not say.
+/// Context of an agent that its options do not contain.
 #[derive(Default)]
 pub(crate) struct Situation {
     /// Replies of a script that were read before.
@@ -47,7 +47,7 @@ pub(crate) struct Situation {
     pub(crate) workspaces: Workspaces,
 }
 
-/// What an agent is made from, read once. The gadgets of MCP servers are added when those are connected.
+/// Parts of an agent, read once. The gadgets of MCP servers are added when those are connected.
 pub(crate) struct Parts<'o> {
     options: &'o AgentOptions,
     gadgets: Vec<Arc<dyn DynGadget>>,

@@ -34,7 +34,7 @@ pub(crate) struct ModelOverrides<'a> {
 }
 
 impl<'a> ModelOverrides<'a> {
-    /// Those of the command line.
+    /// Returns the overrides of the command line.
     pub(crate) fn of(args: &'a ModelArgs) -> Self {
         Self {
             options: args.options(),
@@ -68,7 +68,7 @@ pub(crate) fn script(name: &str) -> Option<&Path> {
     name.strip_prefix(SCRIPT).map(Path::new)
 }
 
-/// What is done about failed model calls. A script fails because it says so.
+/// Returns the policy for failed model calls. A script fails because it says so.
 pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
     let usual = match script(args.name()) {
         Some(_) => 0,
@@ -216,12 +216,12 @@ pub(crate) fn provider(name: &str) -> Option<String> {
     Some(provider.unwrap_or(name).to_owned())
 }
 
-/// Whether models are at different providers. A script is at none, and nothing is sent to it.
+/// Returns whether models are at different providers. A script is at none, and nothing is sent to it.
 pub(crate) fn is_elsewhere(old: &str, new: &str) -> bool {
     old != new && provider(new).is_some_and(|new| provider(old).as_ref() != Some(&new))
 }
 
-/// What is known about the model, and what the user knows.
+/// Merges what is known about the model with the overrides of the user.
 fn info(
     name: &str,
     known: Option<ModelInfo>,

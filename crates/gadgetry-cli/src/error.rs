@@ -1,9 +1,9 @@
-//! Why a command ended early, and with which exit code.
+//! Errors that end a command early, and their exit codes.
 
 use std::fmt::{self, Display};
 use std::io;
 
-/// Why a command ended early.
+/// Reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The user's mistake. Exit code 2.
@@ -38,7 +38,7 @@ impl Error {
     }
 }
 
-/// Why, without the exit code.
+/// Displays the reason, without the exit code.
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -59,7 +59,7 @@ impl From<clap::Error> for Error {
     }
 }
 
-/// What could not be written to stdout.
+/// Converts a failure to write to stdout.
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -70,7 +70,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// What clap says, without the usage, in one line.
+/// Shortens an error of clap to one line, without the usage.
 fn one_line(text: &str) -> String {
     let paragraphs = text.trim().split("\n\n");
     let relevant = paragraphs.take_while(|paragraph| {

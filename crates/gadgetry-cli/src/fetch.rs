@@ -9,7 +9,7 @@ use rustls::crypto::ring;
 /// Bytes that are read at most. LiteLLM's table of models has 3 MB.
 const LIMIT: usize = 64 << 20;
 
-/// Whether this is an address and no file.
+/// Returns whether this is an address and no file.
 pub(crate) fn is_address(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     lower.starts_with("http://") || lower.starts_with("https://")

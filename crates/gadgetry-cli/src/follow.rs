@@ -165,7 +165,7 @@ struct Watch {
     totals: UsageTotals,
     log: Option<LogWriter<File>>,
     handle: AgentHandle,
-    /// Why stdout cannot be written; then the run is stopped.
+    /// Reason why stdout cannot be written; then the run is stopped.
     failed: Option<Error>,
 }
 

@@ -15,7 +15,7 @@ use crate::printer::Printer;
 const BLOCK: usize = 64 << 10;
 /// Bytes of one line. A block may have 32 MiB, and JSON may write each as `\\u0000`.
 const LINE: u64 = 256 << 20;
-/// What some editors write at the beginning of a file.
+/// Byte order mark, which some editors write at the beginning of a file.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The longest beginning of a character that is not the whole of it.
 const PARTIAL: usize = 3;
@@ -125,7 +125,7 @@ pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BOM).unwrap_or(bytes)
 }
 
-/// Whether bytes are the beginning of a character.
+/// Returns whether bytes are the beginning of a character.
 fn is_partial(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

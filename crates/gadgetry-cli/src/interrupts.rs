@@ -1,13 +1,13 @@
-//! What stops the program from outside: signals, and a reader of stdout who goes away.
+//! Events that stop the program from outside: signals, and a reader of stdout who goes away.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use system::{Interrupts, when_reader_goes};
 
-/// How many [`Interrupts`] there are.
+/// Number of [`Interrupts`] that exist.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether at most one part of the program waits for interrupts.
+/// Returns whether at most one part of the program waits for interrupts.
 #[cfg(feature = "mcp")]
 pub(crate) fn has_one_listener() -> bool {
     LISTENERS.load(Ordering::Relaxed) <= 1
@@ -90,7 +90,7 @@ mod system {
         }
     }
 
-    /// Whether we were started so that a closed terminal means nothing. Only Linux says; elsewhere it means something.
+    /// Returns whether we were started so that a closed terminal means nothing. Only Linux says; elsewhere it means something.
     fn ignores_hangup() -> bool {
         const HANGUP: u64 = 1;
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -143,6 +143,6 @@ mod system {
         }
     }
 
-    /// It is noticed at the next write.
+    /// Does nothing: a reader that goes away is noticed at the next write.
     pub(crate) fn when_reader_goes(_then: impl FnOnce() + Send + 'static) {}
 }

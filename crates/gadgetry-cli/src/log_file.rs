@@ -21,7 +21,7 @@ pub(crate) struct InUse {
 }
 
 impl InUse {
-    /// What a run is made from: files that are read, gadgets' programs, arguments that are files, and the streams.
+    /// Lists the files of a run: files that are read, gadgets' programs, arguments that are files, and the streams.
     pub(crate) fn by<'a>(
         inputs: impl IntoIterator<Item = &'a Path>,
         gadgets: &'a [CommandGadget],
@@ -110,7 +110,7 @@ mod unix {
     /// Read and written by the owner.
     const PRIVATE: u32 = 0o600;
 
-    /// Whether both are one file, whatever its names and the links to it.
+    /// Returns whether both are one file, whatever its names and the links to it.
     pub(super) fn is_same(one: &Metadata, other: &Metadata) -> bool {
         (one.dev(), one.ino()) == (other.dev(), other.ino())
     }

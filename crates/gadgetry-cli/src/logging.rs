@@ -31,7 +31,7 @@ pub(crate) fn start(verbose: u8) -> Result<(), Error> {
     started.try_init().map_err(Error::input)
 }
 
-/// Whether there is a log.
+/// Returns whether there is a log.
 pub(crate) fn is_on() -> bool {
     LevelFilter::current() != LevelFilter::OFF
 }

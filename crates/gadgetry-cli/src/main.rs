@@ -71,7 +71,7 @@ use error::Error;
 use printer::Printer;
 use work::Work;
 
-/// How long a thread that is stuck may delay the end of the program, such as one that reads from a terminal.
+/// Maximum delay of the program's end by a thread that is stuck, such as one that reads from a terminal.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Threads for tasks, unless the program is a server: one is left while gadgets block two.

@@ -17,10 +17,10 @@ pub(crate) struct Row {
     pub(crate) text: String,
 }
 
-/// What a line of a question is.
+/// Kind of a line of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// What the program says about the call.
+    /// Note of the program about the call.
     Note,
     /// An entry of a list.
     Item,
@@ -30,7 +30,7 @@ pub(crate) enum Mark {
     Rest(Shade),
 }
 
-/// How a line is shown.
+/// Style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shade {
     Plain,

@@ -43,7 +43,7 @@ struct Shared {
     state: Mutex<State>,
 }
 
-/// What is printed, and how.
+/// Pending output, and how it is shown.
 #[derive(Debug, Default)]
 struct State {
     gathered: Vec<u8>,
@@ -82,12 +82,12 @@ impl Printer {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the next text is appended.
+    /// Returns a writer that appends text.
     pub(crate) fn out(&self) -> Out<'_> {
         Out(self.state())
     }
 
-    /// Where the next lines of JSON are appended. A command writes text or JSON, and not both.
+    /// Returns a writer that appends lines of JSON. A command writes text or JSON, and not both.
     pub(crate) fn out_json(&self) -> Out<'_> {
         let mut state = self.state();
         state.is_json = true;
@@ -231,7 +231,7 @@ impl Printer {
         is_at_terminal().then(|| Prompter(self.state().spinner.as_ref().map(Spinner::pause)))
     }
 
-    /// Whether both streams are shown on one terminal.
+    /// Returns whether both streams are shown on one terminal.
     pub(crate) fn shares_terminal(&self) -> bool {
         self.state().spinner.is_some() && io::stdout().is_terminal()
     }
@@ -307,7 +307,7 @@ impl State {
     }
 }
 
-/// Whether stdout takes [`PIECE`] bytes without waiting for a reader.
+/// Returns whether stdout takes [`PIECE`] bytes without waiting for a reader.
 #[cfg(unix)]
 fn is_ready() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -323,7 +323,7 @@ fn is_ready() -> bool {
     false
 }
 
-/// Whether a user is at a terminal.
+/// Returns whether a user is at a terminal.
 pub(crate) fn is_at_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

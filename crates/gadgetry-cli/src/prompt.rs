@@ -9,7 +9,7 @@ use crate::printer::Printer;
 /// Bytes of a prompt; no model takes as many.
 const LIMIT: usize = 16 << 20;
 
-/// What was typed, or stdin if that is `-`.
+/// Returns the typed text, or stdin if that is `-`.
 pub(crate) fn typed_or_piped(typed: &str, printer: &mut Printer) -> Result<String, Error> {
     if typed == "-" {
         piped(printer)
@@ -38,7 +38,7 @@ pub(crate) fn not_empty(prompt: String) -> Result<String, Error> {
     Ok(prompt)
 }
 
-/// Whether a pipe on stdin holds text now. It may come later, too: this is for a note, and decides nothing.
+/// Returns whether a pipe on stdin holds text now. It may come later, too: this is for a note, and decides nothing.
 #[cfg(unix)]
 pub(crate) fn is_piped_in() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -12,7 +12,7 @@ pub(crate) struct Reader {
     events: EventOptions,
 }
 
-/// Which events are events, and with which schemas.
+/// Options that select events, with their schemas.
 #[derive(Clone, Debug)]
 struct EventOptions {
     schemas: Schemas,

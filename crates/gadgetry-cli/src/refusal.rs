@@ -37,7 +37,7 @@ impl WithKeyHint {
     }
 }
 
-/// What there is to say about the key.
+/// Describes the key.
 fn words(resolver: &Resolver, place: &Place) -> String {
     let configured = resolver.configured();
     let mut places = configured.iter();

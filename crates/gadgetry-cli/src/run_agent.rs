@@ -15,13 +15,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 
-/// How long work that blocks its thread may delay the end of a command that has given it up.
+/// Maximum delay of the end of a command by blocking work that it has given up.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How often a worker is woken for I/O and time.
+/// Interval at which a worker is woken for I/O and time.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// How long a run that has exceeded its time may take to end its gadgets.
+/// Maximum time for a run that has exceeded its time to end its gadgets.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A run that has ended.
@@ -34,7 +34,7 @@ pub(crate) struct Finished<W> {
 pub(crate) struct Ended<W> {
     /// `None` if it was left before its end.
     pub(crate) summary: Option<Summary>,
-    /// Why it was stopped, if something else than its model and gadgets failed.
+    /// Reason for stopping, if something else than its model and gadgets failed.
     pub(crate) fault: Option<String>,
     pub(crate) observer: W,
     /// Whether the timeout cancelled it.
@@ -92,7 +92,7 @@ pub(crate) async fn run_unless_left<W: Observer + 'static>(
     })
 }
 
-/// Why work is stopped from outside.
+/// Reason why work is stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     Interrupt,

@@ -1,4 +1,4 @@
-//! Which schema the parameters of a gadget have.
+//! Schemas of the parameters of gadgets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::input::without_bom;
 pub(crate) struct Schemas {
     /// By lower-cased name.
     by_name: BTreeMap<String, Schema>,
-    /// Of all others.
+    /// Schema of all others.
     every: Option<Schema>,
 }
 

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::mcp;
 use crate::workspaces::Workspaces;
 
-/// What gadgets depend on, apart from their own options.
+/// Environment of gadgets, apart from their own options.
 pub(crate) struct Environment<'e> {
     /// Variables with keys that no program sees.
     pub(crate) key: &'e [String],
@@ -26,7 +26,7 @@ pub(crate) struct Environment<'e> {
 
 /// The gadgets.
 pub(crate) struct Sources {
-    /// Of the file.
+    /// Gadgets of the file.
     pub(crate) programs: Vec<CommandGadget>,
     pub(crate) builtins: Vec<Arc<dyn DynGadget>>,
 }
@@ -88,7 +88,7 @@ fn builtins(
     Ok(gadgets)
 }
 
-/// Those whose names are in the list.
+/// Returns the gadgets whose names are in the list.
 fn named(gadgets: &[Arc<dyn DynGadget>], list: &str) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
     let mut chosen = Vec::new();
     for name in list.split(',').map(str::trim) {

@@ -8,9 +8,9 @@ use crate::error::Error;
 pub(crate) enum Work<'p> {
     /// Nothing is left. Most verbs wait for nothing.
     Done,
-    /// It waits for models, gadgets, servers or the journal.
+    /// Waits for models, gadgets, servers or the journal.
     Waits(LocalBoxFuture<'p, Result<(), Error>>),
-    /// It waits for clients, perhaps for many of them.
+    /// Waits for clients, perhaps for many of them.
     Serves(LocalBoxFuture<'p, Result<(), Error>>),
 }
 

@@ -34,7 +34,7 @@ struct File {
     content: Content,
 }
 
-/// What a path means.
+/// Meaning of a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// A module as a whole.
@@ -200,7 +200,7 @@ impl Graph {
         self.files.contains_key(&child)
     }
 
-    /// How many of these segments are modules with a file: the others are inline.
+    /// Counts the leading segments that are modules with a file: the others are inline.
     fn known(&self, module: &[String]) -> usize {
         let mut length = module.len();
         while length > 0 && !self.files.contains_key(&module[..length]) {
@@ -210,7 +210,7 @@ impl Graph {
     }
 }
 
-/// Whether an import is more than a re-export: a file does not depend on what it only forwards.
+/// Returns whether an import is more than a re-export: a file does not depend on what it only forwards.
 fn is_used(import: &Import, content: &Content) -> bool {
     !import.is_public || import.name == "_" || content.words.contains(&import.name)
 }
@@ -225,7 +225,7 @@ fn module_of(file: &str) -> Vec<String> {
     module
 }
 
-/// Whether this is the root of a crate.
+/// Returns whether this is the root of a crate.
 pub(crate) fn is_root(file: &str) -> bool {
     matches!(file, "lib.rs" | "main.rs")
 }

@@ -244,7 +244,7 @@ impl<'a> Scanner<'_, 'a> {
         self.inline.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Whether the `use` here is `pub use` or `pub(…) use`.
+    /// Returns whether the `use` here is `pub use` or `pub(…) use`.
     fn is_public(&self) -> bool {
         let before = |count: usize| self.at.checked_sub(count).map(|at| self.tokens[at].1);
         before(1) == Some("pub") || (before(1) == Some(")") && self.follows_pub())
@@ -257,7 +257,7 @@ impl<'a> Scanner<'_, 'a> {
         open.is_some_and(|open| open > 0 && self.tokens[open - 1].1 == "pub")
     }
 
-    /// Whether the attribute here is `#[cfg(test)]`, `#[cfg(doctest)]` or `#[cfg(all(test, …))]`.
+    /// Returns whether the attribute here is `#[cfg(test)]`, `#[cfg(doctest)]` or `#[cfg(all(test, …))]`.
     fn is_cfg_test(&self) -> bool {
         let is_test = |word| matches!(word, "test" | "doctest");
         self.word(2) == "cfg"

@@ -98,7 +98,7 @@ impl Names<'_> {
         })
     }
 
-    /// Whether no server has tools that are not among the gadgets.
+    /// Returns whether no server has tools that are not among the gadgets.
     fn has_all_servers(&self) -> bool {
         let wanted = self.declared.servers.len() + self.source.mcp.len();
         self.servers.map_or(0, Connected::ready) == wanted

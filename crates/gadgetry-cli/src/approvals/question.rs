@@ -22,7 +22,7 @@ pub(crate) struct Approval {
     pub(crate) further: Option<String>,
     /// The change of a file, as a unified diff.
     pub(crate) diff: Option<String>,
-    /// What else the user should know.
+    /// Further notes for the user.
     pub(crate) notes: Vec<String>,
     /// Rules that would allow it, from the narrowest to the widest.
     pub(crate) rules: Vec<String>,
@@ -79,7 +79,7 @@ impl Approval {
     }
 }
 
-/// What the user may answer.
+/// Answers that the user may give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     Once,
@@ -97,7 +97,7 @@ impl Choice {
         all.find(|it| it.key() == key.to_ascii_lowercase())
     }
 
-    /// Its key.
+    /// Returns the key of the choice.
     pub(crate) fn key(self) -> char {
         match self {
             Self::Once => 'y',
@@ -107,7 +107,7 @@ impl Choice {
         }
     }
 
-    /// What it means.
+    /// Returns the meaning of the choice, for the user.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Once => "once",
@@ -118,21 +118,21 @@ impl Choice {
     }
 }
 
-/// What the user has decided about a call.
+/// Decision of the user about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It runs.
+    /// Runs the call.
     Once,
-    /// It runs, and so does what the rule of this index allows until the program ends.
+    /// Runs the call, and what the rule of this index allows until the program ends.
     Session(usize),
     /// The same, and the rule is kept for good.
     Always(usize),
-    /// It does not run; the model reads the reason.
+    /// Denies the call; the model reads the reason.
     No(Option<String>),
 }
 
 impl Verdict {
-    /// What a line says, with this number of rules; `None` if it is not an answer.
+    /// Parses an answer to a question with this number of rules; `None` if the line is not an answer.
     pub(crate) fn read(line: &str, rules: usize) -> Option<Self> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -17,7 +17,7 @@ const HEAD_CHARS: usize = 400;
 /// The user at the terminal.
 pub(crate) struct TerminalApprover {
     prompter: Mutex<Option<Arc<Prompter>>>,
-    /// Where rules are kept.
+    /// File where rules are kept.
     user_file: Option<PathBuf>,
 }
 

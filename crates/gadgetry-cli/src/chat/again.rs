@@ -7,7 +7,7 @@ use gadgetry::proto::visible::visible_line;
 use crate::cli::SessionName;
 use crate::options::{DATA_DIR, Settings, Source};
 
-/// What such a command repeats of the command line.
+/// Part of the command line that such a command repeats.
 pub(super) struct Again {
     /// The data directory, if it was typed. One of the configuration is found again.
     data_dir: Option<PathBuf>,

@@ -5,7 +5,7 @@ use gadgetry_builtins::{FileError, Undone, Workspace};
 use super::report::{Report, Tone};
 use crate::error::Error;
 
-/// What was undone, and what is shown of it.
+/// Result of undoing changes, for the model and for the user.
 #[derive(Debug, Default)]
 pub(super) struct Undoing {
     /// For the model: each file, and what happened to it.

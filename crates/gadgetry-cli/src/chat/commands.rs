@@ -7,9 +7,9 @@ use gadgetry::proto::schema::closest;
 pub(crate) struct SlashCommand {
     /// The name, with the slash.
     pub(crate) name: &'static str,
-    /// What follows it; in brackets if it may be left out.
+    /// Argument of the command; in brackets if it may be left out.
     pub(crate) argument: &'static str,
-    /// What it does.
+    /// Summary of the command.
     pub(crate) summary: &'static str,
 }
 

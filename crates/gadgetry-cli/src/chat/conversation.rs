@@ -37,7 +37,7 @@ use answers::Answers;
 const FRAME: Duration = Duration::from_millis(33);
 /// Between two frames that only the time makes different.
 const TICK: Duration = Duration::from_millis(100);
-/// How long gadgets may take to end when the user leaves.
+/// Maximum time for gadgets to end when the user leaves.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Holds the conversation until the user leaves.
@@ -104,7 +104,7 @@ struct Conversation {
     run: Option<(AgentRun<'static>, AgentHandle)>,
     answers: Answers,
     listing: Option<JoinHandle<Vec<String>>>,
-    /// What is to be done.
+    /// Effects to perform.
     effects: VecDeque<Effect>,
     is_over: bool,
     /// Whether the state has changed since the last frame.
@@ -112,7 +112,7 @@ struct Conversation {
     painted: Option<Instant>,
 }
 
-/// What the conversation has waited for.
+/// Event that the conversation has waited for.
 enum Happened {
     Terminal(Option<io::Result<TerminalEvent>>),
     Run(Option<Event>),

@@ -39,11 +39,11 @@ pub(crate) struct Editor {
     search: Option<Search>,
     /// The files that `@` completes; `None` until they were requested.
     files: Option<Vec<String>>,
-    /// What completes the arguments of commands.
+    /// Names that complete the arguments of commands.
     names: Names,
 }
 
-/// What a key did to the input line.
+/// Result of a key on the input line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edited {
     /// Nothing that concerns others.
@@ -70,12 +70,12 @@ impl Editor {
         }
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub(crate) fn is_blank(&self) -> bool {
         self.area.lines().iter().all(|line| line.trim().is_empty())
     }
@@ -181,7 +181,7 @@ impl Editor {
         self.complete()
     }
 
-    /// Its rows, at most `height`, and the cursor in them.
+    /// Returns the rows of the text, at most `height`, and the cursor in them.
     pub(crate) fn rows(&self, columns: u16, height: u16) -> (Vec<Line<'static>>, (usize, u16)) {
         if let Some(search) = &self.search {
             return search.row(&self.history, columns);
@@ -296,7 +296,7 @@ impl Editor {
         Edited::Nothing
     }
 
-    /// Whether the key was for the completions.
+    /// Handles a key for the completions, and returns whether it was for them.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the other keys have no meaning of their own"

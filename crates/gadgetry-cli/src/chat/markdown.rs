@@ -21,7 +21,7 @@ const LARGEST_BLOCK: usize = 16 << 10;
 const LONGEST_MARKS: usize = 200;
 /// Bytes at the end of a block that are shown while it grows.
 const SHOWN_BYTES: usize = 4 << 10;
-/// What code is indented by.
+/// Indentation of code.
 const INDENT: &str = "  ";
 
 /// A text in Markdown that is not complete yet.
@@ -39,7 +39,7 @@ pub(crate) struct Markdown {
     follows: bool,
     /// Whether the last line of the block is blank.
     is_after_blank: bool,
-    /// How much of its code may still be coloured.
+    /// Amount of code that may still be coloured.
     colors: Colors,
 }
 
@@ -116,7 +116,7 @@ impl Markdown {
         lines
     }
 
-    /// Whether there is nothing in it, and never was.
+    /// Returns whether there is nothing in it, and never was.
     pub(crate) fn is_blank(&self) -> bool {
         !self.follows && self.block.trim().is_empty() && self.line.trim().is_empty()
     }
@@ -209,12 +209,12 @@ fn indented(mut line: Line<'static>) -> Line<'static> {
     line
 }
 
-/// Whether the block begins as a list.
+/// Returns whether the block begins as a list.
 fn is_list(block: &str) -> bool {
     block.lines().next().is_some_and(is_item)
 }
 
-/// Whether the line begins an item of a list.
+/// Returns whether the line begins an item of a list.
 fn is_item(line: &str) -> bool {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -238,7 +238,7 @@ fn end_of(text: &str, bytes: usize) -> &str {
     &text[if line < text.len() { line } else { from }..]
 }
 
-/// Whether a line is one that the renderer fails on or takes long for.
+/// Returns whether a line is one that the renderer fails on or takes long for.
 fn is_monstrous(line: &str) -> bool {
     let is_mark = |c: &char| c.is_ascii_digit() || " \t>-*+.)".contains(*c);
     let marks = line.chars().take_while(is_mark);

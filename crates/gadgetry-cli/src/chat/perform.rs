@@ -15,7 +15,7 @@ use crate::error::Error;
 pub(super) struct Prompt {
     pub(super) typed: String,
     pub(super) full: String,
-    /// Why files that it mentions are missing.
+    /// Reasons why files that it mentions are missing.
     pub(super) problems: Vec<String>,
 }
 

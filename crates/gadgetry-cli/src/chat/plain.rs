@@ -205,9 +205,9 @@ fn read_line() -> Result<Option<String>, Error> {
 struct Watch {
     printer: Printer,
     narrator: Narrator,
-    /// Of this run.
+    /// Usage of this run.
     totals: UsageTotals,
-    /// Of the conversation.
+    /// Usage of the conversation.
     all: UsageTotals,
 }
 

@@ -1,4 +1,4 @@
-//! What a slash command shows, on the screen and in a pipe.
+//! Output of slash commands, on the screen and in a pipe.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::text::{clean, width};
 /// Columns of the names of a table at most.
 const WIDEST: usize = 24;
 
-/// How a note looks.
+/// Style of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// For information.
@@ -44,7 +44,7 @@ impl Report {
         rows.collect()
     }
 
-    /// Its lines, as text without control characters.
+    /// Returns the lines of the report, as text without control characters.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! What a run wants from the user while the conversation is on the screen.
+//! Requests of a run to the user while the conversation is on the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub(super) enum Request {
     Withdrawn(RequestId),
 }
 
-/// Where runs put their requests. Clones share the queue.
+/// Queue for the requests of runs. Clones share the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Desk {
     sender: mpsc::Sender<Request>,

@@ -22,7 +22,7 @@ pub(crate) struct View {
     pub(crate) cursor: (usize, u16),
 }
 
-/// What was painted last.
+/// Live region of the terminal, as painted last.
 #[derive(Debug)]
 pub(crate) struct Region {
     view: View,
@@ -43,7 +43,7 @@ impl Region {
         }
     }
 
-    /// What the terminal gets so that `settled` is above and `view` below; empty if nothing changes.
+    /// Returns the output that puts `settled` above and `view` below; empty if nothing changes.
     pub(crate) fn paint(&mut self, width: u16, settled: &[Line<'_>], view: View) -> String {
         if settled.is_empty() && view == self.view && width == self.width {
             return String::new();
@@ -78,7 +78,7 @@ impl Region {
         out
     }
 
-    /// What the terminal gets so that the region is gone and the cursor is where it began.
+    /// Returns the output that removes the region and puts the cursor where it began.
     pub(crate) fn erase(&mut self, width: u16) -> String {
         let blank = View {
             rows: vec![Line::default()],

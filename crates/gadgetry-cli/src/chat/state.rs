@@ -27,7 +27,7 @@ pub(crate) use dialog::RequestId;
 use run::Run;
 use transcript::{Item, Transcript};
 
-/// What happened.
+/// Event that changes the state.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A key was pressed.
@@ -36,7 +36,7 @@ pub(crate) enum Message {
     Paste(String),
     /// Time has passed.
     Tick,
-    /// What was said last in a session that is continued.
+    /// Last exchange of a session that is continued.
     Replayed(String, String),
     /// A run begins about this message.
     Began(String),
@@ -62,7 +62,7 @@ pub(crate) enum Message {
     Report(Report),
 }
 
-/// What is to be done.
+/// Effect to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Begin a run about this message.
@@ -89,14 +89,14 @@ pub(crate) enum Effect {
     Leave,
 }
 
-/// What the status line says, and what is completed.
+/// Facts for the status line and for completions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
     /// The name of the model, as typed.
     pub(crate) name: String,
     /// Tokens of a whole conversation, if known.
     pub(crate) window: Option<u64>,
-    /// How calls are approved.
+    /// Approval mode.
     pub(crate) mode: String,
     pub(crate) names: Names,
 }
@@ -181,7 +181,7 @@ impl App {
         self.transcript.take_settled(width)
     }
 
-    /// Whether the rows change with time alone.
+    /// Returns whether the rows change with time alone.
     pub(crate) fn is_moving(&self) -> bool {
         self.run.is_some() || !self.dialogs.is_empty()
     }

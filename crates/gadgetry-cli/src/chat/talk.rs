@@ -36,7 +36,7 @@ pub(super) struct Talk {
     args: ChatArgs,
     /// The options in use, from which `args` is read.
     settings: Settings,
-    /// What another profile changes.
+    /// Parts that another profile changes.
     base: Base,
     agent: Agent,
     skills: Skills,
@@ -51,20 +51,20 @@ pub(super) struct Talk {
     compacts_next: bool,
     /// The session; `None` before the first message.
     kept: Option<Kept>,
-    /// What is stored with each run.
+    /// Details to store with each run.
     details: Option<Details>,
     /// The number of the latest run.
     number: u32,
 }
 
-/// How a conversation begins.
+/// Beginning of a conversation.
 pub(super) struct Opened {
     pub(super) talk: Talk,
     /// The last exchange of a session that is continued: the user's message, and the answer if there is one.
     pub(super) last: Option<(String, String)>,
     /// The run of that session that was interrupted.
     pub(super) run: Option<AgentRun<'static>>,
-    /// What the user should know.
+    /// Note for the user.
     pub(super) note: Option<String>,
 }
 
@@ -297,7 +297,7 @@ impl Talk {
         Ok(undoing.reports)
     }
 
-    /// What was said, with the role of each message.
+    /// Returns the texts of the conversation, with the role of each message.
     pub(super) fn said(&self) -> Vec<(Role, String)> {
         let messages = self.conversation.messages().iter();
         let said = messages.map(|message| (message.role, text(message)));

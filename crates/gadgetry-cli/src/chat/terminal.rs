@@ -23,7 +23,7 @@ const USUAL: (u16, u16) = (80, 24);
 /// The words of a panic, until raw mode has ended.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// Whether there is a terminal that can repaint rows.
+/// Returns whether there is a terminal that can repaint rows.
 pub(super) fn is_capable() -> bool {
     let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb" || it.is_empty())
         || cfg!(unix) && env::var_os("TERM").is_none();

@@ -8,7 +8,7 @@ use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// What a tab is shown as.
+/// Text that replaces a tab.
 const TAB: &str = "    ";
 
 /// Text that is less important.
@@ -19,7 +19,7 @@ pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 pub(crate) const GOOD: Style = Style::new().fg(Color::Green);
 /// Failure, and what a diff removes.
 pub(crate) const BAD: Style = Style::new().fg(Color::Red);
-/// What needs the user's attention.
+/// Style of text that needs the user's attention.
 pub(crate) const ALERT: Style = Style::new().fg(Color::Yellow);
 /// Names of files, commands and gadgets.
 pub(crate) const NAME: Style = Style::new().fg(Color::Cyan);
@@ -165,7 +165,7 @@ fn cells<'a>(line: &'a Line<'_>) -> Vec<Cell<'a>> {
     cells
 }
 
-/// How many cells fit; at least one, so that every row has something.
+/// Returns the number of cells that fit; at least one, so that every row has something.
 fn row_end(cells: &[Cell<'_>], width: usize) -> usize {
     let mut used = 0;
     for (index, Cell(_, columns, _)) in cells.iter().enumerate() {
@@ -177,7 +177,7 @@ fn row_end(cells: &[Cell<'_>], width: usize) -> usize {
     cells.len()
 }
 
-/// Where the row that could reach to `end` ends and the next one begins.
+/// Returns where the row that could reach to `end` ends and where the next one begins.
 fn between_words(cells: &[Cell<'_>], from: usize, end: usize) -> (usize, usize) {
     if cells[end].0 == " " {
         let blanks = cells[end..].iter().take_while(|it| it.0 == " ").count();

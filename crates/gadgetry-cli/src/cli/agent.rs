@@ -46,7 +46,7 @@ pub(crate) struct AgentArgs {
     pub(crate) chosen: ConfigArgs,
 }
 
-/// What an agent is made from.
+/// Options from which an agent is built.
 #[derive(Debug, Args)]
 pub(crate) struct AgentOptions {
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct AgentOptions {
     #[command(flatten)]
     pub(crate) approvals: ApprovalOptions,
 
-    /// How gadgets are called: as blocks of text, as native tool calls, or both
+    /// Form of calls: blocks of text, native tool calls, or both
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) tools: ToolForm,
 
@@ -135,7 +135,7 @@ pub(crate) struct AgentOptions {
     pub(crate) rates: RateArgs,
 }
 
-/// How the model writes gadget blocks.
+/// Options for the form of gadget blocks.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Format of gadget blocks")]
 pub(crate) struct FormatArgs {
@@ -162,24 +162,24 @@ pub(crate) struct FormatArgs {
 }
 
 impl FormatArgs {
-    /// Whether the user has given a marker.
+    /// Returns whether the user has given a marker.
     pub(crate) fn has_own(&self) -> bool {
         self.start.is_some() || self.end.is_some() || self.arg.is_some()
     }
 }
 
-/// Which markers a run has.
+/// Kinds of markers that a run can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MarkerKind {
     /// Random, or plain for a script.
     Auto,
     /// Different in each run.
     Random,
-    /// Those of the specification.
+    /// Markers of the specification.
     Plain,
 }
 
-/// How gadgets are called.
+/// Form of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolForm {
     /// As blocks of text, which any model can write.
@@ -193,18 +193,18 @@ pub(crate) enum ToolForm {
 /// When replies are constrained by a grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenConstrained {
-    /// Where the server of the model is recognised and takes grammars.
+    /// Only where the server of the model is recognised and takes grammars.
     Auto,
     /// Never.
     Off,
 }
 
-/// What happens to a block that only the end of the reply completes.
+/// Handling of a block that only the end of the reply completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnUnterminated {
     /// The model writes it again.
     Confirm,
-    /// It is executed if its parameters are valid.
+    /// Executes the block if its parameters are valid.
     Execute,
 }
 
@@ -219,7 +219,7 @@ pub(crate) enum SearchGadgets {
     Never,
 }
 
-/// How much of a result the model reads at once.
+/// Limit on the part of a result that the model reads at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum OutputLimit {
     /// This part of its context window.
@@ -239,7 +239,7 @@ pub(crate) fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
         .ok_or("expected a percentage above 0 and up to 100, or off")
 }
 
-/// How events are written.
+/// Output format of events.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum EventFormat {
     /// One JSON object a line.

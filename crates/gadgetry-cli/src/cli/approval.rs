@@ -3,7 +3,7 @@
 use clap::Args;
 use gadgetry::approval::Rule;
 
-/// Which calls run, and who decides.
+/// Options that decide which calls run.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Approvals")]
 pub(crate) struct ApprovalOptions {

@@ -8,7 +8,7 @@ use gadgetry::approval::Rule;
 
 use super::GadgetOptions;
 
-/// Which configuration is used.
+/// Options that choose the configuration.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct ConfigArgs {

@@ -78,7 +78,7 @@ pub(crate) struct EvalArgs {
 pub(crate) enum EvalMarkers {
     /// New ones, as `agent` has them by default.
     Random,
-    /// Those of the specification.
+    /// Markers of the specification.
     Plain,
 }
 
@@ -139,7 +139,7 @@ impl Class {
         Self::NoCall,
     ];
 
-    /// Its name.
+    /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::One => "one",

@@ -14,7 +14,7 @@ pub(crate) struct GadgetArgs {
 }
 
 impl GadgetArgs {
-    /// Where the gadgets come from.
+    /// Returns the options for the source of the gadgets.
     pub(crate) fn source_mut(&mut self) -> &mut GadgetOptions {
         match &mut self.verb {
             GadgetVerb::List(file) | GadgetVerb::Validate(file) => &mut file.source,
@@ -24,7 +24,7 @@ impl GadgetArgs {
     }
 }
 
-/// What is done with gadgets.
+/// Verbs of `gadgetry gadget`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GadgetVerb {
     /// Lists the names and descriptions of the built-in gadgets, or of those in a file
@@ -42,7 +42,7 @@ pub(crate) enum GadgetVerb {
     Run(GadgetRunArgs),
 }
 
-/// Which gadgets.
+/// Gadgets to use.
 #[derive(Debug, Args)]
 pub(crate) struct GadgetFileArgs {
     #[command(flatten)]

@@ -47,7 +47,7 @@ impl RateArgs {
     }
 }
 
-/// How failed requests are retried.
+/// Options for retries of failed requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct RetryArgs {

@@ -18,7 +18,7 @@ pub(crate) struct McpArgs {
     pub(crate) verb: McpVerb,
 }
 
-/// What is done with servers.
+/// Verbs of `gadgetry mcp`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpVerb {
     /// Lists the servers of the configuration, and whether they are used

@@ -289,7 +289,7 @@ pub(crate) struct WriteArgs {
     pub(crate) blocks: BlockArgs,
 }
 
-/// How gadget blocks look.
+/// Options for the syntax of gadget blocks.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Format of gadget blocks")]
 pub(crate) struct BlockArgs {

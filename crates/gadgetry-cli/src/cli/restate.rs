@@ -8,7 +8,7 @@ use gadgetry::journal::QuestionRef;
 use super::agent::EventFormat;
 use super::{AgentOptions, ConfigArgs};
 
-/// Where Restate is.
+/// Options for the address of Restate.
 #[derive(Debug, Args)]
 pub(crate) struct RestateArgs {
     /// URL of Restate's ingress
@@ -82,13 +82,13 @@ pub(crate) struct SubmitArgs {
 /// Options of `gadgetry remote`.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteArgs {
-    /// What to do
+    /// Action to take
     #[command(subcommand)]
     pub(crate) verb: RemoteVerb,
 }
 
 impl RemoteArgs {
-    /// Where Restate is.
+    /// Returns the options for the address of Restate.
     pub(crate) fn restate_mut(&mut self) -> &mut RestateArgs {
         match &mut self.verb {
             RemoteVerb::Status(run) | RemoteVerb::Cancel(run) => &mut run.restate,
@@ -111,7 +111,7 @@ pub(crate) enum RemoteVerb {
     Cancel(RemoteRunArgs),
 }
 
-/// Which run.
+/// Run to use.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteRunArgs {
     /// Id of the run
@@ -144,7 +144,7 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "ID")]
     pub(crate) run: String,
 
-    /// Which question, as `gadgetry remote status` prints it
+    /// Question to answer, as `gadgetry remote status` prints it
     #[arg(value_name = "QUESTION")]
     pub(crate) question: QuestionRef,
 
@@ -152,7 +152,7 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "TEXT", default_value = "")]
     pub(crate) text: String,
 
-    /// What the answer means
+    /// Meaning of the answer
     #[arg(long, value_name = "DECISION", default_value = "text")]
     pub(crate) decision: AnswerKind,
 
@@ -160,7 +160,7 @@ pub(crate) struct AnswerArgs {
     pub(crate) restate: RestateArgs,
 }
 
-/// What an answer means.
+/// Meaning of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AnswerKind {
     /// TEXT is the answer, as at a terminal; where code decides, the result of the gadget.

@@ -12,7 +12,7 @@ use gadgetry_gateway::exchange::{Constrain, MarkerStyle, ToolMode};
 #[derive(Debug, Args)]
 #[command(after_help = CLIENTS)]
 pub(crate) struct ServeArgs {
-    /// Where requests go: the URL of a server up to /v1, or a model as PROVIDER:NAME
+    /// Destination of requests: the URL of a server up to /v1, or a model as PROVIDER:NAME
     #[arg(long, value_name = "URL|MODEL", conflicts_with = "config")]
     pub(crate) upstream: Option<String>,
 
@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// How models call tools: by blocks in their text, natively, or as a probe of each model shows [default: text]
+    /// Form of tool calls: blocks in text, native, or as a probe of each model shows [default: text]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeKind>,
 
@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "LIST")]
     pub(crate) dialects: Option<Dialects>,
 
-    /// How often a model may correct the calls of a reply [default: 1]
+    /// Maximum number of times that a model may correct the calls of a reply [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) repairs: Option<u32>,
 
@@ -103,7 +103,7 @@ pub(crate) enum UpstreamApi {
     Completions,
 }
 
-/// How models call tools.
+/// Form of tool calls.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ModeKind {
     /// By blocks in their text
@@ -119,11 +119,11 @@ pub(crate) enum ModeKind {
 pub(crate) enum GatewayMarkers {
     /// With a secret in them
     Nonce,
-    /// Those of the specification
+    /// Markers of the specification
     Plain,
 }
 
-/// How a grammar is sent.
+/// Form in which a grammar is sent.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum GrammarForm {
     /// As the server takes it, if it is recognised

@@ -10,7 +10,7 @@ use gadgetry::command::parse_duration;
 
 use super::{DataArgs, SessionName};
 
-/// Which session a run belongs to.
+/// Options that choose the session of a run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct SessionArgs {
@@ -58,7 +58,7 @@ impl SessionsArgs {
     }
 }
 
-/// What is done with sessions.
+/// Verbs of `gadgetry sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsVerb {
     /// Lists the sessions, the latest first
@@ -137,7 +137,7 @@ pub(crate) struct SessionAnswerArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: SessionName,
 
-    /// Which question, as `gadgetry sessions show` prints it
+    /// Question to answer, as `gadgetry sessions show` prints it
     #[arg(value_name = "QUESTION")]
     pub(crate) question: String,
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Where skills are.
+/// Options for the folders of skills.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Skills")]
 pub(crate) struct SkillOptions {
@@ -28,7 +28,7 @@ pub(crate) struct SkillArgs {
     pub(crate) verb: SkillVerb,
 }
 
-/// What is done with skills.
+/// Verbs of `gadgetry skill`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillVerb {
     /// Lists the names and descriptions of skills

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::TypedServer;
 
-/// Where gadgets come from.
+/// Options for the source of gadgets.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct GadgetOptions {
     /// TOML file with gadgets that are programs, in place of the built-in ones

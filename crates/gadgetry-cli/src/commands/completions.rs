@@ -57,7 +57,7 @@ fn with_profiles(command: Command, names: &[String]) -> Command {
     command.mut_subcommands(|command| with_profiles(command, names))
 }
 
-/// Whether a name means nothing else to any shell, which reads the script as code.
+/// Returns whether a name means nothing else to any shell, which reads the script as code.
 fn is_harmless(name: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain)

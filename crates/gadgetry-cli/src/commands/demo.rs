@@ -103,7 +103,7 @@ struct Show {
     narrator: Narrator,
     timeline: Timeline,
     handle: AgentHandle,
-    /// Why stdout cannot be written; then the demo is stopped.
+    /// Reason why stdout cannot be written; then the demo is stopped.
     failed: Option<Error>,
 }
 

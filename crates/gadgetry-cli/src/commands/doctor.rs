@@ -77,7 +77,7 @@ struct Server {
     recognised: Option<Recognised>,
 }
 
-/// What a server says about itself.
+/// Facts that a server reports about itself.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Recognised {
@@ -85,7 +85,7 @@ struct Recognised {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     constraint: ConstraintField,
-    /// Of the models that it says it of.
+    /// Context windows of the models for which the server reports one.
     context_windows: BTreeMap<String, u64>,
     #[serde(skip)]
     words: String,

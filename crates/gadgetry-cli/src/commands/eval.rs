@@ -180,7 +180,7 @@ async fn model(
     Ok(OfModel { report, is_stopped })
 }
 
-/// What a server says about itself; nothing if that is unknown.
+/// Describes the facts that a server reports about itself; empty if they are unknown.
 pub(super) fn server_words(facts: &ServerFacts) -> String {
     if facts.kind == ServerKind::Unknown {
         return String::new();

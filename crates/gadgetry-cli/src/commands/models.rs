@@ -23,7 +23,7 @@ use crate::run_agent::until_interrupted;
 use crate::usage_totals::grouped;
 use crate::work::Work;
 
-/// How long a table may take to arrive.
+/// Maximum time for a table to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) fn run(args: ModelsArgs, printer: &mut Printer) -> Result<Work<'_>, Error> {
@@ -78,7 +78,7 @@ fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
 /// A model, and what it takes to use it.
 #[derive(Serialize)]
 struct Listed<'a> {
-    /// What `--model` takes; absent if no provider here serves it.
+    /// Name for `--model`; absent if no provider here serves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(flatten)]
@@ -117,7 +117,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// Whether its id or its name has this text in it, which is in lower case.
+    /// Returns whether its id or its name has this text in it, which is in lower case.
     fn has(&self, text: Option<&str>) -> bool {
         let names = [self.name.as_deref(), Some(self.spec.id.as_str())];
         let has = |text: &str| {

@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), 
     }
 }
 
-/// What an answer decides; `None` if its question does not admit it.
+/// Converts an answer to a decision; `None` if its question does not admit it.
 fn decision(question: OpenQuestionKind, means: AnswerKind, text: String) -> Option<Decision> {
     let decision = match means {
         AnswerKind::Text => question

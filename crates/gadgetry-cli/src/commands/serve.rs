@@ -17,7 +17,7 @@ use crate::interrupts::Interrupts;
 use crate::open_files;
 use crate::printer::Printer;
 
-/// Where it listens unless something else is given.
+/// Default address to listen at.
 const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
@@ -84,7 +84,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Whether there is a file to read again.
+/// Returns whether there is a file to read again.
 fn is_reloadable(args: &ServeArgs) -> bool {
     args.config.is_some() || args.keys.is_some()
 }

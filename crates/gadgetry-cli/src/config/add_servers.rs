@@ -11,7 +11,7 @@ use super::rewrite::{read, rewrite};
 /// A server that is to be added.
 pub(crate) struct NewServer {
     pub(crate) name: String,
-    /// Its table, an object of texts, truths, lists of texts, and objects of texts.
+    /// Table of the server, an object of texts, truths, lists of texts, and objects of texts.
     pub(crate) table: Json,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn add_servers(
     rewrite(path, |text| with_servers(text, servers))
 }
 
-/// Whether others than its owner can read a file.
+/// Returns whether others than its owner can read a file.
 pub(crate) fn is_open_to_others(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -89,7 +89,7 @@ fn table_of(server: &Json) -> Table {
     table
 }
 
-/// What TOML has for a value; `None` for null, which it lacks.
+/// Converts a value to TOML; `None` for null, which TOML lacks.
 fn written(json: &Json) -> Option<Value> {
     match json {
         Json::Null => None,

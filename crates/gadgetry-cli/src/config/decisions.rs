@@ -19,7 +19,7 @@ const LIMIT: u64 = 1 << 20;
 /// Decisions that are remembered at most; the oldest are forgotten.
 const DECISIONS: usize = 1000;
 
-/// What the user has decided about one thing.
+/// Decision of the user about one thing.
 pub(crate) trait Decided: Serialize + DeserializeOwned {
     /// The name of the file in the user's configuration folder.
     const FILE: &str;

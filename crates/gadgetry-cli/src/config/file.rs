@@ -35,7 +35,7 @@ pub(crate) type Named = (String, Place);
 /// The name of a profile, and what chose it.
 pub(crate) type Choice = (String, Source);
 
-/// What a configuration file says.
+/// Contents of a configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct ConfigFile {
     pub(crate) layer: Layer,
@@ -83,7 +83,7 @@ pub(crate) enum PromptSource {
 }
 
 impl PromptSource {
-    /// Its position.
+    /// Returns its position.
     pub(crate) fn place(&self) -> &Place {
         match self {
             Self::Inline((_, place)) | Self::File(_, place) => place,

@@ -1,4 +1,4 @@
-//! What options accept, in terms of TOML.
+//! Values that options accept, in terms of TOML.
 
 use std::env;
 use std::path::Path;

@@ -82,7 +82,7 @@ pub(crate) struct Config {
     pub(crate) user_path: Option<PathBuf>,
     /// Whether it exists.
     pub(crate) has_user_file: bool,
-    /// How the project's file is used.
+    /// Status of the project's file.
     pub(crate) project: Status,
     /// The profile in use.
     pub(crate) profile: Option<Choice>,
@@ -92,7 +92,7 @@ pub(crate) struct Config {
     pub(crate) commands: BTreeMap<String, CustomCommand>,
     /// Rules of approvals and MCP servers.
     pub(crate) declared: Arc<Declared>,
-    /// How single models call gadgets. The project's tables replace the user's of the same name.
+    /// Settings of single models. The project's tables replace the user's of the same name.
     pub(crate) models: ModelTables,
     /// Folders with skills, the user's before the project's.
     pub(crate) skills: Vec<(PathBuf, Place)>,

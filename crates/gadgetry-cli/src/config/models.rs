@@ -1,4 +1,4 @@
-//! How a model calls gadgets best: tables `[models."NAME"]`, which `gadgetry eval --save` writes.
+//! Best settings of a model: tables `[models."NAME"]`, which `gadgetry eval --save` writes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,16 +24,16 @@ pub(crate) struct ModelSettings {
     /// The form of calls that the prompt demands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) form: Option<CallForm>,
-    /// How many worked turns precede a conversation.
+    /// Number of worked turns before a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) examples: Option<usize>,
-    /// Whether a grammar is sent to servers that take one.
+    /// Use of a grammar with servers that take one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) constrain: Option<Constrain>,
     /// The markers of blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) markers: Option<ModelMarkers>,
-    /// Whether calls are text or native tool calls.
+    /// Form of calls: text or native tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<ModelTools>,
 }
@@ -59,9 +59,9 @@ macro_rules! words {
 }
 
 words!(
-    /// Whether replies are constrained by a grammar.
+    /// Use of a grammar to constrain replies.
     Constrain {
-        /// Where the server takes one.
+        /// Only where the server takes one.
         Auto = "auto",
         /// Never.
         Off = "off"
@@ -72,12 +72,12 @@ words!(
     ModelMarkers {
         /// Different in each run.
         Random = "random",
-        /// Those of the specification.
+        /// Markers of the specification.
         Plain = "plain"
     }
 );
 words!(
-    /// How gadgets are called.
+    /// Form of calls.
     ModelTools {
         /// As text, which any model can write.
         Text = "text",

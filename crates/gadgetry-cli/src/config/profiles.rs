@@ -17,7 +17,7 @@ const DEEPEST: usize = 32;
 pub(crate) struct Profiles(BTreeMap<String, Profile>);
 
 impl Profiles {
-    /// Those of the files, the weakest first.
+    /// Collects the profiles of the files, the weakest first.
     pub(crate) fn of<'a>(files: impl IntoIterator<Item = &'a ConfigFile>) -> Self {
         let all = files.into_iter().flat_map(|file| file.profiles.clone());
         Self(all.collect())

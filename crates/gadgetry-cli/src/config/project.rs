@@ -30,7 +30,7 @@ const NAMED: usize = 100;
 const SHORT: usize = 72;
 /// The question whether the file is used.
 pub(crate) const QUESTION: &str = "Use it from now on? [y/N]";
-/// What is done about a file that the user has not decided about.
+/// Handling of a file that the user has not decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asking {
     /// The user is prompted; without a terminal, a note says that the file is not used.
@@ -39,7 +39,7 @@ pub(crate) enum Asking {
     Silent,
 }
 
-/// How the file of the project is used.
+/// Status of the project's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
     /// No configuration files are read.
@@ -47,13 +47,13 @@ pub(crate) enum Status {
     Unread,
     /// There is no file.
     Absent,
-    /// It is in use.
+    /// The file is in use.
     Trusted,
-    /// It is not in use: the user has not decided.
+    /// The file is not in use: the user has not decided.
     Untrusted,
-    /// It is not in use: it has changed since the user decided.
+    /// The file is not in use: it has changed since the user decided.
     Changed,
-    /// It is not in use: the user has declined.
+    /// The file is not in use: the user has declined.
     Declined,
 }
 
@@ -73,7 +73,7 @@ impl Status {
 
 /// The file of a project that can be read.
 pub(crate) struct Project {
-    /// Where decisions about it are kept, by its full path.
+    /// Full path of the file, by which decisions about it are kept.
     path: PathBuf,
     text: String,
     trust: Trust,
@@ -102,13 +102,13 @@ impl Project {
         }))
     }
 
-    /// What the file says.
+    /// Parses the file.
     pub(crate) fn parse(&self, keys: &Keys) -> Result<ConfigFile, Error> {
         let name: Arc<str> = NAME.into();
         file::parse(&self.text, &name, Path::new(""), Origin::Project, keys)
     }
 
-    /// What the file says if the user has consented to it, and whether that is so.
+    /// Parses the file if the user has consented to it, and returns its status.
     pub(crate) fn consented(
         mut self,
         keys: &Keys,
@@ -299,7 +299,7 @@ fn text_of(name: &str, between: &str, text: &str) -> Vec<Row> {
     all
 }
 
-/// What a file would change.
+/// Summary of the changes that a file would make.
 pub(crate) struct Summary {
     pub(crate) head: String,
     pub(crate) rows: Vec<Row>,

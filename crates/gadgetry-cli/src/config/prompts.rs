@@ -56,7 +56,7 @@ const PREFIX: &str = "GADGETRY_PROMPT_";
 #[derive(Debug, Default)]
 pub(crate) struct Prompts(pub(crate) BTreeMap<String, PromptSource>);
 
-/// Whether prompts that are files are read.
+/// Handling of prompts that are files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Files {
     Read,
@@ -66,12 +66,12 @@ enum Files {
 /// A template with all that it includes.
 #[derive(Debug)]
 pub(crate) struct Template {
-    /// Its own name first.
+    /// Templates by name, its own first.
     texts: Vec<(String, Named)>,
 }
 
 impl Prompts {
-    /// Whether there is a prompt of this name; the error says which one may be meant.
+    /// Checks that there is a prompt of this name; the error says which one may be meant.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         if self.0.contains_key(name) {
             return Ok(());
@@ -192,7 +192,7 @@ fn includes(text: &str) -> BTreeSet<String> {
 }
 
 impl Template {
-    /// Whether a variable is used.
+    /// Returns whether a variable is used.
     pub(crate) fn uses(&self, variable: &str) -> bool {
         let Ok(environment) = self.environment() else {
             return false;
@@ -266,7 +266,9 @@ impl Template {
     }
 }
 
-/// Whether the parser may descend deeper than the stack is, which it does for each operator of an expression, and for each `elif`.
+/// Returns whether the parser may descend deeper than the stack is.
+///
+/// It descends for each operator of an expression, and for each `elif`.
 fn is_too_deep(text: &str) -> bool {
     // The parser counts columns and lines in 16 bits.
     if text.lines().count() > LONGEST || text.lines().any(|line| line.len() > LONGEST) {

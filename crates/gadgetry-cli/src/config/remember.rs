@@ -15,7 +15,7 @@ pub(crate) struct Approved<'a> {
     pub(crate) gadget: &'a str,
     pub(crate) parameters: &'a Json,
     pub(crate) subject: Option<&'a Subject>,
-    /// What allows it from now on.
+    /// Rule that allows the call from now on.
     pub(crate) rule: &'a Rule,
 }
 
@@ -54,7 +54,7 @@ fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
     Ok(end.written(document))
 }
 
-/// Whether this rule of a file is about the call.
+/// Returns whether this rule of a file is about the call.
 fn decides(rule: &Value, approved: &Approved<'_>) -> bool {
     let rule = rule.as_inline_table().and_then(|rule| {
         let (permission, calls) = rule.iter().next()?;

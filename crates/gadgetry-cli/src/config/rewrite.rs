@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Where a path leads. A link, as to a folder of dotfiles, stays one, and a device, as `/dev/null`, is not replaced.
+/// Resolves a path. A link, as to a folder of dotfiles, stays one, and a device, as `/dev/null`, is not replaced.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Ok(target) if target.is_file() => Ok(target),

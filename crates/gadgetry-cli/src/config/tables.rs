@@ -12,7 +12,7 @@ use super::value::{Entry, Item, Value};
 use crate::error::Error;
 use crate::options::{Origin, Place};
 
-/// What a rule may say.
+/// Permissions that a rule may give.
 const PERMISSIONS: [Permission; 3] = [Permission::Allow, Permission::Deny, Permission::Ask];
 
 /// A rule of `[approvals]`, such as `{ allow = "RunCommand(cargo test*)" }`.
@@ -29,7 +29,7 @@ pub(crate) struct McpServer {
     pub(crate) name: String,
     /// The table.
     pub(crate) item: Item,
-    /// Whether the file is the user's or a project's.
+    /// Origin of the file: the user or a project.
     #[cfg_attr(
         not(feature = "mcp"),
         expect(dead_code, reason = "only consent reads it")
@@ -49,7 +49,7 @@ impl McpServer {
         }
     }
 
-    /// Whether the table does not switch it off.
+    /// Returns whether the table does not switch it off.
     pub(crate) fn is_enabled(&self) -> bool {
         let Value::Table(entries) = &self.item.value else {
             return true;
@@ -59,7 +59,7 @@ impl McpServer {
     }
 }
 
-/// What files declare for every agent, and no option says.
+/// Declarations of files for every agent that no option contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     /// The rules of approvals in their order: the user's before the project's.

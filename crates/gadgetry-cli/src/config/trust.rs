@@ -1,4 +1,4 @@
-//! Whether the project's file is trusted: nothing in a cloned repository acts without the user's consent.
+//! Trust in the project's file: nothing in a cloned repository acts without the user's consent.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,12 +14,12 @@ use crate::error::Error;
 /// Bytes of the files that a configuration file names, together.
 const NAMED_LIMIT: u64 = 64 << 20;
 
-/// What the user has decided about a file.
+/// Decision of the user about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It is used.
+    /// The file is used.
     Trusted,
-    /// It is not used, and the user is not prompted.
+    /// The file is not used, and the user is not prompted.
     Declined,
     /// The user has decided about another content.
     Changed,
@@ -50,7 +50,7 @@ impl Trust {
         Decisions::load(folder).map(Self)
     }
 
-    /// What is decided about a file with this content.
+    /// Returns the decision about a file with this content.
     pub(crate) fn decision(&self, file: &Path, sha256: &str) -> Decision {
         match self.project(file) {
             None => Decision::Unknown,
@@ -60,7 +60,7 @@ impl Trust {
         }
     }
 
-    /// Whether anything is decided about a file.
+    /// Returns whether anything is decided about a file.
     pub(crate) fn knows(&self, file: &Path) -> bool {
         self.project(file).is_some()
     }

@@ -49,7 +49,7 @@ pub(crate) struct Entry {
 }
 
 impl Item {
-    /// What the value is, for messages.
+    /// Names the kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "a text",
@@ -138,7 +138,7 @@ pub(crate) fn parse(text: &str, file: &Arc<str>) -> Result<Vec<Entry>, Error> {
 struct Reader<'a> {
     text: &'a str,
     file: &'a Arc<str>,
-    /// Where each line but the first begins.
+    /// Offsets at which each line but the first begins.
     lines: Vec<usize>,
     /// The last offset that was looked up, and its column. The next one is mostly further on the same line.
     last: Cell<(usize, usize)>,

@@ -45,7 +45,7 @@ impl ConfigVerb {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Its name on the command line, and of its table.
+    /// Returns the name of the verb on the command line, and of its table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -64,12 +64,12 @@ impl ConfigVerb {
         is_child.then_some(Self::Agent)
     }
 
-    /// Whether the rules of `[approvals]` and the servers of `[mcp]` concern it, as far as it has the options.
+    /// Returns whether the rules of `[approvals]` and the servers of `[mcp]` concern it, as far as it has the options.
     pub(crate) fn has_agent(self) -> bool {
         self == Self::Agent || self.parent() == Some(Self::Agent)
     }
 
-    /// Whether keys outside of tables concern it. The options of `serve` have the same names and other meanings.
+    /// Returns whether keys outside of tables concern it. The options of `serve` have the same names and other meanings.
     pub(crate) fn has_shared_keys(self) -> bool {
         self != Self::Serve
     }
@@ -104,7 +104,7 @@ impl ConfigVerb {
         read.map_err(|invalid| invalid.problem)
     }
 
-    /// Where its options are defined. Those of all verbs of `gadget` that are keys are those of one of them.
+    /// Returns the command that defines its options. The keys of all verbs of `gadget` are those of one of them.
     pub(super) fn definition(self, root: &Command) -> Option<&Command> {
         let command = root.find_subcommand(self.name())?;
         if self == Self::Gadget {

@@ -1,4 +1,4 @@
-//! What the user's own server says about itself.
+//! Facts that the user's own server reports about itself.
 
 use gadgetry::provider::{Resolver, ServerFacts};
 

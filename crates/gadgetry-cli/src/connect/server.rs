@@ -1,4 +1,4 @@
-//! What the options about a server mean.
+//! Interpretation of the options about a server.
 
 use gadgetry::provider::{BaseUrl, HttpConfig, ModelOptions};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ pub(super) fn apply(args: &ServerArgs, options: ModelOptions) -> Result<ModelOpt
     })
 }
 
-/// How requests are sent.
+/// Returns the configuration of requests.
 fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
     let mut config = HttpConfig::new().proxy_from_environment(!args.no_proxy);
     if let Some(timeout) = args.connect_timeout {
@@ -40,7 +40,7 @@ fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
     Ok(config)
 }
 
-/// Whether a header is to be kept out of everything that is printed or saved.
+/// Returns whether a header is to be kept out of everything that is printed or saved.
 fn is_secret(name: &str, value: &str) -> bool {
     const WORDS: [&str; 8] = [
         "auth",

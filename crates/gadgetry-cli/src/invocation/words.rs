@@ -1,4 +1,4 @@
-//! What must be known of the words before they can be parsed.
+//! Facts about the words that are needed before they can be parsed.
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,4 +1,4 @@
-//! What is left without the feature `mcp`: words that say so.
+//! Replacement without the feature `mcp`: messages that say so.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -23,10 +23,10 @@ use crate::interrupts::{Interrupts, has_one_listener};
 use crate::lines::one_line;
 use crate::printer::{Printer, is_at_terminal};
 
-/// How long servers may take to end. Each has two seconds after its stdin was closed, and two after SIGTERM.
+/// Maximum time for servers to end. Each has two seconds after its stdin was closed, and two after SIGTERM.
 const CLOSING: Duration = Duration::from_secs(6);
 
-/// How long a part of the program that an interrupt has ended may take to say so.
+/// Maximum time for a part of the program to report that an interrupt has ended it.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Servers that are connected. Dropping it ends them; [`until_ended`] waits until no process of theirs is left.
@@ -115,7 +115,7 @@ fn agreed(
     Ok(servers)
 }
 
-/// Whether the user has agreed to a server, or agrees now.
+/// Returns whether the user has agreed to a server, or agrees now.
 pub(crate) fn is_agreed(
     name: &str,
     subject: Option<&Subject>,
@@ -247,7 +247,7 @@ impl Connected {
         self.servers.as_ref()
     }
 
-    /// How many servers were connected at the start.
+    /// Returns the number of servers that were connected at the start.
     pub(crate) fn ready(&self) -> usize {
         self.ready
     }
@@ -273,7 +273,7 @@ impl Connected {
         servers.gadgets(&reserved).gadgets
     }
 
-    /// Whether a server has changed its tools since the gadgets were given.
+    /// Returns whether a server has changed its tools since the gadgets were given.
     #[cfg(feature = "chat")]
     pub(crate) fn has_changed(&self) -> bool {
         let servers = self.servers.as_ref();

@@ -20,14 +20,14 @@ use crate::lines::one_line;
 use crate::options::Origin;
 use crate::pages::Row;
 
-/// What the user has decided about a server.
+/// Decision of the user about a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
-    /// It needs no decision: the user has written its address into their own file.
+    /// The server needs no decision: the user has written its address into their own file.
     NotNeeded,
-    /// It is used.
+    /// The server is used.
     Trusted,
-    /// It is not used, and the user is not prompted.
+    /// The server is not used, and the user is not prompted.
     Declined,
     /// The user has decided about another server of this name, or in another folder.
     Changed,
@@ -48,12 +48,12 @@ impl Consent {
     }
 }
 
-/// What the user decides about.
+/// Subject of a decision of the user.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     name: String,
     sha256: String,
-    /// What is shown: the first line, and the lines about it.
+    /// First line of the display; `lines` has those about it.
     head: String,
     lines: Vec<String>,
     is_program: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// What there is to decide about a server; `None` if there is nothing.
+    /// Returns the subject of the decision about a server; `None` if it needs no decision.
     pub(crate) fn of(configured: &Configured<'_>) -> Result<Option<Self>, Error> {
         let Configured { server, config } = configured;
         let is_program = matches!(config.transport, Transport::Stdio(_));
@@ -108,7 +108,7 @@ impl Subject {
         &self.head
     }
 
-    /// What the server is: a program or an address, and the names of variables and headers without their values.
+    /// Describes the server: a program or an address, and the names of variables and headers without their values.
     pub(crate) fn rows(&self) -> Vec<Row> {
         self.lines
             .iter()
@@ -126,7 +126,7 @@ impl Subject {
     }
 }
 
-/// Whether this is the file that is read without `--config`.
+/// Returns whether this is the file that is read without `--config`.
 fn is_usual(file: &str) -> bool {
     let usual = data_dir::config().map(|it| it.join(config::USER_FILE));
     usual.is_some_and(|usual| usual == Path::new(file))
@@ -218,7 +218,7 @@ impl Consents {
         Decisions::load(data_dir::config().as_deref()).map(Self)
     }
 
-    /// What is decided about a server.
+    /// Returns the decision about a server.
     pub(crate) fn about(&self, subject: Option<&Subject>) -> Consent {
         let Some(subject) = subject else {
             return Consent::NotNeeded;

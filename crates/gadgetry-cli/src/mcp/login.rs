@@ -1,4 +1,4 @@
-//! Where the tokens of logins are, and what to do without them.
+//! Tokens of logins: where they are, and what to do without them.
 
 use gadgetry_mcp::config::Transport;
 use gadgetry_mcp::{ConnectError, ServerConfig, ServerFailure, Tokens};
@@ -25,7 +25,7 @@ pub(crate) fn with_tokens((name, mut server): (String, ServerConfig)) -> (String
     (name, server)
 }
 
-/// Why a server cannot be used, with the command that helps.
+/// Explains why a server cannot be used, with the command that helps.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "a login helps in these cases only"

@@ -1,4 +1,4 @@
-//! What is known about each option, whichever verbs have it.
+//! Attributes of each option, whichever verbs have it.
 
 use super::Kind;
 
@@ -7,10 +7,10 @@ use super::Kind;
 pub(crate) struct Attributes {
     /// Files and variables can set it.
     pub(crate) is_key: bool,
-    /// It is among the last lines that the user reads before a project's file is used: it decides where requests and keys
+    /// Risky: among the last lines that the user reads before a project's file is used. It decides where requests and keys
     /// are sent, what they contain and cost, what text is a call, what runs, or what is written.
     pub(crate) is_risky: bool,
-    /// It applies to one invocation, and is not kept with a session.
+    /// Applies to one invocation, and is not kept with a session.
     pub(crate) is_once: bool,
     /// When its value may be a key, which no session keeps.
     pub(crate) secret: Secret,

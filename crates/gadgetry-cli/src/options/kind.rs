@@ -1,4 +1,4 @@
-//! What options accept.
+//! Kinds of values that options accept.
 
 use std::any::TypeId;
 use std::num::NonZeroUsize;

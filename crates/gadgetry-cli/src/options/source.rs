@@ -1,4 +1,4 @@
-//! Where a value is from.
+//! Source of a value.
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the terminal does not show yet.
+/// Progress that the terminal does not show yet.
 #[derive(Debug)]
 struct Held {
     /// Open questions.
@@ -63,7 +63,7 @@ fn write(held: &mut Held) {
     let _ = io::stderr().write_all(words.as_bytes());
 }
 
-/// Whether a question is open.
+/// Returns whether a question is open.
 pub(super) fn is_asking() -> bool {
     lock().questions > 0
 }

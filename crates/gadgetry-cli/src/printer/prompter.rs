@@ -183,7 +183,7 @@ pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<St
     line_after(&text, false).as_deref().map(without_end)
 }
 
-/// What switches a colour on and off.
+/// Returns the codes that switch a colour on and off.
 fn codes(shade: Shade) -> (&'static str, &'static str) {
     match shade {
         Shade::Plain => ("", ""),
@@ -192,7 +192,7 @@ fn codes(shade: Shade) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether stderr shows colours.
+/// Returns whether stderr shows colours.
 fn colours() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::printer::Prompter;
 
-/// How often is checked whether the run waits for nothing but an answer.
+/// Interval of checks whether the run waits for nothing but an answer.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers the questions of a run: at the terminal if there is one. Otherwise the question whether an interrupted gadget

@@ -1,4 +1,4 @@
-//! What continues a session, whether as a run or as a conversation.
+//! Continuation of a session, as a run or as a conversation.
 
 use std::collections::BTreeSet;
 use std::env;

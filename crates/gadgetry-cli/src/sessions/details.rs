@@ -1,4 +1,4 @@
-//! What a session keeps of the command line, to repeat it.
+//! Details of the command line that a session keeps, to repeat it.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -149,7 +149,7 @@ fn session_of(run: &RunId) -> String {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) name: SessionName,
-    /// Its runs by their numbers; at least one.
+    /// Runs by their numbers; at least one.
     pub(crate) runs: BTreeMap<u32, RunRecord>,
 }
 
@@ -185,7 +185,7 @@ impl Session {
     }
 }
 
-/// What the command line has stored with a run.
+/// Returns the details that the command line has stored with a run.
 pub(crate) fn details(run: &RunRecord) -> Option<Details> {
     serde_json::from_str(run.details.as_deref()?).ok()
 }

@@ -13,7 +13,7 @@ use crate::chat::state::{Message, RequestId};
 /// The requests that were shown and are not answered.
 pub(super) struct Answers {
     waiting: HashMap<RequestId, Waiting>,
-    /// Where rules are kept for good.
+    /// File where rules are kept for good.
     user_file: Option<PathBuf>,
 }
 

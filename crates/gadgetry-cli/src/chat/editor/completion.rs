@@ -18,7 +18,7 @@ pub(super) enum Word<'a> {
     Command(&'a str),
     /// A slash command, and the beginning of its argument.
     Argument(&'a str, &'a str),
-    /// What follows an `@`.
+    /// Text that follows an `@`.
     File(&'a str),
 }
 
@@ -92,7 +92,7 @@ impl Menu {
         Self::ranked(word, &files.collect::<Vec<_>>())
     }
 
-    /// Those of the names that match, the best ones first.
+    /// Returns the matching names, the best ones first.
     fn ranked(word: &str, all: &[(String, String)]) -> Option<Self> {
         let wanted = word.to_lowercase();
         let ranked = all
@@ -127,7 +127,7 @@ impl Menu {
         self.entries.get(self.selected).map_or("", |it| &it.text)
     }
 
-    /// Whether Enter completes the word, and does not send the text: not if it is written in full.
+    /// Returns whether Enter completes the word, and does not send the text: not if it is written in full.
     pub(super) fn completes_on_enter(&self) -> bool {
         (self.is_strict || self.is_chosen) && self.selected() != self.word
     }
@@ -162,7 +162,7 @@ impl Menu {
     }
 }
 
-/// How well a file matches: by the beginning of its name, by a part of its path, or by letters in order.
+/// Ranks the match of a file: by the beginning of its name, by a part of its path, or by letters in order.
 fn rank(wanted: &str, file: &str) -> Option<u8> {
     let file = file.to_lowercase();
     let path = file.trim_end_matches('/');

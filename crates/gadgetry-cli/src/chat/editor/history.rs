@@ -13,7 +13,7 @@ pub(crate) const LONGEST_ENTRY: usize = 16 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: Vec<String>,
-    /// Which text the input line shows, and what it held before.
+    /// Index of the text that the input line shows, and what it held before.
     recalled: Option<(usize, String)>,
 }
 
@@ -64,7 +64,7 @@ impl History {
     }
 }
 
-/// Whether the history keeps a text.
+/// Returns whether the history keeps a text.
 pub(crate) fn is_kept(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= LONGEST_ENTRY
 }
@@ -73,7 +73,7 @@ pub(crate) fn is_kept(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Search {
     query: String,
-    /// How many texts that contain the query are passed over.
+    /// Number of matching texts to skip.
     passed: usize,
 }
 

@@ -1,6 +1,6 @@
-//! What the input line completes.
+//! Names that the input line completes.
 
-/// What completes the arguments of commands.
+/// Names that complete the arguments of commands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Names {
     pub(crate) models: Vec<String>,

@@ -14,7 +14,7 @@ struct Paste {
 }
 
 impl Pastes {
-    /// What is inserted for a pasted text: the text, or its label if it is long.
+    /// Returns the text to insert for a pasted text: the text, or its label if it is long.
     pub(super) fn label(&mut self, text: &str) -> String {
         let (lines, chars) = (text.lines().count(), text.chars().count());
         if lines <= LINES && chars <= CHARS {

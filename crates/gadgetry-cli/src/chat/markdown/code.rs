@@ -43,7 +43,7 @@ static STYLES: LazyLock<Vec<(Scope, Style)>> = LazyLock::new(|| {
     styles.collect()
 });
 
-/// How much of the code in a text may still be coloured: grammars take long, and a model may write without end.
+/// Limit on coloured code in a text: grammars take long, and a model may write without end.
 #[derive(Clone, Debug)]
 pub(super) struct Colors {
     lines: usize,

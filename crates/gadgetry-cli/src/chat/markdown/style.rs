@@ -1,11 +1,11 @@
-//! How Markdown looks, in the colours of the terminal.
+//! Styles of Markdown, in the colours of the terminal.
 
 use ratatui_core::style::{Color, Modifier, Style};
 use tui_markdown::StyleSheet;
 
 use crate::chat::text::{BOLD, DIM, NAME};
 
-/// What replaces the fences of indented code, on a line of its own. No cleaned text has it.
+/// Line that replaces the fences of indented code. No cleaned text has it.
 pub(super) const FENCE: &str = "\u{1}";
 
 #[derive(Clone, Copy, Debug)]

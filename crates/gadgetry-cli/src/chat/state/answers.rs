@@ -39,7 +39,7 @@ impl App {
         }
     }
 
-    /// Whether a key that is pressed now answers the first dialog. A question keeps the input line from then on.
+    /// Returns whether a key that is pressed now answers the first dialog. A question keeps the input line from then on.
     pub(super) fn activate(&mut self) -> bool {
         let is_empty = self.editor.is_empty();
         let Some(dialog) = self.dialogs.front_mut() else {
@@ -130,7 +130,9 @@ impl App {
         Some(vec![Effect::Decide(id, verdict)])
     }
 
-    /// Whether the key shows the next page of the first dialog, or did so before. It approves nothing, so it counts at once.
+    /// Shows the next page of the first dialog if the key is for that, and returns whether it is.
+    ///
+    /// The key approves nothing, so it counts at once.
     fn page(&mut self, key: KeyEvent) -> bool {
         let is_empty = self.editor.is_empty();
         let Some(dialog) = self.dialogs.front_mut() else {

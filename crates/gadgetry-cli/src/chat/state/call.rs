@@ -36,14 +36,14 @@ pub(super) struct CallItem {
 enum Phase {
     /// The model writes the call: the argument so far.
     Writing { field: String, text: String },
-    /// It waits for others, or for approval.
+    /// The call waits for others, or for approval.
     Waiting,
-    /// It runs.
+    /// The call runs.
     Running {
         since: Duration,
         progress: Option<String>,
     },
-    /// It is answered.
+    /// The call is answered.
     Done {
         fate: Fate,
         text: String,

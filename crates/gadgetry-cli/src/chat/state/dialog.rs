@@ -11,7 +11,7 @@ use crate::chat::text::{
 };
 use crate::pages::{Mark, Row, Shade, more, rows};
 
-/// How long no key must have been pressed.
+/// Time without a key before answers count.
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// The number of a question or an approval.
@@ -22,7 +22,7 @@ pub(crate) type RequestId = u64;
 pub(super) struct Dialog {
     pub(super) id: RequestId,
     pub(super) kind: Kind,
-    /// What is not printed yet. Until all is, only a refusal counts.
+    /// Pages that are not printed yet. Until all are, only a refusal counts.
     pub(super) unseen: VecDeque<Vec<Row>>,
     /// Whether it has more than one page.
     pub(super) is_paged: bool,
@@ -64,7 +64,7 @@ impl Dialog {
         }
     }
 
-    /// Whether no key was pressed for a while.
+    /// Returns whether no key was pressed for a while.
     pub(super) fn is_ready(&self, now: Duration, last_key: Duration) -> bool {
         let since = self.shown.unwrap_or(now).max(last_key);
         now.saturating_sub(since) >= SILENCE
@@ -103,7 +103,7 @@ impl Dialog {
         page.into_iter().map(line).collect()
     }
 
-    /// Its rows above the input line.
+    /// Returns the rows of the dialog above the input line.
     pub(super) fn rows(
         &self,
         waiting: usize,

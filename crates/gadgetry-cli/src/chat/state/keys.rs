@@ -10,7 +10,7 @@ use crate::chat::commands::Entered;
 use crate::chat::editor::{Edited, LONGEST};
 use crate::chat::report::Report;
 
-/// How long after the first Ctrl-C a second one leaves.
+/// Time after the first Ctrl-C in which a second one leaves.
 const AGAIN: Duration = Duration::from_secs(3);
 
 const KEYS: [(&str, &str); 8] = [

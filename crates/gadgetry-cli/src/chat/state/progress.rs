@@ -1,4 +1,4 @@
-//! What the events of a run change.
+//! Changes of the state by the events of a run.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The run that is in progress.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What the model does.
+    /// Current activity of the model.
     pub(super) activity: Activity,
     /// When it began.
     pub(super) since: Duration,
@@ -15,16 +15,16 @@ pub(super) struct Run {
     pub(super) is_cancelled: bool,
 }
 
-/// What the model does.
+/// Activity of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     /// A request was sent.
     Calling,
-    /// It reasons.
+    /// The model reasons.
     Thinking,
-    /// It writes.
+    /// The model writes.
     Writing,
-    /// It has written its reply.
+    /// The model has written its reply.
     Working,
     /// A request failed and is sent again later.
     Retrying(String),

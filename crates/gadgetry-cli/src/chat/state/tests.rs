@@ -83,7 +83,7 @@ impl Played {
         std::mem::take(&mut self.effects)
     }
 
-    /// What is settled since the last time, and the live rows.
+    /// Returns the rows that settled since the last call, and the live rows.
     fn screen(&mut self, columns: u16, height: u16) -> (String, String) {
         let shown = |lines: &[Line<'_>]| {
             let lines = lines.iter().map(|it| it.to_string().trim_end().to_owned());

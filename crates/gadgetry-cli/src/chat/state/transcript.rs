@@ -1,4 +1,4 @@
-//! What was said and done, in order. The first items settle as soon as they are complete.
+//! Transcript of a conversation, in order. The first items settle as soon as they are complete.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -25,13 +25,13 @@ const LINE_CHARS: usize = 1000;
 /// A part of the transcript.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// What the user has said. The flag says whether it was added to a run.
+    /// Message of the user. The flag says whether it was added to a run.
     Prompt(String, bool),
     /// Text of the model. The flag says whether it is complete.
     Reply(Box<Markdown>, bool),
     /// A call of a gadget.
     Call(Box<CallItem>),
-    /// What the program says.
+    /// Report of the program.
     Report(Report),
     /// Lines that are printed as they are.
     Lines(Vec<Line<'static>>),

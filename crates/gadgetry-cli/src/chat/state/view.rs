@@ -72,7 +72,7 @@ impl App {
         rows.unwrap_or_default()
     }
 
-    /// What the run does now.
+    /// Returns the line that shows the activity of the run.
     fn activity(&self) -> Option<Line<'static>> {
         let Run {
             activity,

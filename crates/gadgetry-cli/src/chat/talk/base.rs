@@ -1,4 +1,4 @@
-//! What the agents of a conversation are built from.
+//! Parts from which the agents of a conversation are built.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(in crate::chat) struct User {
     pub(in crate::chat) approver: Option<Arc<dyn Approver>>,
     pub(in crate::chat) flight: Flight,
     pub(in crate::chat) injected: Injected,
-    /// Where gadgets change files, so that the user can undo it.
+    /// Workspaces where gadgets change files, so that the user can undo it.
     pub(in crate::chat) workspaces: Workspaces,
 }
 

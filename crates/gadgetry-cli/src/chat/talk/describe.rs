@@ -1,4 +1,4 @@
-//! What a conversation has: model, mode, gadgets, profiles, skills.
+//! Descriptions of a conversation: model, mode, gadgets, profiles, skills.
 
 use gadgetry::models::ModelFilter;
 use gadgetry::provider::Resolver;
@@ -17,7 +17,7 @@ use crate::lines::{one_line, short};
 use crate::skills;
 
 impl Base {
-    /// What the screen shows and completes.
+    /// Collects the facts that the screen shows and completes.
     pub(super) async fn facts(
         &self,
         options: &AgentOptions,
@@ -51,7 +51,7 @@ impl Base {
 }
 
 impl Talk {
-    /// What the screen shows and completes.
+    /// Returns the facts that the screen shows and completes.
     pub(in crate::chat) fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -122,7 +122,7 @@ fn table(rows: Vec<(String, String)>, otherwise: &str) -> Report {
     }
 }
 
-/// How calls are approved, and where commands run.
+/// Describes how calls are approved, and where commands run.
 fn mode(options: &AgentOptions) -> String {
     let approvals = &options.approvals;
     let mode = if approvals.dry_run {

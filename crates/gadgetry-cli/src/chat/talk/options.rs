@@ -1,4 +1,4 @@
-//! What changes the options of a conversation: `/model` and `/profile`.
+//! Commands that change the options of a conversation: `/model` and `/profile`.
 
 use super::Talk;
 use super::base::agent;

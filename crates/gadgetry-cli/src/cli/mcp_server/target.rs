@@ -1,6 +1,6 @@
 //! The name and the target of a server that was typed.
 
-/// What `--mcp` gives: a name, if one is written, and a command line or a URL.
+/// Splits the value of `--mcp`: a name, if one is written, and a command line or a URL.
 pub(crate) fn name_and_target(text: &str) -> (Option<&str>, &str) {
     let is_in_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match text.split_once('=') {
@@ -11,7 +11,7 @@ pub(crate) fn name_and_target(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a server is reached at an address, and not started.
+/// Returns whether a server is reached at an address, and not started.
 pub(crate) fn is_url(target: &str) -> bool {
     let has = |scheme: &str| {
         let start = target.get(..scheme.len());

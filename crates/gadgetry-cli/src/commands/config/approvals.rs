@@ -91,19 +91,19 @@ impl Serialize for ShownRule {
     }
 }
 
-/// What is shown.
+/// Output of the command.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
     /// The first one that matches a call decides.
     rules: Vec<ShownRule>,
-    /// What holds for calls without a rule.
+    /// Permissions of calls without a rule.
     defaults: Vec<Default>,
     /// Servers whose tools need approval without a rule.
     mcp_servers: Vec<String>,
 }
 
-/// What holds for the calls of a gadget without a rule.
+/// Permission of the calls of a gadget without a rule.
 #[derive(Serialize)]
 struct Default {
     gadget: String,

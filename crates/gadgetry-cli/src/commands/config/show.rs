@@ -27,7 +27,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What is shown. None of it is a key.
+/// Output of the command. None of it is a key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {

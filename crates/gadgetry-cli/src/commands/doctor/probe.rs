@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::lines::{one_line, short};
 use crate::printer::Printer;
 
-/// How many cases there are.
+/// Number of cases.
 const CASES: usize = 6;
 
-/// How many of them may be wrong.
+/// Maximum number of wrong cases.
 const SLIPS: usize = 1;
 
 /// Tokens of a reply, which has at most two short calls.
@@ -31,7 +31,7 @@ const MAX_TOKENS: u64 = 512;
 /// The time for one reply.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What was measured.
+/// Measurements of a model.
 #[derive(Debug)]
 pub(super) struct Probe {
     report: Report,
@@ -44,7 +44,7 @@ pub(super) struct Tested {
 }
 
 impl Tested {
-    /// What is wrong with the name is reported before anything is done.
+    /// Prepares the test of a model; reports what is wrong with the name before anything is done.
     pub(super) fn new(
         name: &str,
         args: &DoctorArgs,
@@ -112,7 +112,7 @@ impl Tested {
     }
 }
 
-/// Whether no other form needs to be tried: this one is good, or requests fail whatever the form.
+/// Returns whether no other form needs to be tried: this one is good, or requests fail whatever the form.
 fn is_enough(measured: &Measured) -> bool {
     let is_usual = !measured.arm.is_constrained() && !measured.arm.is_native();
     is_good(measured) || (measured.given_up().is_some() && is_usual)

@@ -24,7 +24,7 @@ use crate::cli::Arm;
 use crate::config::{Constrain, ModelMarkers, ModelSettings, ModelTools};
 use crate::error::Error;
 
-/// Where markers count: the grammar admits no others.
+/// Positions at which markers count: the grammar admits no others.
 const ANCHORING: Anchoring = Anchoring::LineStart;
 
 impl Arm {
@@ -38,7 +38,7 @@ impl Arm {
         Self::Native,
     ];
 
-    /// Its name.
+    /// Returns the name of the arm.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -66,7 +66,7 @@ impl Arm {
         }
     }
 
-    /// Whether it needs a server that takes grammars.
+    /// Returns whether it needs a server that takes grammars.
     pub(crate) fn is_constrained(self) -> bool {
         matches!(self, Self::Constrained | Self::ConstrainedJson)
     }
@@ -97,7 +97,7 @@ impl Arm {
         }
     }
 
-    /// What the model reads.
+    /// Returns the messages that the model reads.
     pub(super) fn messages(self, case: &Case, markers: &Markers) -> Vec<Message> {
         if self.is_native() {
             return case.messages.clone();
@@ -128,7 +128,7 @@ impl Arm {
         WorkedTurns::new(self.examples(), &entries, style).shown(&messages)
     }
 
-    /// What its replies are held to.
+    /// Returns the constraint on replies.
     pub(super) fn constraint(
         self,
         case: &Case,

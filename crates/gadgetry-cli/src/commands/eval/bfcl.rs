@@ -31,7 +31,7 @@ const CATEGORIES: [(&str, Class); 4] = [
 #[derive(Deserialize)]
 struct Question {
     id: String,
-    /// Of which the first one counts.
+    /// Turns of the question; the first one counts.
     #[serde(rename = "question")]
     turns: Vec<Vec<Turn>>,
     function: Vec<Function>,
@@ -160,7 +160,7 @@ fn case(question: Question, class: Class, calls: Vec<Map<String, Value>>) -> Cas
     }
 }
 
-/// How many values a value has in it, itself included.
+/// Counts the values in a value, itself included.
 fn values(value: &Value) -> usize {
     let inner = match value {
         Value::Array(items) => items.iter().map(values).sum(),

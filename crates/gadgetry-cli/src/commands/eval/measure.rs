@@ -27,7 +27,7 @@ const LIMIT: usize = 256 << 10;
 /// Bytes that make a token, about.
 const BYTES_A_TOKEN: usize = 4;
 
-/// What is measured.
+/// Plan of a measurement.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) model: Arc<dyn Model>,
@@ -40,12 +40,12 @@ pub(crate) struct Plan {
     pub(crate) parallel: usize,
 }
 
-/// What was measured of one arm.
+/// Measurements of one arm.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) arm: Arm,
     pub(super) probes: Vec<Probe>,
-    /// Why it was given up.
+    /// Reason for giving up the arm.
     pub(super) given_up: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Probe {
     pub(super) right: bool,
     /// The calls, as far as they could be read.
     pub(super) calls: Vec<MadeCall>,
-    /// Why there is no whole reply.
+    /// Reason why the reply is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
     /// The beginning of its text, if it has no calls.
@@ -85,7 +85,7 @@ pub(super) struct MadeCall {
     error: Option<String>,
 }
 
-/// Where results are kept while they come, so that an interrupt leaves what there is.
+/// Results so far, kept while they come, so that an interrupt leaves what there is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Results(Arc<Mutex<Vec<Measured>>>);
 
@@ -94,7 +94,7 @@ impl Results {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What there is by now.
+    /// Returns the results so far.
     pub(crate) fn so_far(&self) -> Vec<Measured> {
         self.lock().clone()
     }
@@ -190,7 +190,7 @@ async fn probe(plan: &Plan, arm: Arm, case: &Case) -> Probe {
     }
 }
 
-/// What was read of a reply.
+/// Contents of a reply.
 #[derive(Default)]
 struct Read {
     made: Vec<Made>,

@@ -1,4 +1,4 @@
-//! What was measured, as tables and as JSON, and which arm is the best.
+//! Measurements as tables and as JSON, and the choice of the best arm.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,11 @@ use crate::lines::{one_line, short};
 /// A difference of one case in this number does not count.
 const TIE: usize = 30;
 
-/// What was measured of one model.
+/// Measurements of one model.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) model: String,
-    /// What its server says about itself.
+    /// Description of its server.
     pub(crate) server: String,
     pub(crate) cases: usize,
     pub(crate) markers: ModelMarkers,
@@ -34,7 +34,7 @@ pub(crate) struct Report {
 pub(crate) struct Numbers {
     /// Replies, failures included.
     pub(crate) cases: usize,
-    /// Those in which a call is expected.
+    /// Replies in which a call is expected.
     pub(crate) need_call: usize,
     /// A call was made, of those.
     pub(crate) called: usize,
@@ -104,7 +104,7 @@ impl Measured {
         }
     }
 
-    /// Why it was given up, if it was.
+    /// Returns the reason for giving up the arm, if it was given up.
     pub(crate) fn given_up(&self) -> Option<&str> {
         self.given_up.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Whether the calls of a reply are those that were expected: the rules of BFCL's check of syntax trees.
+//! Comparison of the calls of a reply with the expected ones: the rules of BFCL's check of syntax trees.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {
     pub(super) name: String,
-    /// Its parameters, or why it cannot be executed.
+    /// Parameters of the call, or why it cannot be executed.
     pub(super) parameters: Result<Value, String>,
 }
 
@@ -86,7 +86,7 @@ fn are_complete(parameters: &Map<String, Value>, values: &BTreeMap<String, Vec<V
     all.all(|(name, options)| parameters.contains_key(name) || options.iter().any(is_absence))
 }
 
-/// Whether the parameter may be left out.
+/// Returns whether the parameter may be left out.
 fn is_absence(option: &Value) -> bool {
     option.is_null() || option == ""
 }
@@ -101,15 +101,16 @@ fn fits_one(value: &Value, options: &[Value], schema: &Value) -> bool {
     has_kind && has_items && options.iter().any(|option| fits(value, option))
 }
 
-/// Whether the items are decimals, or of the type that those of the answer have.
+/// Returns whether the items are decimals, or of the type that those of the answer have.
 fn are_numbers_of(value: &Value, answer: &Value) -> bool {
     let items = |it: &Value| it.as_array().cloned().unwrap_or_default();
     let of_answer = items(answer).first().is_some_and(|it| !it.is_f64());
     items(value).iter().all(|it| it.is_f64() || of_answer)
 }
 
-/// Whether a value is this one. A text counts without case, blanks and punctuation; in an object that is expected, each key has a
-/// list of values.
+/// Returns whether a value is the expected one.
+///
+/// A text counts without case, blanks and punctuation; in an object that is expected, each key has a list of values.
 fn fits(value: &Value, option: &Value) -> bool {
     match (value, option) {
         (Value::String(one), Value::String(other)) => plain(one) == plain(other),

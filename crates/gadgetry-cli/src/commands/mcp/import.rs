@@ -107,7 +107,7 @@ impl List {
     }
 }
 
-/// Why a server is not used, what it would receive, and how it is enabled.
+/// Explains why a server is not used, what it would receive, and how it is enabled.
 fn disabled(name: &str, config: &ServerConfig, path: &Path) -> String {
     let mut receives = Vec::new();
     if let Transport::Http(http) = &config.transport

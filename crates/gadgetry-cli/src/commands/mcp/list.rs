@@ -26,7 +26,7 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     consent: Option<&'static str>,
     source: String,
-    /// What is wrong with the table.
+    /// Error in the table.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }

@@ -106,7 +106,7 @@ async fn serve(
     }
 }
 
-/// Where to listen, and whose requests are admitted.
+/// Returns the address to listen at, and the options that decide whose requests are admitted.
 fn http(args: &McpServeArgs, listen: SocketAddr) -> Result<(SocketAddr, HttpOptions), Error> {
     let mut options = HttpOptions::default();
     if let Some(path) = &args.keys {

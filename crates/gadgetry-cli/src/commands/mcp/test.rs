@@ -94,7 +94,7 @@ pub(super) fn chosen_server(
     typed(text)
 }
 
-/// Whether a text can only be meant as a name of the configuration: it is one word, and no program has this name.
+/// Returns whether a text can only be meant as a name of the configuration: it is one word, and no program has this name.
 fn is_name(text: &str) -> bool {
     let (own, target) = name_and_target(text);
     let is_word = own.is_none()

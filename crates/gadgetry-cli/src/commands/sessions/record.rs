@@ -1,4 +1,4 @@
-//! What is shown of a stored run.
+//! Output for a stored run.
 
 use gadgetry::proto::message::{Content, Message};
 use gadgetry_store::{RunRecord, Status};
