@@ -12,6 +12,7 @@ mod mutants;
 mod peers;
 mod servers;
 mod shell;
+mod summaries;
 mod test;
 mod tidy;
 mod titles;
@@ -37,7 +38,7 @@ cargo xtask help                prints this
 
 Exit code: 0 all is well, 1 a check failed, 2 the command was not understood.";
 
-/// Why a command ended early.
+/// Reason why a command ended early.
 enum Failure {
     /// The command line was not understood.
     Usage(String),

@@ -77,7 +77,7 @@ fn newest(folder: &Path) -> Result<PathBuf, String> {
     wheel.ok_or_else(|| "pip fetched no wheel of litellm".to_owned())
 }
 
-/// What is at this address, under the name that it has there.
+/// Downloads what is at this address, under the name that it has there.
 fn fetched(url: &str, folder: &Path) -> Result<PathBuf, String> {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let name = path.rsplit('/').find(|part| !part.is_empty());

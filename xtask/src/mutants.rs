@@ -14,7 +14,7 @@ use crate::shell::{answers, cargo, command, root, run as sh};
 
 const VERSION: &str = "27.1.0";
 
-/// What decides: the parts of the engine where a mistake would be expensive, and the wires.
+/// Code that decides: the parts of the engine where a mistake would be expensive, and the wires.
 const SCOPE: [&str; 6] = [
     "crates/gadgetry-proto/src/sched/**/*.rs",
     "crates/gadgetry-proto/src/reply/**/*.rs",
@@ -102,7 +102,7 @@ fn program() -> Result<PathBuf, String> {
     Ok(program)
 }
 
-/// What cargo-mutants has written: a file for each kind of outcome, with a change a line.
+/// Counts what cargo-mutants has written: a file for each kind of outcome, with a change a line.
 fn tally(folder: &Path) -> Result<Tally, String> {
     let lines = |name: &str| -> Result<Vec<String>, String> {
         let file = folder.join(name);

@@ -14,7 +14,7 @@ use crate::shell::{capture, cargo, command, root, run as sh};
 const LLMIST: &str = "18.4.0";
 /// The proxy that the gateway is compared with. Later versions need packages that not every mirror has.
 const LITELLM: &str = "1.106.2";
-/// How often each program runs.
+/// Number of runs of each program.
 const TURNS: usize = 3;
 
 /// A load, as both programs name it, and what a table says of it.

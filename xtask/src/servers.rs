@@ -15,7 +15,7 @@ mod engines;
 struct Server {
     name: &'static str,
     version: &'static str,
-    /// What it is started with to see whether it works; empty for a file of data.
+    /// Arguments that it is started with to see whether it works; empty for a file of data.
     question: &'static str,
     /// Installs into an empty folder, and returns the command that starts it.
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
@@ -120,7 +120,7 @@ const SERVERS: [Server; 15] = [
     },
 ];
 
-/// What the tests and the measurement with a real model need.
+/// Servers and files that the tests and the measurement with a real model need.
 const MODELS: [&str; 5] = ["llama-cpp", "smollm2", "xgrammar", "llguidance", "bfcl"];
 
 /// The tests of the gateway, with the clients that they run.
@@ -157,7 +157,7 @@ fn install_those(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, String
     Ok(missing)
 }
 
-/// Why a server is not to be had, if it is not.
+/// Makes a server ready, and returns why it is not to be had, if it is not.
 fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     let Server {
         name,
@@ -402,7 +402,7 @@ pub(crate) fn pip(python: &str) -> Command {
     pip
 }
 
-/// Whether a program is on this machine.
+/// Checks that a program is on this machine.
 fn there(program: &str, question: &str) -> Result<(), String> {
     let is_there = answers(&mut command(program, &[question]));
     is_there
@@ -425,7 +425,7 @@ fn works(words: &[String], question: &str) -> bool {
     )
 }
 
-/// What a package manager says first is the reason, what it says last is advice.
+/// Returns the reason in the output of a package manager: it begins with that, and ends with advice.
 fn reason(text: &str) -> String {
     let mut lines = text.lines().map(str::trim);
     let is_reason = |line: &&str| line.starts_with("npm error") || line.starts_with("ERROR");
@@ -438,7 +438,7 @@ fn word(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Where cargo builds.
+/// Returns the folder in which cargo builds.
 pub(crate) fn target() -> PathBuf {
     let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))

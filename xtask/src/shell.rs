@@ -61,7 +61,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<(String, String), String>
     }
 }
 
-/// Whether a command is there and answers; shows nothing.
+/// Returns whether a command is there and answers; shows nothing.
 pub(crate) fn answers(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())

@@ -174,7 +174,7 @@ fn deny() -> Result<Outcome, String> {
     Ok(Outcome::Done)
 }
 
-/// Of benches and examples as well, so they compile.
+/// Checks benches and examples as well, so they compile.
 fn clippy() -> Result<Outcome, String> {
     component("clippy", "clippy")?;
     sh(&mut cargo(&[
@@ -280,7 +280,7 @@ fn chaos() -> Result<Outcome, String> {
     Ok(skipped(&missing))
 }
 
-/// What only a real model on a real server shows.
+/// Runs what only a real model on a real server shows.
 fn real_models() -> Result<Outcome, String> {
     let missing = servers::install_models()?;
     // The rules of `cargo xtask bench models` check themselves.

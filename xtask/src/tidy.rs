@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{titles, words};
+use crate::{summaries, titles, words};
 
 const MAX_LINES: usize = 600;
 
@@ -25,6 +25,12 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
     for package in packages(root)? {
         problems.extend(test_problems(root, &package.join("tests"))?);
+        let sources = rust_files(&package.join("src"))?;
+        problems.extend(summaries::problem(
+            &relative(root, &package),
+            &sources,
+            root,
+        )?);
     }
     for file in rust_files(&root.join("crates"))? {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));
@@ -203,7 +209,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// What a folder holds, sorted.
+/// Returns what a folder has, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();

@@ -11,7 +11,7 @@ use toml::de::{DeTable, Error};
 pub struct Mistake<P> {
     /// In bytes.
     pub at: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: P,
 }
 

@@ -36,9 +36,9 @@ mod tests;
 
 /// Makes a gadget of a function.
 ///
-/// The function stays as it is and can be called as before. Beside it, as visible as it, stands a unit struct that
-/// implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free where the function stands, and none
-/// of the prelude's: `fn string` would hide `String`.
+/// The function is not changed and can be called as before. The macro also generates a unit struct of the same visibility
+/// that implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free in the module of the function, and
+/// not one of the prelude: `fn string` would hide `String`.
 ///
 /// # The function
 ///
@@ -62,7 +62,7 @@ mod tests;
 /// | `#[schemars(…)]` | as on a field of a struct, like `#[schemars(length(min = 1))]` |
 /// | `#[serde(…)]` | as on a field of a struct, like `#[serde(rename = "type")]` |
 ///
-/// A default is told to the model if its type is `Serialize`.
+/// The schema includes a default if its type is `Serialize`.
 ///
 /// # `#[gadget(…)]`
 ///
@@ -71,8 +71,8 @@ mod tests;
 /// | `name = "Weather"` | the name for the model, instead of the struct's name |
 /// | `description = "…"` | its description, instead of the doc comment |
 /// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has cleaned up (see `AgentBuilder::grace`); `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
-/// | `max_concurrent = 2` | so many calls of it may run at once |
-/// | `exclusive` | nothing else may run beside it |
+/// | `max_concurrent = 2` | maximum number of its calls that run at once |
+/// | `exclusive` | nothing else may run at the same time |
 /// | `blocking` | it runs on a thread where it may block, for files, databases and long computations. A timeout answers its call; the thread runs on until the function returns, because nothing can stop it, unless the function looks at its context |
 /// | `sticky_result` | compaction keeps its results |
 /// | `unterminated = "confirm"` | a block that only the end of the reply completes is not executed, and the model writes it again; `"execute"` for the opposite |

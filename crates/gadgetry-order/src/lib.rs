@@ -169,7 +169,7 @@ impl Order {
 /// A module of a root, in a file of its own.
 struct Module {
     name: String,
-    /// Whether only tests have it. Then it may be missing in the table.
+    /// True if only tests have it. Then it may be missing in the table.
     is_test: bool,
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct NamedPath {
     pub(crate) inside: Vec<String>,
     /// The segments as written, such as `crate`, `error`, `Span`. A glob ends with `*`.
     pub(crate) segments: Vec<String>,
-    /// Whether only tests have it.
+    /// True if only tests have it.
     pub(crate) is_test: bool,
 }
 

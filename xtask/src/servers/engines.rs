@@ -89,7 +89,7 @@ fn unpack(place: &Path, packages: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file is the one that we mean.
+/// Checks that a file is the one that we mean.
 fn check(file: &Path, sha256: &str) -> Result<(), String> {
     const PROGRAM: &str = "import hashlib, sys; \
         print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())";

@@ -1,4 +1,4 @@
-//! Errors of the protocol's library in our words: without the types that it is made of, and without URLs, which may have keys.
+//! Messages for errors of the protocol's library: without the types that it is made of, and without URLs, which may have keys.
 
 use std::error::Error;
 

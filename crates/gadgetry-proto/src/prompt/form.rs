@@ -10,7 +10,7 @@ use crate::prompt::flat::{Flat, Resolver, Trail};
 use crate::schema::{Schema, coerce, read_json};
 use crate::visible::visible;
 
-/// Objects in objects that are asked for field by field; deeper ones are one answer, as JSON.
+/// Levels of objects that have a question for each field; deeper ones are one answer, as JSON.
 const DEPTH: usize = 4;
 
 /// The parameters that a schema describes, asked for one after the other.
@@ -56,13 +56,13 @@ struct Field {
     trail: Trail,
 }
 
-/// The way in which a field is asked for.
+/// The kind of question about a field.
 enum FieldKind {
     /// Field by field, if the user wants it.
     Object,
     /// Items on one line.
     List,
-    /// The field is asked for as one value.
+    /// One value.
     Value,
 }
 

@@ -111,10 +111,10 @@ impl Schema {
         View::new(&self.0.core)
     }
 
-    /// Lists the problems of parameters, in the order of the schema; empty if there are none. Of more than a hundred
+    /// Lists the problems of parameters, in the order of the schema; empty for valid ones. Of more than a hundred
     /// problems, some are left out.
     ///
-    /// Keys that the schema does not declare are no problem by themselves, unless it forbids them. Where something
+    /// A key that the schema does not declare is a problem only if the schema forbids it. Where something
     /// else is wrong, those at the root are listed too, since a missing parameter is often a misspelt one.
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
         problem::problems(&self.0.core, parameters)
@@ -126,7 +126,7 @@ impl Schema {
     }
 
     /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
-    /// is put in once. Where defaults hold so many others that they cannot all be put in, some are left out;
+    /// is put in once. Where defaults contain more others than can be put in, some are left out;
     /// [`Schema::complete`] reports that.
     pub fn apply_defaults(&self, parameters: &mut Value) {
         defaults::apply(&self.root(), parameters);

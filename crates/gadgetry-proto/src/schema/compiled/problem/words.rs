@@ -1,4 +1,4 @@
-//! The words that problems are told in.
+//! Wording of validation errors.
 
 use gadgetry_validator::error::ValidationErrorKind as Kind;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const SHOWN: usize = 40;
 /// Values of an `enum` that are listed.
 const LISTED: usize = 20;
 
-/// Returns what a view admits, in words.
+/// Describes what a view admits.
 pub(super) fn expected(view: &View<'_>) -> Option<String> {
     if let Some(options) = view.options() {
         let shown: Vec<String> = options
@@ -105,7 +105,7 @@ fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Somebody else's message, cut to a readable length.
+/// Truncates a message of the validator to a readable length.
 pub(super) fn sentence(text: &str) -> String {
     cut(text, 4 * SHOWN)
 }
