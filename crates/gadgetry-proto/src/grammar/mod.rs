@@ -5,9 +5,9 @@
 //!
 //! | choice | a reply is |
 //! |---|---|
-//! | [`ToolChoice::Required`], [`ToolChoice::Gadget`] | calls from the first character on, after a line of thought if the limits allow one |
-//! | [`ToolChoice::Auto`] | lines of prose and calls |
-//! | [`ToolChoice::None`] | lines of prose, none of which begins like a marker |
+//! | [`ToolChoice::Required`](crate::message::ToolChoice::Required), [`ToolChoice::Gadget`](crate::message::ToolChoice::Gadget) | calls from the first character on, after a line of thought if the limits allow one |
+//! | [`ToolChoice::Auto`](crate::message::ToolChoice::Auto) | lines of prose and calls |
+//! | [`ToolChoice::None`](crate::message::ToolChoice::None) | lines of prose, none of which begins like a marker |
 //!
 //! Parameters are in the order of the schema, required ones exactly once, optional ones at most once. Arrays and objects are JSON on
 //! one line. What a grammar cannot express is admitted: that items differ, `not`, conditions, dependencies of properties, the keys of
