@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
+
+use crate::acceptor::Acceptor;
 
 use super::row::{Call, End, Endless, Reply, Wire};
 
@@ -17,38 +19,28 @@ pub(crate) type Gets = BTreeMap<String, Reply>;
 /// A server that answers until it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    is_over: Arc<AtomicBool>,
+    _acceptor: Acceptor,
     bodies: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     pub(crate) fn start(wire: Wire, replies: &[Reply], gets: &Gets) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("it is bound");
         let bodies = Arc::new(Mutex::new(Vec::new()));
         let (replies, seen): (Arc<[Reply]>, _) = (replies.into(), Arc::clone(&bodies));
         let gets = Arc::new(gets.clone());
         let count = Arc::new(AtomicUsize::new(0));
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_over);
         // The threads of connections end with their clients.
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                if ends.load(Ordering::Relaxed) {
-                    return;
-                }
-                let Ok(stream) = stream else { continue };
-                let (replies, seen) = (Arc::clone(&replies), Arc::clone(&seen));
-                let (count, gets) = (Arc::clone(&count), Arc::clone(&gets));
-                thread::spawn(move || {
-                    // A client that goes away is not the server's business.
-                    let _ = serve(&stream, wire, &replies, &gets, &seen, &count);
-                });
-            }
+        let acceptor = Acceptor::start(move |stream| {
+            let (replies, seen) = (Arc::clone(&replies), Arc::clone(&seen));
+            let (count, gets) = (Arc::clone(&count), Arc::clone(&gets));
+            thread::spawn(move || {
+                // A client that goes away is not the server's business.
+                let _ = serve(&stream, wire, &replies, &gets, &seen, &count);
+            });
         });
         Self {
-            address,
-            is_over,
+            address: acceptor.address,
+            _acceptor: acceptor,
             bodies,
         }
     }
@@ -72,15 +64,6 @@ impl Server {
             .filter(|body| !body.is_empty())
             .map(text)
             .collect()
-    }
-}
-
-/// A thousand rows have a server each, and an ordinary user has a thousand open files.
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
-        drop(TcpStream::connect(self.address));
     }
 }
 

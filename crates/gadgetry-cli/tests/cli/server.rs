@@ -1,12 +1,12 @@
 //! A server on loopback that speaks Chat Completions: each request gets the next of its replies.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
+
+use crate::acceptor::Acceptor;
 
 /// What a request is answered with.
 #[derive(Clone, Debug)]
@@ -168,8 +168,8 @@ pub(crate) struct Asked {
 }
 
 pub(crate) struct Server {
-    address: SocketAddr,
     url: String,
+    _acceptor: Acceptor,
     asked: Arc<Requests>,
 }
 
@@ -178,46 +178,28 @@ pub(crate) struct Server {
 struct Requests {
     all: Mutex<Vec<Asked>>,
     changed: Condvar,
-    /// The server was dropped.
-    is_over: AtomicBool,
-}
-
-/// An ordinary user may open a thousand files.
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.asked.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts.
-        drop(TcpStream::connect(self.address));
-    }
 }
 
 impl Server {
     /// With these replies, one a request; the last one again for all that follow.
     pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
         let asked: Arc<Requests> = Arc::default();
-        let server = Self {
-            address,
-            url: format!("http://{address}/v1"),
-            asked: Arc::clone(&asked),
-        };
+        let seen = Arc::clone(&asked);
         let replies = replies.into_iter();
         let (gets, replies): (Vec<Reply>, Vec<Reply>) =
             replies.partition(|it| matches!(it, Reply::Gets(..)));
         let mut number = 0;
-        thread::spawn(move || {
-            for connection in listener.incoming() {
-                if asked.is_over.load(Ordering::Relaxed) {
-                    return;
-                }
-                let reply = replies.get(number.min(replies.len().saturating_sub(1)));
-                // A client that goes away is its own problem.
-                let served = serve(&connection.expect("a connection"), reply, &gets, &asked);
-                number += usize::from(!matches!(served, Ok(Served::Probe)));
-            }
+        let acceptor = Acceptor::start(move |connection| {
+            let reply = replies.get(number.min(replies.len().saturating_sub(1)));
+            // A client that goes away is its own problem.
+            let served = serve(&connection, reply, &gets, &seen);
+            number += usize::from(!matches!(served, Ok(Served::Probe)));
         });
-        server
+        Self {
+            url: format!("http://{}/v1", acceptor.address),
+            _acceptor: acceptor,
+            asked,
+        }
     }
 
     /// Where it is, up to `/v1`.
