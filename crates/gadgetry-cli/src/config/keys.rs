@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use clap::Command;
 
@@ -12,8 +13,10 @@ use crate::cli;
 use crate::error::Error;
 use crate::options::{Definitions, Kind, RESTATE, Setting, Settings, Source, Value};
 
-/// The keys of all verbs.
-pub(crate) struct Keys {
+/// The keys of all verbs of this version, found when one is needed: most commands need none.
+pub(crate) struct Keys(LazyLock<Known>);
+
+struct Known {
     /// The verbs of the command line.
     verbs: BTreeSet<String>,
     all: BTreeMap<ConfigVerb, Definitions>,
@@ -21,9 +24,8 @@ pub(crate) struct Keys {
     none: Definitions,
 }
 
-impl Keys {
-    /// Reads those of this version.
-    pub(crate) fn new() -> Self {
+impl Known {
+    fn of_this_version() -> Self {
         let root = cli::command();
         let verbs = root.get_subcommands().map(Command::get_name);
         let all = ConfigVerb::ALL.into_iter().filter_map(|verb| {
@@ -36,10 +38,17 @@ impl Keys {
             none: Definitions::default(),
         }
     }
+}
+
+impl Keys {
+    /// Returns the keys of this version.
+    pub(crate) fn new() -> Self {
+        Self(LazyLock::new(Known::of_this_version))
+    }
 
     /// Returns whether the command line has a verb of this name.
     pub(crate) fn is_verb(&self, name: &str) -> bool {
-        self.verbs.contains(name)
+        self.0.verbs.contains(name)
     }
 
     /// The feature that the program lacks for a verb.
@@ -49,7 +58,7 @@ impl Keys {
 
     /// The options of a verb.
     pub(crate) fn of(&self, verb: ConfigVerb) -> &Definitions {
-        self.all.get(&verb).unwrap_or(&self.none)
+        self.0.all.get(&verb).unwrap_or(&self.0.none)
     }
 
     /// Returns whether a file can set an option of a verb.
