@@ -77,7 +77,7 @@ pub(crate) struct AgentOptions {
 
     /// Worked turns before the conversation, at most 2: small models follow examples better than instructions [default: 2 for a model
     /// whose server says that it is small, 0 for others]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(super::numbers::WORKED_TURNS))]
     pub(crate) examples: Option<u8>,
 
     /// Constrain replies to valid calls by a grammar: `auto` where the model's server does that, or `off`

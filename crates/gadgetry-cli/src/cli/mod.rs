@@ -55,7 +55,7 @@ pub(crate) use mcp::{
 pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
 pub(crate) use model::{DataArgs, ModelArgs, at_least_one_token, tags, temperature};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
-pub(crate) use numbers::at_least_one;
+pub(crate) use numbers::{WORKED_TURNS, at_least_one};
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, RestateArgs, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};

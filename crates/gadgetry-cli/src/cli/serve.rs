@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     pub(crate) form: Option<CallForm>,
 
     /// Worked turns before a conversation, at most 2 [default: 2 for a model whose server says that it is small, 0 for others]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(super::numbers::WORKED_TURNS))]
     pub(crate) examples: Option<u8>,
 
     /// Constrain replies to valid calls by a grammar: as the server of a model takes it, if it is recognised, or as this one

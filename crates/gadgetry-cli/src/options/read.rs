@@ -16,8 +16,8 @@ use gadgetry::proto::schema::closest;
 use super::{CONTINUE, Definitions, Settings};
 use crate::cli::{
     AgentArgs, AgentOptions, ApprovalOptions, CompleteArgs, DataArgs, FormatArgs, GadgetOptions,
-    ModelArgs, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs, SkillOptions, at_least_one,
-    at_least_one_token, dollars, duration, margin, output_limit, tags, temperature,
+    ModelArgs, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs, SkillOptions, WORKED_TURNS,
+    at_least_one, at_least_one_token, dollars, duration, margin, output_limit, tags, temperature,
 };
 #[cfg(feature = "chat")]
 use crate::cli::{ChatArgs, SessionName};
@@ -188,8 +188,6 @@ fn within<T: TryFrom<i64>>(range: RangeInclusive<i64>) -> impl Fn(&str) -> Resul
 
 /// Any number of times.
 const TIMES: RangeInclusive<i64> = 0..=u32::MAX as i64;
-/// Worked turns.
-const TURNS: RangeInclusive<i64> = 0..=2;
 
 /// Reads the fields of a struct, by how their options are given: `get` may be absent, `one` has a default, `all` may be repeated,
 /// `on` are flags, `path` and `paths` are files, `group` are structs of further options, and `none` stay empty.
@@ -240,7 +238,7 @@ fields!(ChatArgs {
 });
 fields!(AgentOptions {
     group: source, skills, approvals, format, model, rates;
-    get: dialects = text, form = text, examples = within(TURNS), max_iterations = at_least_one, budget = dollars,
+    get: dialects = text, form = text, examples = within(WORKED_TURNS), max_iterations = at_least_one, budget = dollars,
         max_concurrent = at_least_one, max_gadgets_per_response = at_least_one;
     one: tools = choice, constrain = choice, output_limit = output_limit, gadget_search = choice, unterminated = choice;
     all: tags = text;
@@ -295,7 +293,7 @@ fields!(CompleteArgs {
 });
 fields!(ServeArgs {
     get: upstream = text, upstream_key_env = text, listen = text, mode = choice, markers = choice, dialects = text,
-        repairs = within(TIMES), form = text, examples = within(TURNS), constrain = choice;
+        repairs = within(TIMES), form = text, examples = within(WORKED_TURNS), constrain = choice;
     one: upstream_api = choice;
     on: run_dependencies, log_prompts, quiet;
     path: keys, config;
@@ -358,7 +356,7 @@ mod tests {
     #[test]
     fn numbers_are_within_their_range() {
         let check = |text: &str, expected: Result<u8, &str>| {
-            let found = within::<u8>(TURNS)(text);
+            let found = within::<u8>(WORKED_TURNS)(text);
             assert_eq!(
                 found.as_ref().map_err(String::as_str),
                 expected.as_ref().map_err(|it| *it)
