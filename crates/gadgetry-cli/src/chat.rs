@@ -39,7 +39,7 @@ use crate::printer::Printer;
 pub(crate) async fn run(
     args: ChatArgs,
     invocation: Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();

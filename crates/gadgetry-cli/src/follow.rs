@@ -37,7 +37,7 @@ pub(crate) async fn follow(
     args: &AgentArgs,
     (kept, approver): (Option<&Kept>, &TerminalApprover),
     log: Option<Log>,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let handle = run.handle();
     if args.events.is_some() {
@@ -104,7 +104,7 @@ pub(crate) async fn follow(
 }
 
 /// Prints the first line of progress.
-pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &mut Printer) {
+pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &Printer) {
     if args.events.is_none() {
         printer.progress(&format!("session {}\n", kept.name));
     }
@@ -134,7 +134,7 @@ async fn waits(kept: Option<&Kept>) -> Error {
 }
 
 /// The answer of a run, on lines of its own.
-pub(crate) fn print_answer(summary: &Summary, printer: &mut Printer) {
+pub(crate) fn print_answer(summary: &Summary, printer: &Printer) {
     if !summary.answer.is_empty() {
         printer.text(summary.answer.trim_end_matches('\n'));
         printer.text("\n");

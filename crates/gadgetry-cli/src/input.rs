@@ -49,8 +49,8 @@ impl Input {
     /// read cuts it. Flushes the output before it waits.
     pub(crate) fn texts(
         mut self,
-        printer: &mut Printer,
-        mut text: impl FnMut(&str, &mut Printer) -> Result<(), Error>,
+        printer: &Printer,
+        mut text: impl FnMut(&str, &Printer) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut block = vec![0; PARTIAL + BLOCK];
         // Bytes at the start of the block that may become a character.
@@ -91,8 +91,8 @@ impl Input {
     /// Flushes the output before it waits.
     pub(crate) fn lines(
         self,
-        printer: &mut Printer,
-        mut line: impl FnMut(usize, &[u8], &mut Printer) -> Result<(), Error>,
+        printer: &Printer,
+        mut line: impl FnMut(usize, &[u8], &Printer) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut source = BufReader::with_capacity(BLOCK, self.source);
         let mut bytes = Vec::new();
@@ -209,7 +209,7 @@ mod tests {
                     source,
                 };
                 let mut got = String::new();
-                let done = input.texts(&mut Printer::default(), |text, _| {
+                let done = input.texts(&Printer::default(), |text, _| {
                     got.push_str(text);
                     Ok(())
                 });

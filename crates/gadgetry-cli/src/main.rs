@@ -1,6 +1,6 @@
 //! The binary `gadgetry`: a command line for the library.
 //!
-//! A module names only modules above it, but for those that `tests/module_order.rs` lists.
+//! A module names only modules above it; `tests/module_order.rs` checks that.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -83,12 +83,12 @@ const OTHER_THREADS: usize = 4;
 
 fn main() -> ExitCode {
     gadgetry_builtins::dispatch();
-    let mut printer = Printer::default();
-    let done = run(&mut printer);
+    let printer = Printer::default();
+    let done = run(&printer);
     printer.close(done)
 }
 
-fn run(printer: &mut Printer) -> Result<(), Error> {
+fn run(printer: &Printer) -> Result<(), Error> {
     hide_from_other_processes()?;
     let mut invocation = invocation::invocation(printer)?;
     logging::start(invocation.verbose)?;

@@ -10,7 +10,7 @@ use crate::printer::Printer;
 const LIMIT: usize = 16 << 20;
 
 /// Returns the typed text, or stdin if that is `-`.
-pub(crate) fn typed_or_piped(typed: &str, printer: &mut Printer) -> Result<String, Error> {
+pub(crate) fn typed_or_piped(typed: &str, printer: &Printer) -> Result<String, Error> {
     if typed == "-" {
         piped(printer)
     } else {
@@ -19,7 +19,7 @@ pub(crate) fn typed_or_piped(typed: &str, printer: &mut Printer) -> Result<Strin
 }
 
 /// The text on stdin, and after it what was typed.
-pub(crate) fn piped_and_typed(typed: &str, printer: &mut Printer) -> Result<String, Error> {
+pub(crate) fn piped_and_typed(typed: &str, printer: &Printer) -> Result<String, Error> {
     let context = piped(printer)?;
     if context.is_empty() {
         Ok(typed.to_owned())
@@ -62,7 +62,7 @@ pub(crate) fn is_piped_in() -> bool {
 }
 
 /// All of stdin without its last line break.
-fn piped(printer: &mut Printer) -> Result<String, Error> {
+fn piped(printer: &Printer) -> Result<String, Error> {
     let mut text = String::new();
     Input::open("-".as_ref())?.texts(printer, |more, _| {
         text.push_str(more);

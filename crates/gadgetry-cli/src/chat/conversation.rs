@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub(super) async fn run(
     args: ChatArgs,
     invocation: Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let (desk, requests) = Desk::new();
     let (history_file, history) = HistoryFile::open(&args.options.model.data);

@@ -31,7 +31,7 @@ const LONGEST: u64 = 4 << 20;
 pub(super) async fn run(
     args: ChatArgs,
     invocation: Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let first = args.prompt.clone();
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
@@ -80,7 +80,7 @@ struct Plain<'p> {
     talk: Talk,
     approver: Arc<TerminalApprover>,
     totals: UsageTotals,
-    printer: &'p mut Printer,
+    printer: &'p Printer,
 }
 
 impl Plain<'_> {
@@ -143,7 +143,7 @@ impl Plain<'_> {
     }
 
     async fn follow(&mut self, run: AgentRun<'static>) -> Result<(), Error> {
-        let printer = &mut *self.printer;
+        let printer = self.printer;
         printer.spin();
         self.approver.begin(printer.prompter());
         let handle = run.handle();

@@ -74,7 +74,7 @@ impl Talk {
         args: ChatArgs,
         invocation: Invocation,
         user: User,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<Opened, Error> {
         if let Some(names) = &args.continues {
             let names = names.first();
@@ -107,7 +107,7 @@ impl Talk {
         base: Base,
         replies: usize,
         user: User,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<Self, Error> {
         let approvals = approvals(&args.options, &user)?;
         let parts = base
@@ -145,7 +145,7 @@ impl Talk {
         invocation: Invocation,
         name: Option<&SessionName>,
         user: User,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<Opened, Error> {
         let data = &typed.options.model.data;
         let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;

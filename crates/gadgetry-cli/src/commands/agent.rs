@@ -22,7 +22,7 @@ use crate::sessions::{Asker, Kept, problem};
 pub(crate) async fn run(
     args: &AgentArgs,
     invocation: &Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
@@ -87,7 +87,7 @@ async fn begin(
     settings: &Settings,
     agent: &Agent,
     prompt: String,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(AgentRun<'static>, Option<Kept>), Error> {
     if args.session.no_session {
         return Ok((agent.ask(prompt), None));

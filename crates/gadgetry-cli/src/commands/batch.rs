@@ -14,7 +14,7 @@ use crate::input::Input;
 use crate::printer::Printer;
 use crate::reader::Reader;
 
-pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(args: &ParseArgs, printer: &Printer) -> Result<(), Error> {
     let mut readers = Readers::new(Options::try_from(args)?)?;
     let (mut bad, mut first) = (0, String::new());
     Input::open(&args.file)?.lines(printer, |number, line, printer| {

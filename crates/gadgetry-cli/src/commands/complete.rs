@@ -27,7 +27,7 @@ use crate::usage_totals::UsageTotals;
 use crate::{catalog, media};
 
 /// Runs the command. All input is checked before anything is sent.
-pub(crate) async fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &CompleteArgs, printer: &Printer) -> Result<(), Error> {
     if args.model.quiet {
         printer.be_quiet();
     }
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<()
 }
 
 /// The request to the model.
-fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error> {
+fn request(args: &CompleteArgs, printer: &Printer) -> Result<Request, Error> {
     let mut content = Vec::new();
     for image in &args.images {
         content.push(Content::Media(media::image(image)?));

@@ -13,11 +13,7 @@ use crate::printer::Printer;
 const PROFILES: [&str; 2] = ["profile", "profile_name"];
 
 /// Runs the command.
-pub(crate) fn run(
-    args: &CompletionsArgs,
-    config: &Config,
-    printer: &mut Printer,
-) -> Result<(), Error> {
+pub(crate) fn run(args: &CompletionsArgs, config: &Config, printer: &Printer) -> Result<(), Error> {
     let root = cli::command();
     let verbs: Vec<String> = root.get_subcommands().map(name).collect();
     let command = with_commands(root, config);

@@ -12,7 +12,7 @@ use crate::printer::{Printer, is_at_terminal};
 pub(crate) fn run(
     of_root: ConfigArgs,
     args: ConfigVerbArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let mut chosen = args.chosen.or(of_root);
     let keys = Keys::new();
@@ -30,7 +30,7 @@ pub(crate) fn run(
     show::run(&config, &keys, args.json, printer)
 }
 
-fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &mut Printer) -> Result<(), Error> {
+fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &Printer) -> Result<(), Error> {
     let Some(mut project) = Project::find()? else {
         return Err(Error::input(format_args!(
             "there is no {PROJECT_FILE} in this folder"

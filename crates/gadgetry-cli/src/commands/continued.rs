@@ -27,7 +27,7 @@ use crate::sessions::{
 pub(crate) async fn run(
     typed: &AgentArgs,
     invocation: &Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let data = &typed.options.model.data;
     let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
@@ -107,7 +107,7 @@ struct Continued<'a> {
     declared: Arc<Declared>,
     /// The MCP servers, until the end of the run.
     servers: Option<Arc<mcp::Connected>>,
-    printer: &'a mut Printer,
+    printer: &'a Printer,
 }
 
 impl Continued<'_> {

@@ -56,7 +56,7 @@ ${discounts}
 const SECOND_REPLY: &str =
     "The total of the order is 25.40. There is no list of discounts, so nothing was taken off.\n";
 
-pub(crate) async fn run(printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(printer: &Printer) -> Result<(), Error> {
     let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
     for (name, content) in [("orders.csv", ORDERS), ("prices.csv", PRICES)] {
         std::fs::write(folder.path().join(name), content)

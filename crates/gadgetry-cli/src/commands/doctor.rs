@@ -114,7 +114,7 @@ impl Recognised {
     }
 }
 
-pub(crate) async fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &DoctorArgs, printer: &Printer) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
     }

@@ -26,11 +26,7 @@ use cases::Case;
 use measure::{Measured, Plan, Results, measure};
 use report::Report;
 
-pub(crate) async fn run(
-    args: &EvalArgs,
-    config: &Config,
-    printer: &mut Printer,
-) -> Result<(), Error> {
+pub(crate) async fn run(args: &EvalArgs, config: &Config, printer: &Printer) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
     }
@@ -93,7 +89,7 @@ fn end(
     args: &EvalArgs,
     config: &Config,
     reports: &[Report],
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let mut failed = Vec::new();
     for report in reports {
@@ -145,7 +141,7 @@ async fn model(
     unasked: &Unasked,
     cases: &Arc<[Case]>,
     args: &EvalArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<OfModel, Error> {
     printer.spin();
     printer.spin_with(|| format!("looks at the server of {}", one_line(name)));
@@ -192,7 +188,7 @@ pub(super) fn server_words(facts: &ServerFacts) -> String {
 pub(super) async fn measured(
     plan: Plan,
     is_enough: impl Fn(&Measured) -> bool + Send + 'static,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(Vec<Measured>, bool), Error> {
     let results = Results::default();
     let shown = printer.clone();

@@ -14,7 +14,7 @@ use crate::printer::Printer;
 pub(crate) async fn run(
     args: &GadgetArgs,
     config: &Config,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let declared = &config.declared;
     match &args.verb {

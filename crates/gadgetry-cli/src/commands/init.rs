@@ -17,7 +17,7 @@ use crate::printer::Printer;
 const STARTER: &str = include_str!("starter.toml");
 
 /// Runs the command.
-pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &InitArgs, printer: &Printer) -> Result<(), Error> {
     let path = if args.project {
         PathBuf::from(PROJECT_FILE)
     } else {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::printer::Printer;
 
 /// Runs the command.
-pub(crate) fn run(args: &ManArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &ManArgs, printer: &Printer) -> Result<(), Error> {
     let command = cli::command();
     let Some(folder) = &args.folder else {
         Man::new(command).render(&mut *printer.out())?;

@@ -17,7 +17,7 @@ use crate::work::Work;
 pub(crate) fn run(
     of_root: ConfigArgs,
     args: McpArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Work<'_>, Error> {
     match args.verb {
         McpVerb::List(args) => list::run(&args, &args.chosen.clone().or(of_root), printer)?,

@@ -41,7 +41,7 @@ use crate::work::Work;
 pub(crate) fn run(
     verb: Verb,
     invocation: Invocation,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Work<'_>, Error> {
     let Invocation { chosen, config, .. } = &invocation;
     match verb {

@@ -26,7 +26,7 @@ use crate::work::Work;
 /// Maximum time for a table to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-pub(crate) fn run(args: ModelsArgs, printer: &mut Printer) -> Result<Work<'_>, Error> {
+pub(crate) fn run(args: ModelsArgs, printer: &Printer) -> Result<Work<'_>, Error> {
     if let Some(ModelsVerb::Update(args)) = args.verb {
         return Ok(Work::waits(async move { update(&args, printer).await }));
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: ModelsArgs, printer: &mut Printer) -> Result<Work<'_>, E
     list(&args, printer).map(|()| Work::Done)
 }
 
-fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
+fn list(args: &ModelsArgs, printer: &Printer) -> Result<(), Error> {
     let catalog = catalog::load(&args.data)?;
     let features = args.features.iter();
     let filter = ModelFilter {
@@ -205,7 +205,7 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
     out
 }
 
-async fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
+async fn update(args: &UpdateArgs, printer: &Printer) -> Result<(), Error> {
     let path = catalog::path(&args.data)?;
     let table = table_from(&args.from).await?;
     // The stored table may be broken; it is replaced now.

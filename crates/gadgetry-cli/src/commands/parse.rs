@@ -7,7 +7,7 @@ use crate::input::{Input, Pieces};
 use crate::printer::Printer;
 use crate::reader::Reader;
 
-pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(args: &ParseArgs, printer: &Printer) -> Result<(), Error> {
     let mut reader = Reader::new(&Options::try_from(args)?).map_err(Error::Input)?;
     let input = Input::open(&args.file)?;
     match args.chunk_size.map(Pieces::new) {

@@ -13,7 +13,7 @@ use crate::run_agent::until_interrupted;
 use crate::usage_totals::UsageTotals;
 
 /// Runs the command.
-pub(crate) async fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &RemoteArgs, printer: &Printer) -> Result<(), Error> {
     match &args.verb {
         RemoteVerb::Status(args) => {
             let client = client(&args.restate.restate)?;
@@ -117,13 +117,13 @@ pub(crate) async fn follow(
     run: String,
     from: u64,
     has_events: bool,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if !has_events {
         printer.spin();
     }
-    let mut shown = printer.clone();
-    let work = async move { show(&client, &run, from, has_events, &mut shown).await };
+    let shown = printer.clone();
+    let work = async move { show(&client, &run, from, has_events, &shown).await };
     let outcome = unless_interrupted(work).await??;
     if !has_events && !outcome.summary.answer.is_empty() {
         printer.text(outcome.summary.answer.trim_end_matches('\n'));
@@ -137,7 +137,7 @@ async fn show(
     run: &str,
     from: u64,
     has_events: bool,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<RunOutcome, Error> {
     let mut followed = client.follow(run, from);
     let mut narrator = Narrator::of_gadgets();

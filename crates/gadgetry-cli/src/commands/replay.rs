@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::input::unreadable;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &ReplayArgs, printer: &Printer) -> Result<(), Error> {
     let place = args.file.display();
     let file = files::open(&args.file).map_err(|error| unreadable(&place, &error))?;
     let mut failed = None;

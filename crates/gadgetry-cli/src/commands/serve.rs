@@ -25,7 +25,7 @@ const LISTEN: SocketAddr =
 pub(crate) async fn run(
     args: &ServeArgs,
     models: &ModelTables,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();

@@ -15,7 +15,7 @@ use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, problem, unknown};
 
 /// Runs the command.
-pub(crate) async fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &SessionsArgs, printer: &Printer) -> Result<(), Error> {
     match &args.verb {
         SessionsVerb::List(args) => list::run(args, printer).await,
         SessionsVerb::Show(args) => show::run(args, printer).await,
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &SessionsArgs, printer: &mut Printer) -> Result<()
     }
 }
 
-async fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
+async fn export(args: &ExportArgs, printer: &Printer) -> Result<(), Error> {
     let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let (_, run) = session.run(args.run.map(Into::into))?;
     let exported = if let Some(path) = &args.file {
@@ -46,7 +46,7 @@ async fn export(args: &ExportArgs, printer: &mut Printer) -> Result<(), Error> {
     }
 }
 
-async fn remove(args: &RemoveArgs, printer: &mut Printer) -> Result<(), Error> {
+async fn remove(args: &RemoveArgs, printer: &Printer) -> Result<(), Error> {
     let Some(sessions) = Sessions::existing(&args.data)? else {
         return args.names.first().map_or(Ok(()), |name| Err(unknown(name)));
     };

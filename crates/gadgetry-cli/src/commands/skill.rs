@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::printer::Printer;
 
-pub(crate) fn run(args: SkillArgs, config: &Config, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: SkillArgs, config: &Config, printer: &Printer) -> Result<(), Error> {
     match args.verb {
         SkillVerb::List(mut args) => {
             configure(&mut args.source, config);

@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::prompt::{not_empty, typed_or_piped};
 
 /// Runs the command.
-pub(crate) async fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) async fn run(args: &SubmitArgs, printer: &Printer) -> Result<(), Error> {
     let client = Client::new(&args.restate.restate).map_err(Error::input)?;
     let run = match &args.run_id {
         Some(id) => id.clone(),

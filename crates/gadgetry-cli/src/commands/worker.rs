@@ -18,7 +18,7 @@ use crate::run_agent::until_interrupted;
 pub(crate) async fn run(
     args: &WorkerArgs,
     declared: &Arc<Declared>,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();

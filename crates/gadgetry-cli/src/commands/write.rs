@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::printer::Printer;
 
-pub(super) fn run(args: &WriteArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(args: &WriteArgs, printer: &Printer) -> Result<(), Error> {
     let blocks = Blocks::try_from(&args.blocks)?;
     let writer = Writer {
         markers: &blocks.markers,

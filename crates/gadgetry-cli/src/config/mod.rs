@@ -114,7 +114,7 @@ impl Config {
         args: &ConfigArgs,
         keys: &Keys,
         asking: Asking,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<Self, Error> {
         let mut config = Self {
             variables: environment::layer(keys)?,

@@ -113,11 +113,11 @@ impl Project {
         mut self,
         keys: &Keys,
         asking: Asking,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<(Option<ConfigFile>, Status), Error> {
         let is_prompted = asking == Asking::Prompt && is_at_terminal();
         let is_known = self.trust.knows(&self.path);
-        let note = |printer: &mut Printer, why: &str| {
+        let note = |printer: &Printer, why: &str| {
             if asking == Asking::Prompt {
                 printer.progress(&format!(
                     "{NAME} is not used: {}; `gadgetry config trust` shows it and trusts it\n",

@@ -50,7 +50,7 @@ pub(super) fn found(
     of_command: &ArgMatches,
     config: Config,
     keys: &Keys,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Found, Error> {
     let Some(command) = config.commands.get(name) else {
         return Err(Error::Failed("internal error (please report)".to_owned()));
@@ -89,7 +89,7 @@ fn prompt(
     command: &CustomCommand,
     words: &str,
     config: &Config,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Option<String>, Error> {
     let Some(source) = &command.prompt else {
         return Ok((!words.is_empty()).then(|| words.to_owned()));

@@ -50,7 +50,7 @@ pub(crate) struct Invocation {
 }
 
 /// Parses the command line and adds the configuration. A request for help is returned as [`Error::Help`].
-pub(crate) fn invocation(printer: &mut Printer) -> Result<Invocation, Error> {
+pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
     let words: Vec<OsString> = env::args_os().collect();
     // Alone at a terminal, this is a conversation, if a model is configured.
     let chats = words.len() == 1 && is_at_both_ends();
@@ -129,7 +129,7 @@ fn configured(
     matches: &ArgMatches,
     before: &ConfigArgs,
     keys: &Keys,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Found, Error> {
     let (command, of_verb) = innermost(root, matches);
     let options = Definitions::of(command);
@@ -165,12 +165,12 @@ fn other(
     matches: &ArgMatches,
     chosen: &ConfigArgs,
     keys: &Keys,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Found, Error> {
     let mut verb = Gadgetry::from_arg_matches(matches)?.verb;
     let (command, of_verb) = innermost(root, matches);
     let options = Definitions::of(command);
-    let mut load = |chosen: &ConfigArgs, asking| Config::load(chosen, keys, asking, printer);
+    let load = |chosen: &ConfigArgs, asking| Config::load(chosen, keys, asking, printer);
     let one = |config: &Config, name: &str| {
         let setting = config.everywhere(name)?;
         let setting = setting.filter(|_| options.get(name).is_some());

@@ -30,7 +30,7 @@ pub(super) fn merge(
     weaker: Settings,
     config: &Config,
     options: &Definitions,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Settings, Error> {
     let (mut settings, left) = typed.merge_noting(weaker, options);
     let left = left.iter();

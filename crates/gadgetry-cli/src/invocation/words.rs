@@ -52,7 +52,7 @@ pub(super) fn config(
     words: &[OsString],
     verb: Option<usize>,
     keys: &Keys,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Config, Error> {
     match verb {
         Some(at) if words[at] != "help" => {

@@ -41,7 +41,7 @@ pub(crate) async fn until_ended(
 pub(crate) async fn connect(
     options: &GadgetOptions,
     _: &Declared,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     if !options.no_mcp && !options.configured_mcp.is_empty() {
         let names = options.configured_mcp.join(", ");

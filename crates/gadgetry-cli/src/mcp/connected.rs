@@ -46,7 +46,7 @@ pub(crate) struct Connected {
 pub(crate) async fn connect(
     options: &GadgetOptions,
     declared: &Declared,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     let mut names = BTreeSet::new();
     let mut servers = Vec::new();
@@ -84,7 +84,7 @@ fn agreed(
     options: &GadgetOptions,
     declared: &Declared,
     typed: &BTreeSet<String>,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Vec<(String, ServerConfig)>, Error> {
     let mut servers = Vec::new();
     let mut consents = None;
@@ -120,7 +120,7 @@ pub(crate) fn is_agreed(
     name: &str,
     subject: Option<&Subject>,
     consents: &mut Consents,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> bool {
     let why = match consents.about(subject) {
         Consent::NotNeeded | Consent::Trusted => return true,
@@ -153,7 +153,7 @@ pub(crate) fn is_agreed(
 /// Connects to these servers, which the user has agreed to. Says nothing about those that fail.
 pub(crate) async fn open(
     servers: Vec<(String, ServerConfig)>,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Option<Arc<Connected>>, Error> {
     if servers.is_empty() {
         return Ok(None);

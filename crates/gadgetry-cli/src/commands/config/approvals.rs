@@ -15,11 +15,7 @@ use crate::options::Source;
 use crate::printer::Printer;
 
 /// Shows the rules, and the permissions of the gadgets.
-pub(super) fn run(
-    config: &Config,
-    args: &ApprovalsArgs,
-    printer: &mut Printer,
-) -> Result<(), Error> {
+pub(super) fn run(config: &Config, args: &ApprovalsArgs, printer: &Printer) -> Result<(), Error> {
     let typed = |rule: &Rule| ShownRule::new(rule, Source::Flag.to_string());
     let mut rules: Vec<ShownRule> = args.approval.iter().map(typed).collect();
     rules.extend(of_files(config));

@@ -17,7 +17,7 @@ pub(super) fn run(
     config: &Config,
     keys: &Keys,
     is_json: bool,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let shown = Shown::of(config, keys)?;
     if is_json {

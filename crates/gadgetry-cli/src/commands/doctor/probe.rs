@@ -71,7 +71,7 @@ impl Tested {
         self,
         tools: Option<ToolForm>,
         facts: &ServerFacts,
-        printer: &mut Printer,
+        printer: &Printer,
     ) -> Result<Probe, Error> {
         let is_wanted = |arm: &Arm| match tools {
             Some(ToolForm::Native) => arm.is_native(),

@@ -15,7 +15,7 @@ use crate::printer::Printer;
 pub(crate) async fn run(
     args: &GadgetInfoArgs,
     declared: &Declared,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;

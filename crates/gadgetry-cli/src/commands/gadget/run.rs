@@ -26,7 +26,7 @@ use crate::run_agent::{run_agent, until_interrupted};
 pub(crate) async fn run(
     args: &GadgetRunArgs,
     declared: &Declared,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
@@ -69,7 +69,7 @@ pub(crate) async fn run(
 }
 
 /// The parameters without an option: from stdin, or else from the user at the terminal.
-async fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Error> {
+async fn answered(name: &str, form: Form, printer: &Printer) -> Result<String, Error> {
     const NONE: &str = "{}";
 
     if form.question().is_none() {
@@ -110,15 +110,15 @@ async fn ask(mut form: Form, prompter: &Prompter) -> Option<Value> {
 }
 
 /// The JSON object that was typed or piped, as it was written: how its values are read is up to the run.
-async fn parameters(typed: &str, printer: &mut Printer) -> Result<String, Error> {
+async fn parameters(typed: &str, printer: &Printer) -> Result<String, Error> {
     let place = if typed == "-" { "stdin" } else { "--params" };
     object(&typed_or_read(typed, printer).await?, place)
 }
 
 /// Reads stdin on a thread of its own, so that an interrupt ends the program meanwhile, and the MCP servers.
 async fn typed_or_read(typed: &str, printer: &Printer) -> Result<String, Error> {
-    let (typed, mut printer) = (typed.to_owned(), printer.clone());
-    let read = spawn_blocking(move || typed_or_piped(&typed, &mut printer));
+    let (typed, printer) = (typed.to_owned(), printer.clone());
+    let read = spawn_blocking(move || typed_or_piped(&typed, &printer));
     read.await.map_err(|error| Error::bug(&error))?
 }
 

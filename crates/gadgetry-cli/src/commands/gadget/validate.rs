@@ -12,7 +12,7 @@ use crate::printer::Printer;
 pub(crate) async fn run(
     args: &GadgetFileArgs,
     declared: &Declared,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.source, declared, printer).await?;
     let toolbox = args.source.toolbox(servers.as_deref())?;

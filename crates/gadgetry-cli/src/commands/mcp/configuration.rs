@@ -11,7 +11,7 @@ use crate::printer::Printer;
 pub(super) fn config(
     chosen: &ConfigArgs,
     asking: Asking,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<Config, Error> {
     Config::load(chosen, &Keys::new(), asking, printer)
 }

@@ -28,7 +28,7 @@ const ALL: [Source; 3] = [Source::ClaudeCode, Source::ClaudeDesktop, Source::Cur
 pub(super) fn run(
     args: &McpImportArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Silent, printer)?;
     let path = config.user_path.as_deref().ok_or_else(|| {
@@ -139,7 +139,7 @@ fn report(
     servers: &[NewServer],
     added: &[bool],
     is_dry: bool,
-    printer: &mut Printer,
+    printer: &Printer,
 ) {
     for (server, is_added) in servers.iter().zip(added) {
         let name = one_line(&server.name);
@@ -206,7 +206,7 @@ fn guessed(file: &Path) -> Source {
 }
 
 /// The lists where they usually are.
-fn found(args: &McpImportArgs, printer: &mut Printer) -> Result<Vec<List>, Error> {
+fn found(args: &McpImportArgs, printer: &Printer) -> Result<Vec<List>, Error> {
     let home = env::home_dir().filter(|it| it.is_absolute());
     let home = home.ok_or_else(|| Error::input("no home directory in the environment"))?;
     let project = env::current_dir().map_err(|error| Error::machine(&error))?;

@@ -31,11 +31,7 @@ struct Row {
     error: Option<String>,
 }
 
-pub(super) fn run(
-    args: &McpListArgs,
-    chosen: &ConfigArgs,
-    printer: &mut Printer,
-) -> Result<(), Error> {
+pub(super) fn run(args: &McpListArgs, chosen: &ConfigArgs, printer: &Printer) -> Result<(), Error> {
     let config = config(chosen, Asking::Silent, printer)?;
     if matches!(config.project, Status::Untrusted | Status::Changed) {
         printer.progress(&format!(

@@ -16,7 +16,7 @@ use crate::run_agent::until_interrupted;
 pub(super) async fn run(
     args: &McpLoginArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let (name, server) = server(args, chosen, printer)?;
     let tokens = mcp::tokens()?;
@@ -40,7 +40,7 @@ pub(super) async fn run(
 pub(super) async fn log_out(
     args: &McpLoginArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let (name, server) = server(args, chosen, printer)?;
     let tokens = mcp::tokens()?;
@@ -61,7 +61,7 @@ pub(super) async fn log_out(
 fn server(
     args: &McpLoginArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(String, ServerConfig), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     chosen_server(&config, &args.server, printer)

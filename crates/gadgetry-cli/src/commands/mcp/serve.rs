@@ -23,7 +23,7 @@ use crate::printer::Printer;
 pub(super) async fn run(
     args: &McpServeArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     if args.quiet {
         printer.be_quiet();
@@ -74,7 +74,7 @@ pub(super) async fn run(
 async fn serve(
     server: GadgetServer,
     http: Option<(SocketAddr, HttpOptions)>,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
     let (second, hurries) = oneshot::channel();

@@ -24,7 +24,7 @@ use crate::run_agent::run_agent;
 pub(super) async fn run(
     args: &McpTestArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     let (name, server) = chosen_server(&config, &args.server, printer)?;
@@ -83,7 +83,7 @@ pub(super) async fn run(
 pub(super) fn chosen_server(
     config: &Config,
     text: &str,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(String, ServerConfig), Error> {
     if config.declared.servers.contains_key(text) {
         return Ok((text.to_owned(), agreed(config, text, printer)?));
@@ -108,7 +108,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.
-fn agreed(config: &Config, name: &str, printer: &mut Printer) -> Result<ServerConfig, Error> {
+fn agreed(config: &Config, name: &str, printer: &Printer) -> Result<ServerConfig, Error> {
     let configured = configured(named(config, name)?)?;
     let subject = Subject::of(&configured)?;
     let mut consents = Consents::load()?;

@@ -11,7 +11,7 @@ use crate::printer::{Printer, is_at_terminal};
 pub(super) fn run(
     args: &McpTrustArgs,
     chosen: &ConfigArgs,
-    printer: &mut Printer,
+    printer: &Printer,
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     let configured = configured(named(&config, &args.name)?)?;

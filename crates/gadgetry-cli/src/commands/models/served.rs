@@ -34,7 +34,7 @@ struct Listed<'a> {
     structural_tags: bool,
 }
 
-pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &Printer) -> Result<(), Error> {
     let url = BaseUrl::new(url);
     let shown = url.shown();
     let facts = facts(url, args.api_key_env.as_deref()).await?;

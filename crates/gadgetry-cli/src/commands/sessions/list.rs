@@ -17,7 +17,7 @@ const NONE: &str = "no sessions\n";
 const HEAD: [&str; 6] = ["NAME", "STATUS", "AGE", "PROMPTS", "COST", "LAST PROMPT"];
 
 /// Runs the command.
-pub(super) async fn run(args: &ListArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn run(args: &ListArgs, printer: &Printer) -> Result<(), Error> {
     let Some(sessions) = Sessions::existing(&args.data)? else {
         printer.progress(NONE);
         return Ok(());

@@ -16,7 +16,7 @@ use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, details, problem};
 
 /// Runs `show`.
-pub(super) async fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn run(args: &ShowArgs, printer: &Printer) -> Result<(), Error> {
     let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let number = args.run.map(Into::into);
     if args.events {
@@ -77,7 +77,7 @@ async fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
 }
 
 /// The events of a run so far.
-async fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result<(), Error> {
+async fn events(sessions: &Sessions, run: &RunRecord, printer: &Printer) -> Result<(), Error> {
     let mut log = Vec::new();
     let exported = sessions.export(&run.id, &mut log).await?;
     let mut failed = None;
@@ -98,7 +98,7 @@ async fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> 
 }
 
 /// Runs `answer`.
-pub(super) async fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) async fn answer(args: &SessionAnswerArgs, printer: &Printer) -> Result<(), Error> {
     let (sessions, session) = Sessions::with(&args.data, &args.name).await?;
     let (_, run) = session.last()?;
     let wanted: QuestionRef = args.question.parse().map_err(Error::input)?;

@@ -39,7 +39,7 @@ struct ShownFile {
     bytes: u64,
 }
 
-pub(crate) fn run(args: &SkillInfoArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &SkillInfoArgs, printer: &Printer) -> Result<(), Error> {
     let all = args.source.load()?;
     let skill = skills::named(&all, &args.name)?;
     let resources = skill.resources().map_err(|error| {

@@ -37,7 +37,7 @@ impl<'a> Listed<'a> {
     }
 }
 
-pub(crate) fn run(args: &SkillListArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: &SkillListArgs, printer: &Printer) -> Result<(), Error> {
     let skills = args.source.load()?;
     let width = skills.iter().map(|it| it.name().len()).max();
     let width = width.unwrap_or_default();
