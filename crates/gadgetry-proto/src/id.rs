@@ -129,7 +129,9 @@ impl fmt::Display for ApprovalId {
 
 /// Error for a text that is not the id of an approval: a mistake of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the id of an approval: expected the `approval` of an event `approval_required`")]
+#[error(
+    "{0:?} is not the id of an approval: expected the `approval` of an event `approval_required`"
+)]
 pub struct InvalidApprovalId(pub String);
 
 impl FromStr for ApprovalId {

@@ -13,6 +13,7 @@ pages! {
     gadgets = "gadgets.md";
     agents = "agents.md";
     hooks = "hooks.md";
+    approvals = "approvals.md";
     testing = "testing.md";
     custom_blocks = "custom-blocks.md";
     block_format = "block-format.md";

@@ -22,6 +22,7 @@
 //! [`CostTree`](crate::tree::CostTree) is built so.
 
 mod approval;
+mod info;
 mod kind;
 mod reason;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 
 pub use approval::{Approval, ApprovalAnswer, ApprovalSubject, SubjectKind};
+pub use info::{RunInfo, RunParent};
 pub use kind::{Answer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};
 pub use version::EVENTS_VERSION;

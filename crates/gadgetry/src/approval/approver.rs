@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use gadgetry_proto::event::{Approval, ApprovalSubject, SubjectKind};
+use gadgetry_proto::event::{Approval, ApprovalSubject, RunInfo, SubjectKind};
 use gadgetry_proto::id::{ApprovalId, CallId, InvocationId};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -16,6 +16,8 @@ use crate::gadget::{CallPreview, CommandLine, Permission, Subject};
 /// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalRequest {
+    /// The run of the call.
+    pub run: Arc<RunInfo>,
     /// The gadget.
     pub gadget: String,
     /// The call's id for the model.
@@ -52,19 +54,27 @@ impl ApprovalRequest {
     }
 
     /// Returns the call as the events of its run show it. The hash of the id is about everything that the answer is bound to.
-    pub(super) fn shown(&self, run: &str, call: CallId) -> Approval {
+    pub(super) fn shown(&self, call: CallId) -> Approval {
         let preview = &self.preview;
         let subject = preview.subject.as_ref().map(shown_subject);
         // A diff may differ although the change is the same; then the preview is bound to something better.
         let diff = preview.diff.as_ref().filter(|_| preview.bound.is_empty());
         let origin = preview.origin.as_ref();
         let origin = origin.map(|it| (&it.server, &it.definition));
-        let all = (run, &self.gadget, &*self.parameters, &subject, diff);
+        let all = (
+            &*self.run.id,
+            &self.gadget,
+            &*self.parameters,
+            &subject,
+            diff,
+        );
         let rest = (&preview.notes, origin, &preview.bound);
         // Everything in it has a form in JSON, and the lengths of texts are unambiguous in it.
         let text = serde_json::to_vec(&(all, rest)).unwrap_or_default();
         let hash = Sha256::digest(text);
-        let shown = hash[..16].iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte));
+        let shown = hash[..16]
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u128::from(*byte));
         let id = ApprovalId { call, shown };
         let mut approval = Approval::new(id, &self.gadget, Arc::clone(&self.parameters));
         approval.subject = subject;
@@ -78,9 +88,11 @@ impl ApprovalRequest {
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};
+    /// use gadgetry::proto::event::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
     /// let request = ApprovalRequest {
+    ///     run: RunInfo::new("order-7", "haiku").into(),
     ///     gadget: "RunCommand".to_owned(),
     ///     invocation_id: "a".into(),
     ///     parameters: Default::default(),

@@ -89,6 +89,11 @@ impl OpenApprovals {
         }
     }
 
+    /// Closes an approval, if it is open.
+    pub(crate) fn close(&self, id: ApprovalId) {
+        self.state().close(id);
+    }
+
     /// Returns the open approvals.
     pub(crate) fn list(&self) -> Vec<Arc<Approval>> {
         let state = self.state();
@@ -140,7 +145,7 @@ impl OpenAnswer {
 
 impl Drop for OpenAnswer {
     fn drop(&mut self) {
-        self.approvals.state().close(self.id);
+        self.approvals.close(self.id);
     }
 }
 

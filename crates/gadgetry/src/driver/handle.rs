@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use gadgetry_proto::id::CallId;
-use gadgetry_proto::run::Report;
+use gadgetry_proto::id::{ApprovalId, CallId};
+use gadgetry_proto::run::{Decision, Report};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::approval::{Answer, OpenApprovals};
 use crate::ask::ModelCall;
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
 use crate::driver::outside::OutsideAnswers;
 use crate::human::Human;
+use crate::run_context::RunContext;
 use crate::scope::{BudgetScope, Share};
 use crate::services::Services;
 use gadgetry_providers::model::{Model, Models};
@@ -21,6 +23,8 @@ use gadgetry_providers::model::{Model, Models};
 pub(super) struct RunHandle {
     pub(super) services: Services,
     pub(super) share: Share,
+    /// The run, as those who decide about it see it.
+    pub(super) run: RunContext,
     reports: UnboundedSender<(CallId, Report)>,
     /// Answers from outside, if the run is durable.
     outside: Option<OutsideAnswers>,
@@ -33,12 +37,43 @@ impl RunHandle {
         is_durable: bool,
     ) -> Self {
         let share = Share::of(&services.scope);
+        let info = services.scope.info(services.model.name());
+        let run = RunContext::new(info)
+            .reporting(reports.clone())
+            .sharing(services.scope.shared.clone());
         Self {
             services,
             share,
+            run,
             reports,
             outside: is_durable.then(OutsideAnswers::default),
         }
+    }
+
+    /// Brings a decision from outside to an approval.
+    pub(super) fn approve(&self, id: ApprovalId, decision: Decision) {
+        let answer = match decision {
+            Decision::Proceed => Answer::Once,
+            Decision::Deny(reason) => Answer::No(Some(reason)),
+            Decision::Request(_)
+            | Decision::Reply(_)
+            | Decision::AfterReply { .. }
+            | Decision::Parameters(_)
+            | Decision::Result(_)
+            | Decision::Execute
+            | Decision::Stop => {
+                tracing::warn!("approval {id} does not admit the answer from outside");
+                return;
+            }
+        };
+        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
+        approvals.answer_early(id, answer);
+    }
+
+    /// Closes an approval, before anyone reads that it is.
+    pub(super) fn close_approval(&self, id: ApprovalId) {
+        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
+        approvals.close(id);
     }
 
     /// Brings an answer from outside to the question of a gadget.

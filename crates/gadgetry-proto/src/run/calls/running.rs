@@ -83,9 +83,8 @@ impl Running {
                     add(self.subagent_costs.entry(*agent).or_default(), cost);
                 }
             }
-            Report::Progress(_)
-            | Report::ApprovalRequired(_)
-            | Report::ApprovalAnswered { .. } => {}
+            Report::Progress(_) | Report::ApprovalRequired(_) | Report::ApprovalAnswered { .. } => {
+            }
         }
     }
 

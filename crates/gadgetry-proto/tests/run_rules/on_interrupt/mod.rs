@@ -16,8 +16,8 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{
-    Asks, Close, Command, Decision, Input, Output, Plan, Question, QuestionId, QuestionKind, Report, Run,
-    RunConfig,
+    Asks, Close, Command, Decision, Input, Output, Plan, Question, QuestionId, QuestionKind,
+    Report, Run, RunConfig,
 };
 use gadgetry_proto::schema::{GadgetSpec, OnInterrupt, Registry};
 use gadgetry_proto::time::Time;
