@@ -20,6 +20,5 @@ pages! {
     durable_runs = "durable-runs.md";
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
-    gateway = "gateway.md";
     weak_models = "weak-models.md";
 }

@@ -85,9 +85,8 @@ fn model(gadget: &'static str, calls: usize) -> MockModel {
     let model = MockModel::builder().unchecked().when(|any| any);
     let model = model.replies_by(move |request| {
         let is_first = request.messages.iter().all(|it| it.role != Role::Assistant);
-        let blocks = (0..calls)
-            .map(|call| format!("!!!GADGET_START:{gadget}:{call}\n!!!GADGET_END\n"))
-            .collect::<String>();
+        let block = |call| format!("!!!GADGET_START:{gadget}:{call}\n!!!GADGET_END\n");
+        let blocks = (0..calls).map(block).collect::<Vec<_>>().concat();
         reply().text(if is_first { &blocks } else { "Done." })
     });
     model.build()

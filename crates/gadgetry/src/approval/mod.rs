@@ -88,7 +88,7 @@ struct Inner {
     approver: Option<Arc<dyn Approver>>,
     /// Reason for denying a call that needs the user if there is no approver.
     unattended: String,
-    /// Held while the approver is asked: about one call at a time, of whatever run.
+    /// Held while the approver decides: about one call at a time, of whatever run.
     turn: Arc<Mutex<()>>,
     decided: StdMutex<Decided>,
     /// Approved changes of files that may not have been made yet.
@@ -350,7 +350,7 @@ impl Approvals {
     }
 }
 
-/// Waits for the answer of the approver, or of someone else to the open approval. While the approver is asked, no other call is
+/// Waits for the answer of the approver, or of someone else to the open approval. While the approver decides, no other call is
 /// shown to it.
 async fn answered(
     approver: &dyn Approver,
