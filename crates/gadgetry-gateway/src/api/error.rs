@@ -25,7 +25,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(field: &str, message: impl Into<String>) -> Self {
+    /// A refusal because of `field`.
+    pub fn new(field: &str, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             field: Some(field.to_owned()),
@@ -139,6 +140,16 @@ impl From<Delta> for Failure {
 }
 
 impl Failure {
+    /// A failure of whatever serves the model, with a message for the client.
+    pub fn upstream(message: impl Into<String>) -> Self {
+        Self::Upstream {
+            message: message.into(),
+            code: None,
+            kind: ModelErrorKind::Other,
+            retry_after_ms: None,
+        }
+    }
+
     /// The HTTP status, as real servers of `api` use them.
     pub fn status(&self, api: Api) -> u16 {
         match self {
