@@ -77,7 +77,13 @@ async fn check(first: Reply, reason: FinishReason, error: Option<&str>) {
         .replies("done")
         .build();
     let (summary, _) = play(&model, &toolbox, "Go").await;
-    assert_eq!((summary.reason, summary.error.as_deref()), (reason, error));
+    assert_eq!(
+        (
+            summary.reason,
+            summary.error.as_ref().map(|it| it.message.as_str())
+        ),
+        (reason, error)
+    );
     model.verify();
 }
 

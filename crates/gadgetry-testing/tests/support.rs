@@ -35,7 +35,7 @@ pub(crate) async fn answer(model: &MockModel, request: Request) -> Result<String
     for delta in deltas(model, request).await {
         if let Delta::Text { delta, .. } = delta {
             text.push_str(&delta);
-        } else if let Delta::Error { error, .. } = delta {
+        } else if let Delta::Error(error) = delta {
             return Err(error);
         }
     }

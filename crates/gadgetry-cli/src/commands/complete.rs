@@ -185,7 +185,7 @@ impl Asking {
                     usage = usage.max(counts.unwrap_or_default());
                     end = self.verdict(&stop_reason, refusal.take());
                 }
-                Delta::Error { error, .. } => end = Err(format!("model call failed: {error}")),
+                Delta::Error(error) => end = Err(format!("model call failed: {error}")),
                 _ => {}
             }
         }

@@ -1,6 +1,7 @@
 //! Commands to a run from outside.
 
 #[cfg(doc)]
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::Command;
 use tokio::sync::mpsc;
@@ -93,4 +94,14 @@ pub enum NotInjected {
     /// Too many commands wait, because the run was not polled.
     #[error("{WAITING} commands are waiting already; poll the run before sending more")]
     TooMany,
+}
+
+impl Classified for NotInjected {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+
+    fn is_retryable(&self) -> bool {
+        *self == Self::TooMany
+    }
 }

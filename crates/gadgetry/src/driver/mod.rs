@@ -168,6 +168,9 @@ struct Driver<'a> {
     requests: u32,
     /// The iteration of the last request.
     iteration: u32,
+    /// Number of replies that were read before the run was resumed: as far as it is known before the first request, and exactly
+    /// from then on.
+    resumed_after: Resumed,
     tasks: Tasks,
     running: BTreeMap<CallId, Running>,
     questions: BTreeMap<QuestionId, Task>,
@@ -193,6 +196,34 @@ struct Driver<'a> {
     /// True if the journal has failed: nothing that depends on the run may be done any more.
     is_unrecorded: bool,
     observer: &'a mut dyn Observer,
+}
+
+/// The replies that a run had read before it was resumed.
+#[derive(Clone, Copy)]
+enum Resumed {
+    /// This many at least. A reply in flight that something has acted on counts too, and is not requested again.
+    AtLeast(u32),
+    Exactly(u32),
+}
+
+impl Resumed {
+    fn of(run: &Run, recording: Option<&Recording>) -> Self {
+        match recording.map(Recording::model_calls) {
+            None => Self::Exactly(0),
+            Some(0) if run.pending().is_empty() => Self::Exactly(0),
+            Some(calls) => Self::AtLeast(calls),
+        }
+    }
+
+    /// The number, when the request with this iteration is sent.
+    fn at(&mut self, iteration: u32) -> u32 {
+        let number = match *self {
+            Self::AtLeast(calls) => calls.max(iteration.saturating_sub(1)),
+            Self::Exactly(calls) => calls,
+        };
+        *self = Self::Exactly(number);
+        number
+    }
 }
 
 /// A gadget that runs.
@@ -232,6 +263,7 @@ impl<'a> Driver<'a> {
             reply: Reply::default(),
             requests: 0,
             iteration: run.iterations(),
+            resumed_after: Resumed::of(&run, recording.as_ref()),
             tasks,
             running: BTreeMap::new(),
             questions: BTreeMap::new(),
