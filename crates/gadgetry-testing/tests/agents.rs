@@ -168,7 +168,7 @@ async fn an_unmatched_request_ends_the_run_with_the_report() {
         .build();
     let (summary, _) = play(&model, &toolbox([wait("Fast", 1)]), "Go").await;
     assert_eq!(summary.reason, FinishReason::ModelError);
-    let error = summary.error.unwrap();
+    let error = summary.error.unwrap().message;
     assert!(
         error.contains("the last message contains \"Stay\": it is of the user and reads \"Go\""),
         "{error}"

@@ -36,7 +36,7 @@ pub(crate) async fn answer(model: &MockModel, request: Request) -> Result<String
         if let Delta::Text { delta, .. } = delta {
             text.push_str(&delta);
         } else if let Delta::Error(error) = delta {
-            return Err(error);
+            return Err(error.message);
         }
     }
     Ok(text)

@@ -146,7 +146,9 @@ pub(crate) async fn ask(agent: AgentBuilder, question: &str) -> Told {
     let finished = run
         .on_event(|event| match &event.kind {
             EventKind::ModelCallEnd { usage: more, .. } => usage = usage.plus(*more),
-            EventKind::ModelRetry { kind, delay_ms, .. } => retries.push((*kind, *delay_ms)),
+            EventKind::ModelRetry {
+                error, delay_ms, ..
+            } => retries.push((error.kind, *delay_ms)),
             EventKind::Text { text: more } => text += more,
             EventKind::GadgetResult { gadget_name, .. } => gadgets.push(gadget_name.clone()),
             _ => {}

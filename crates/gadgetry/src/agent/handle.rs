@@ -1,7 +1,7 @@
 //! Commands to a run from outside.
 
-#[cfg(doc)]
 use gadgetry_proto::error::{Classified, Fault};
+#[cfg(doc)]
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::Command;
 use tokio::sync::mpsc;

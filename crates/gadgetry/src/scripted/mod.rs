@@ -40,7 +40,7 @@ const LIMIT: u64 = 64 << 20;
 ///
 /// A call takes its reply when [`Model::stream`] is called, whether or not the stream is read to its end. After the
 /// last reply every further call gets an empty reply that ends cleanly. A durable run that another process began continues after the
-/// replies that it has read there ([`Request::resumed_after`]). Delays are tokio's, so they pass at once under
+/// replies that it has read there ([`Request::resumed_after`]); its subagents need models of their own for that. Delays are tokio's, so they pass at once under
 /// its paused clock.
 #[derive(Debug)]
 pub struct ScriptedModel {

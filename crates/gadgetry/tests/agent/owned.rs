@@ -8,7 +8,8 @@ use gadgetry::{Agent, Conversation, FinishReason, Message, ModelErrorKind, Role,
 use super::support::{Mock, Reply, call, failed, spec};
 
 fn texts(talk: &Conversation) -> Vec<String> {
-    talk.messages().iter().map(prompt_text).collect()
+    let texts = talk.messages().iter().map(prompt_text);
+    texts.map(std::borrow::Cow::into_owned).collect()
 }
 
 /// A conversation in which something was said.
@@ -95,7 +96,11 @@ async fn a_run_that_failed_or_was_cancelled_gives_what_was_said() {
     }
     let talk = run.into_conversation().unwrap();
     assert_eq!(talk.messages().len(), 5);
-    assert!(texts(&talk)[4].contains("Error (w)"), "{:?}", texts(&talk));
+    assert!(
+        texts(&talk)[4].starts_with("Result (w): Error: The run was cancelled"),
+        "{:?}",
+        texts(&talk)
+    );
 
     let mut run = agent.ask_owned(talk, "3");
     while run.next().await.is_some() {}
