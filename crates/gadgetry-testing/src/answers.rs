@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use gadgetry::Human;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
 
-/// A list of what is to be asked, with the answers, and a record of what was asked.
+/// Expected questions with their answers, and a record of those that came.
 #[derive(Debug)]
 struct List<A> {
     expected: VecDeque<(String, A)>,
@@ -32,16 +32,13 @@ impl<A> List<A> {
         let found = match self.expected.front() {
             Some((expected, _)) if expected == asked => self.expected.pop_front(),
             Some((expected, _)) => {
-                let complaint =
-                    format!("{asked:?} was asked, and {expected:?} is next on the list");
+                let complaint = format!("{asked:?} came, and {expected:?} is next on the list");
                 return Err(self.complain(complaint));
             }
             None => None,
         };
         found.map(|(_, answer)| answer).ok_or_else(|| {
-            self.complain(format!(
-                "{asked:?} was asked, and nothing is left on the list"
-            ))
+            self.complain(format!("{asked:?} came, and nothing is left on the list"))
         })
     }
 
@@ -50,10 +47,10 @@ impl<A> List<A> {
         complaint
     }
 
-    /// The problems, a line each; empty if everything was asked, and nothing else.
+    /// The problems, a line each; empty if everything on the list came, and nothing else.
     fn report(&self) -> String {
         let missing = self.expected.iter();
-        let missing = missing.map(|(expected, _)| format!("{expected:?} was never asked"));
+        let missing = missing.map(|(expected, _)| format!("{expected:?} never came"));
         let all = self.complaints.iter().cloned().chain(missing);
         all.collect::<Vec<_>>().join("\n")
     }
@@ -113,7 +110,7 @@ impl MockApprover {
         requests.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Checks that everything on the list was asked, and nothing else.
+    /// Checks that everything on the list came, and nothing else.
     ///
     /// # Panics
     ///
@@ -186,7 +183,7 @@ impl MockHuman {
         lock(&self.list).asked.clone()
     }
 
-    /// Checks that everything on the list was asked, and nothing else.
+    /// Checks that everything on the list came, and nothing else.
     ///
     /// # Panics
     ///

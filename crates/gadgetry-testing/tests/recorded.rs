@@ -130,17 +130,17 @@ fn users_answer_from_a_list_and_miss_nothing() {
     check(list().ignores("Which city?"), "");
     check(
         list(),
-        "\"Which city?\" was asked, and nothing is left on the list",
+        "\"Which city?\" came, and nothing is left on the list",
     );
     check(
         list()
             .answers("Which city?", "Paris")
             .answers("When?", "now"),
-        "\"When?\" was never asked",
+        "\"When?\" never came",
     );
     check(
         list().answers("When?", "now"),
-        "\"Which city?\" was asked, and \"When?\" is next on the list\n\"When?\" was never asked",
+        "\"Which city?\" came, and \"When?\" is next on the list\n\"When?\" never came",
     );
 }
 
@@ -178,6 +178,6 @@ fn approvals_are_answered_from_a_list() {
     check(
         list(),
         "error Weather…",
-        "\"Weather\" was asked, and nothing is left on the list",
+        "\"Weather\" came, and nothing is left on the list",
     );
 }

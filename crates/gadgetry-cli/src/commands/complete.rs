@@ -150,6 +150,7 @@ impl Asking {
             let delta = match step {
                 Received::Delta(delta) => delta,
                 Received::Retry { delay, error, .. } => {
+                    let error = error.message;
                     self.pay(mem::take(&mut usage));
                     self.thought = false;
                     tracing::warn!(target: "gadgetry", ?delay, error, "retrying model call");
