@@ -133,7 +133,7 @@ fn every_event_is_logged_at_its_level() {
             "INFO gadget restarted after an interruption: depth=0 gadget=\"Ask\" id=\"a\"",
             "INFO cost reported after timeout: depth=0 gadget=\"Ask\" id=\"a\" cost=0.5",
             "INFO run finished: depth=0 reason=Stopped iterations=1 total_cost=0.0",
-            "ERROR run failed: depth=0 reason=ModelError iterations=1 total_cost=0.0 error=\"down\"",
+            "ERROR run failed: depth=0 reason=ModelError iterations=1 total_cost=0.0 kind=Other error=\"down\"",
         ]
     );
 }
