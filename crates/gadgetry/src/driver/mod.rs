@@ -7,6 +7,7 @@ mod effects;
 mod handle;
 mod outside;
 mod reply;
+mod resumed;
 mod subagent;
 mod tasks;
 
@@ -46,6 +47,7 @@ pub use subagent::{Subagent, SubagentError};
 
 use handle::RunHandle;
 use reply::Reply;
+use resumed::Resumed;
 use tasks::{Ending, Task, Tasks};
 
 /// Result of a driven run.
@@ -196,34 +198,6 @@ struct Driver<'a> {
     /// True if the journal has failed: nothing that depends on the run may be done any more.
     is_unrecorded: bool,
     observer: &'a mut dyn Observer,
-}
-
-/// The replies that a run had read before it was resumed.
-#[derive(Clone, Copy)]
-enum Resumed {
-    /// This many at least. A reply in flight that something has acted on counts too, and is not requested again.
-    AtLeast(u32),
-    Exactly(u32),
-}
-
-impl Resumed {
-    fn of(run: &Run, recording: Option<&Recording>) -> Self {
-        match recording.map(Recording::model_calls) {
-            None => Self::Exactly(0),
-            Some(0) if run.pending().is_empty() => Self::Exactly(0),
-            Some(calls) => Self::AtLeast(calls),
-        }
-    }
-
-    /// The number, when the request with this iteration is sent.
-    fn at(&mut self, iteration: u32) -> u32 {
-        let number = match *self {
-            Self::AtLeast(calls) => calls.max(iteration.saturating_sub(1)),
-            Self::Exactly(calls) => calls,
-        };
-        *self = Self::Exactly(number);
-        number
-    }
 }
 
 /// A gadget that runs.
