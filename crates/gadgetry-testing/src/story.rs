@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::call::Parameters;
-use gadgetry::proto::event::{Answer, EventKind};
+use gadgetry::proto::event::{Answer, ApprovalAnswer, EventKind};
 use serde_json::json;
 
 use crate::events::{EventLog, joined, origin};
@@ -57,6 +57,7 @@ impl EventLog {
     /// | `call Weather {"city":"Paris"}` | a call; `malformed` in place of parameters that cannot be read |
     /// | `result Weather: 21 degrees`, `error Weather: no such city` | an answer to a call |
     /// | `skip Weather` | a call whose dependency failed |
+    /// | `approval Weather`, `allowed`, `denied` | a call that needs approval, and the answer |
     /// | `question: Which city?` | a question to the user |
     /// | `text: It is warm.` | the text between two other lines |
     /// | `withdrawn` | the text so far was withdrawn, because the reply failed |
@@ -99,6 +100,14 @@ fn line(kind: &EventKind) -> Option<String> {
             Answer::Error(text) => format!("error {gadget_name}: {text}"),
         },
         EventKind::GadgetSkipped { gadget_name, .. } => format!("skip {gadget_name}"),
+        EventKind::ApprovalRequired { approval, .. } => {
+            format!("approval {}", approval.gadget_name)
+        }
+        EventKind::ApprovalAnswered { answer, .. } => match answer {
+            ApprovalAnswer::Allowed => "allowed".to_owned(),
+            ApprovalAnswer::Denied { .. } => "denied".to_owned(),
+            _ => return None,
+        },
         EventKind::HumanInputRequired { question, .. } => format!("question: {question}"),
         EventKind::Text { text } if !text.trim().is_empty() => format!("text: {}", text.trim()),
         EventKind::ReplyWithdrawn { .. } => "withdrawn".to_owned(),

@@ -157,9 +157,18 @@ fn approvals_are_answered_from_a_list() {
         let agent = agent.approvals(Approvals::new(rules).approver(user.clone()));
         paused(agent.build().unwrap().ask("?").text()).unwrap();
         assert_eq!(user.requests()[0].gadget, "Weather");
+        let is_allowed = answer.starts_with("result");
+        let decision = if is_allowed { "allowed" } else { "denied" };
         assert_run!(
             log,
-            ["call Weather…", "…", answer, "text: Done.", "end completed"]
+            [
+                "call Weather…",
+                "approval Weather",
+                decision,
+                answer,
+                "text: Done.",
+                "end completed"
+            ]
         );
         if problems.is_empty() {
             user.verify();
