@@ -3,6 +3,7 @@
 use futures_util::StreamExt as _;
 use gadgetry::approval::Answer;
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::usage::Usage;
 use gadgetry::{AgentRun, Event, EventKind};
@@ -50,7 +51,7 @@ impl AgentReply {
         }
         let Some(event) = self.run.next().await else {
             self.is_over = true;
-            return Some(vec![Part::Failed(failure(FinishReason::Cancelled))]);
+            return Some(vec![Part::Failed(failure(FinishReason::Cancelled, None))]);
         };
         let mut parts = Vec::new();
         self.read(event, &mut parts);
@@ -97,9 +98,14 @@ impl AgentReply {
                 }));
             }
             EventKind::IterationEnd { .. } if is_own => self.is_after_reply = true,
-            EventKind::RunFinished { reason, answer, .. } if is_own => {
+            EventKind::RunFinished {
+                reason,
+                answer,
+                error,
+                ..
+            } if is_own => {
                 self.is_over = true;
-                match stop_reason(reason) {
+                match stop_reason(reason, error) {
                     Ok(stop_reason) => {
                         self.begin(out);
                         // The result of a gadget that ended the run.
@@ -160,7 +166,7 @@ fn add(sum: &mut Usage, more: &Usage) {
 }
 
 /// The reason to stop, or the failure without the provider's words: they may be about its account.
-fn stop_reason(reason: FinishReason) -> Result<StopReason, Failure> {
+fn stop_reason(reason: FinishReason, error: Option<ModelError>) -> Result<StopReason, Failure> {
     match reason {
         FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
             Ok(StopReason::Stop)
@@ -171,11 +177,11 @@ fn stop_reason(reason: FinishReason) -> Result<StopReason, Failure> {
         | FinishReason::Cancelled
         | FinishReason::BudgetExceeded
         | FinishReason::GadgetError
-        | _ => Err(failure(reason)),
+        | _ => Err(failure(reason, error)),
     }
 }
 
-fn failure(reason: FinishReason) -> Failure {
+fn failure(reason: FinishReason, error: Option<ModelError>) -> Failure {
     let message = match reason {
         FinishReason::ModelError => "the model of the agent failed",
         FinishReason::BudgetExceeded => "the budget of the agent is spent",
@@ -189,5 +195,15 @@ fn failure(reason: FinishReason) -> Failure {
         | FinishReason::Stopped
         | _ => "the agent was stopped",
     };
-    Failure::upstream(message)
+    let kind = error.as_ref().map_or(ModelErrorKind::Other, |it| it.kind);
+    Failure::Upstream {
+        message: message.to_owned(),
+        code: None,
+        kind: match kind {
+            // The request is the agent's, not the client's.
+            ModelErrorKind::BadRequest => ModelErrorKind::Other,
+            kind => kind,
+        },
+        retry_after_ms: error.and_then(|it| it.retry_after_ms),
+    }
 }

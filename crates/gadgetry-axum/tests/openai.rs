@@ -1,10 +1,12 @@
 //! Agents as an OpenAI-compatible endpoint.
 
+use gadgetry::Agent;
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry_axum::OpenAi;
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::support::{Endless, Events, client, deployer, serve};
+use crate::support::{Endless, Events, Failing, client, deployer, serve};
 
 async fn server(rules: &[&str]) -> String {
     let endpoint = OpenAi::new().agent("deployer", deployer(rules));
@@ -133,6 +135,30 @@ async fn what_an_agent_cannot_do_is_refused() {
         .header("content-type", "application/json")
         .body(nested);
     assert_eq!(request.send().await.unwrap().status(), 400);
+}
+
+#[tokio::test]
+async fn an_error_of_the_model_has_a_status_and_no_details() {
+    let check = async |kind: ModelErrorKind, status: u16, retry_after: Option<&str>| {
+        let agent = Agent::builder().model(Failing(kind)).without_retry();
+        let agent = agent.build().unwrap();
+        let url = serve(OpenAi::new().agent("deployer", agent).router()).await;
+        for is_streaming in [false, true] {
+            let response = send(&url, &body(is_streaming)).await;
+            assert_eq!(response.status(), status, "{kind:?}");
+            let after = response.headers().get("retry-after").cloned();
+            assert_eq!(after.as_ref().map(|it| it.to_str().unwrap()), retry_after);
+            let text = response.text().await.unwrap();
+            assert!(text.contains("the model of the agent failed"), "{text}");
+            assert!(!text.contains("sk-1"), "{text}");
+        }
+    };
+    check(ModelErrorKind::RateLimit, 429, Some("7")).await;
+    check(ModelErrorKind::Overloaded, 503, Some("7")).await;
+    check(ModelErrorKind::ContextOverflow, 400, Some("7")).await;
+    // The key is the agent's.
+    check(ModelErrorKind::Authentication, 502, Some("7")).await;
+    check(ModelErrorKind::BadRequest, 502, Some("7")).await;
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::Request;
 use gadgetry::{Agent, Model, Role, gadget};
 use gadgetry_testing::{MockModel, reply};
@@ -94,6 +95,21 @@ impl Model for Endless {
 
     fn name(&self) -> &'static str {
         "endless"
+    }
+}
+
+/// A model whose calls all fail.
+pub(crate) struct Failing(pub(crate) ModelErrorKind);
+
+impl Model for Failing {
+    fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
+        let mut error = ModelError::new(self.0, "the account sk-1 has no money");
+        error.retry_after_ms = Some(7_000);
+        stream::iter([Delta::Error(error)]).boxed()
+    }
+
+    fn name(&self) -> &'static str {
+        "failing"
     }
 }
 

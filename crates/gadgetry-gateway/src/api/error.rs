@@ -175,16 +175,6 @@ impl From<Delta> for Failure {
 }
 
 impl Failure {
-    /// A failure of whatever serves the model, with a message for the client.
-    pub fn upstream(message: impl Into<String>) -> Self {
-        Self::Upstream {
-            message: message.into(),
-            code: None,
-            kind: ModelErrorKind::Other,
-            retry_after_ms: None,
-        }
-    }
-
     /// The HTTP status, as real servers of `api` use them.
     pub fn status(&self, api: Api) -> u16 {
         match self {

@@ -182,20 +182,6 @@ impl Agent {
         AgentRun::after(conversation, &self.inner, question)
     }
 
-    /// [`Agent::ask_in`] with a conversation of its own: the run borrows nothing, so it can be spawned, or be the body of a
-    /// response.
-    pub fn ask_owned(
-        &self,
-        conversation: Conversation,
-        prompt: impl Into<String>,
-    ) -> AgentRun<'static> {
-        let question = Message::text(Role::User, prompt);
-        if conversation.is_empty() {
-            return AgentRun::new(&self.inner, question, None);
-        }
-        AgentRun::after(conversation, &self.inner, question, None)
-    }
-
     /// A run about a message with more than text: pictures, sounds, files.
     ///
     /// ```
