@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use gadgetry::{Content, Conversation, Message, Role};
+use gadgetry::{Classified, Content, Conversation, Fault, Message, Role};
 use serde::Deserialize;
 
 /// The body that the AI SDK's `useChat` sends: the messages so far, of which the last one is the question.
@@ -104,6 +104,12 @@ pub enum InvalidRequest {
     /// The last message is not one of the user with a text.
     #[error("the last message must be one of the user, with a text")]
     NoQuestion,
+}
+
+impl Classified for InvalidRequest {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 /// Returns the messages before the question, and its text. Of what a client sends only text counts: calls and results are the agent's

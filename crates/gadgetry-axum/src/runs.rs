@@ -11,8 +11,8 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
-use gadgetry::AgentHandle;
 use gadgetry::approval::{Answer, ApprovalAnswer, ApprovalId, NotAnswered};
+use gadgetry::{AgentHandle, Classified, Fault};
 use serde_json::{Value, json};
 
 /// Bytes of an answer.
@@ -64,6 +64,16 @@ impl Drop for ListedRun {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a run {0:?} is being served; wait for its end, or give this one another id")]
 pub struct RunExists(pub String);
+
+impl Classified for RunExists {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
+}
 
 impl Runs {
     /// Lists a run under `id`: a random one, or that of a durable run.
