@@ -207,7 +207,7 @@ fn options_change_nothing_else_of_a_plan() {
         budget: Some(9.0),
         retry_seed: Some(5),
         markers: Some(markers.clone()),
-        asks: Some(gadgetry_proto::run::Asks::controller()),
+        asks: Some(gadgetry_proto::run::Asks::hooks()),
     });
     let expected = RunConfig {
         budget: Some(9.0),
@@ -216,7 +216,7 @@ fn options_change_nothing_else_of_a_plan() {
             ..Retry::default()
         }),
         markers: markers.clone(),
-        asks: gadgetry_proto::run::Asks::controller(),
+        asks: gadgetry_proto::run::Asks::hooks(),
         ..full()
     };
     assert_eq!(*other.config(), expected);

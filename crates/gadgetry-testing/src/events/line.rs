@@ -44,6 +44,10 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             let kind = word(&json!(kind));
             format!("retry {attempt} after {delay_ms}ms because {kind} {error:?}")
         }
+        EventKind::RunStart(info) => {
+            let agent = info.agent.as_ref().map(|agent| format!(" as {agent:?}"));
+            format!("run_start {}{}", info.model, agent.unwrap_or_default())
+        }
         EventKind::ReplyWithdrawn { iteration } => format!("reply_withdrawn {iteration}"),
         EventKind::RateLimited { delay_ms } => format!("rate_limited {delay_ms}ms"),
         EventKind::Compaction(compacted) => format!(

@@ -9,6 +9,7 @@ use gadgetry_proto::run::{Input, Output, Summary};
 use gadgetry_proto::time::Time;
 
 use crate::ask::ModelCall;
+use crate::control::Seen;
 use crate::driver::Driver;
 use crate::runtime::StepKind;
 
@@ -28,6 +29,7 @@ impl Driver<'_> {
                     if let Some(recording) = &mut self.recording {
                         recording.event(&event);
                     }
+                    self.watchers.show(&self.handle.run, Seen::Event(&event));
                     self.observer.event(&event);
                 }
                 Output::Wait(until) => {
@@ -101,12 +103,22 @@ impl Driver<'_> {
             Output::Send(request) => {
                 self.iteration = request.iteration;
                 self.requests += 1;
+                self.watchers
+                    .show(&self.handle.run, Seen::Request(&request));
                 self.observer.request(&request);
                 let services = &self.handle.services;
                 let call =
                     ModelCall::new(Arc::clone(&services.model)).limiter(services.limiter.clone());
                 let step = self.tasks.step(StepKind::Reply(self.requests));
-                self.reply.send(call, request, &step, &*self.runtime);
+                let info = self.handle.run.info();
+                let span = tracing::info_span!(
+                    "model_call",
+                    run = &*info.id,
+                    agent = info.agent.as_deref(),
+                    model = &*info.model,
+                    iteration = request.iteration,
+                );
+                self.reply.send(call, request, &step, &*self.runtime, span);
             }
             Output::CloseModel => self.reply.close(),
             Output::Start(start) => self.start(start),

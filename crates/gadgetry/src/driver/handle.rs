@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::Report;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -32,15 +33,19 @@ pub(super) struct RunHandle {
 impl RunHandle {
     pub(super) fn new(
         services: Services,
+        info: Option<Arc<RunInfo>>,
         reports: UnboundedSender<(CallId, Report)>,
         is_durable: bool,
     ) -> Self {
         let share = Share::of(&services.scope);
-        let info = services.scope.info(services.model.name());
+        let info = info.unwrap_or_else(|| services.scope.info(services.model.name()).into());
+        let run = RunContext::new(info)
+            .reporting(reports.clone())
+            .valued(services.values.clone());
         Self {
             services,
             share,
-            run: RunContext::new(info).reporting(reports.clone()),
+            run,
             reports,
             outside: is_durable.then(OutsideAnswers::default),
         }
@@ -62,6 +67,10 @@ impl Host for RunHandle {
 
     fn scope(&self) -> &BudgetScope {
         &self.services.scope
+    }
+
+    fn run(&self) -> Option<&RunContext> {
+        Some(&self.run)
     }
 
     fn spend(&self, dollars: f64) {
@@ -134,7 +143,7 @@ impl ExecutionContext {
         services: Services,
     ) -> Self {
         let (reports, _) = unbounded_channel();
-        let host = Arc::new(RunHandle::new(services, reports, false));
+        let host = Arc::new(RunHandle::new(services, None, reports, false));
         Self::with_host(invocation, cancellation, host, CallId(0))
     }
 

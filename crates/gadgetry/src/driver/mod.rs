@@ -26,10 +26,12 @@ use gadgetry_proto::run::{
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
-use crate::human::ask_in_turn;
+use crate::control::{DynHook as _, Seen, Watchers};
+use crate::human::{HumanQuestion, ask_in_turn};
 use crate::journal::{DurableRun, Incoming, JournalError, Recording};
 use crate::runtime::Runtime;
 use crate::scope::NOTHING;
@@ -58,7 +60,7 @@ pub struct RunResult {
     pub history: Vec<Message>,
     /// The long results that the conversation refers to: for [`Run::with_outputs`] of a further run.
     pub outputs: OutputStore,
-    /// Fault for which the driver stopped the run, if it did: a controller panicked or gave an impossible answer.
+    /// Fault for which the driver stopped the run, if it did: a hook panicked or gave an impossible answer.
     pub fault: Option<String>,
 }
 
@@ -68,7 +70,7 @@ pub struct RunResult {
 /// a gadget times out, or the run is cancelled, its token is cancelled first; its future is dropped after the
 /// [grace period](Services::grace), or at once if it has never taken its token.
 ///
-/// The run must [ask](Services::asks) the questions that the controller and the user are there for. A question that no one
+/// The run must [ask](Services::asks) the questions that the hooks and the user are there for. A question that no one
 /// is there for is answered with [`Decision::Proceed`].
 ///
 /// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
@@ -121,22 +123,14 @@ pub(crate) async fn drive_recorded(
         commands,
         observer,
     ));
-    // Before anything else: what the scope has spent counts for the very first request.
-    if let Some(input) = driver.external_spend() {
-        driver.feed(input);
-    }
-    if interrupted {
-        driver.feed(Input::Interrupted);
-    }
-    let summary = loop {
-        match driver.drain().await {
-            Err(summary) => break summary,
-            Ok(until) => {
-                let input = driver.next(until).await;
-                driver.feed(input);
-            }
-        }
-    };
+    let info = driver.handle.run.info();
+    let span = tracing::info_span!(
+        "run",
+        run = &*info.id,
+        agent = info.agent.as_deref(),
+        model = &*info.model,
+    );
+    let summary = driver.finish(interrupted).instrument(span).await;
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     let Driver { run, fault, .. } = *driver;
     RunResult::of(run, summary, fault)
@@ -192,6 +186,9 @@ struct Driver<'a> {
     effects: Vec<Output>,
     /// True if the journal has failed: nothing that depends on the run may be done any more.
     is_unrecorded: bool,
+    /// The hooks, as long as they do not panic.
+    watchers: Watchers,
+    /// It sees everything after the hooks.
     observer: &'a mut dyn Observer,
 }
 
@@ -213,16 +210,20 @@ impl<'a> Driver<'a> {
         let run_id = &mut services.scope.run_id;
         run_id.get_or_insert_with(|| random_id().into());
         let runtime = Arc::clone(&services.runtime);
-        let tasks = Tasks::new(Arc::clone(&runtime), Arc::clone(&services.scope.path));
+
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
-        let handle = RunHandle::new(services, sender, recording.is_some());
+        let watchers = Watchers::of(&services.hooks);
+        let info = run.plan().info().cloned();
+        let handle = RunHandle::new(services, info, sender, recording.is_some());
         // A run that was saved has spent something. If its parent is as durable, it has entered that.
         if recording.is_some() && handle.services.scope.depth > 0 {
             handle.share.learn(run.total_cost());
         } else {
             handle.share.spend(run.total_cost());
         }
+        let path = Arc::clone(&handle.services.scope.path);
+        let tasks = Tasks::new(Arc::clone(&runtime), path, Arc::clone(handle.run.info()));
         let began = runtime.now();
         Self {
             handle: Arc::new(handle),
@@ -248,7 +249,28 @@ impl<'a> Driver<'a> {
             effects: Vec::new(),
             is_unrecorded: false,
             run,
+            watchers,
             observer,
+        }
+    }
+
+    /// Drives the run to its end.
+    async fn finish(&mut self, interrupted: bool) -> Summary {
+        // Before anything else: what the scope has spent counts for the very first request.
+        if let Some(input) = self.external_spend() {
+            self.feed(input);
+        }
+        if interrupted {
+            self.feed(Input::Interrupted);
+        }
+        loop {
+            match self.drain().await {
+                Err(summary) => return summary,
+                Ok(until) => {
+                    let input = self.next(until).await;
+                    self.feed(input);
+                }
+            }
         }
     }
 
@@ -292,29 +314,31 @@ impl<'a> Driver<'a> {
 
     fn ask(&mut self, Question { id, kind }: Question) {
         let services = &self.handle.services;
-        let task = match (kind.for_user(), &services.human, &services.controller) {
-            (Some(question), Some(human), _) => {
+        let task = match (kind.for_user(), &services.human) {
+            (Some(text), Some(human)) => {
                 if matches!(kind, QuestionKind::Input { .. }) {
                     self.user_input = Some(id);
                 }
-                let answer = ask_in_turn(&services.scope, Arc::clone(human), question.to_owned());
-                let kind = OpenQuestion::of(id, &kind).kind;
+                let mut question = HumanQuestion::new(text, Arc::clone(self.handle.run.info()));
+                let open = OpenQuestion::of(id, &kind);
+                (question.call, question.gadget) = (open.call, open.gadget);
+                let answer = ask_in_turn(&services.scope, Arc::clone(human), question);
                 let decision = async move {
-                    let decision = answer.await.and_then(|answer| kind.answer(answer));
+                    let decision = answer.await.and_then(|answer| open.kind.answer(answer));
                     decision.unwrap_or(Decision::Proceed)
                 };
                 self.tasks
                     .question(id, "the human's side", Box::pin(decision))
             }
-            (None, _, Some(controller)) => {
-                let controller = Arc::clone(controller);
-                let run = self.handle.run.clone();
-                let decision = async move { controller.decide(&run, &kind).await };
-                self.tasks.question(id, "a controller", Box::pin(decision))
+            (None, _) if !services.hooks.is_empty() => {
+                let handle = Arc::clone(&self.handle);
+                let decision =
+                    async move { handle.services.hooks.decide(&handle.run, &kind).await };
+                self.tasks.question(id, "a hook", Box::pin(decision))
             }
             // The answer comes through the journal.
-            (Some(_), None, _) if self.recording.is_some() => return,
-            (Some(_), None, _) | (None, _, None) => {
+            (Some(_), None) if self.recording.is_some() => return,
+            (Some(_), None) | (None, _) => {
                 self.queue.push_back(Input::Decision(id, Decision::Proceed));
                 return;
             }
@@ -437,7 +461,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Cancels the run because of a broken controller: what it might have refused must not happen.
+    /// Cancels the run because of a broken hook: what it might have refused must not happen.
     fn stop(&mut self, message: String) {
         tracing::error!("{message}: the run is stopped");
         self.fault.get_or_insert(message);
@@ -470,6 +494,8 @@ impl<'a> Driver<'a> {
         if let Some(recording) = &mut self.recording {
             recording.record(now, &input);
         }
+        self.watchers
+            .show(&self.handle.run, Seen::Input(now, &input));
         self.observer.input(now, &input);
         let from_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {
@@ -491,7 +517,7 @@ impl<'a> Driver<'a> {
         match self.run.handle(now, input) {
             Ok(()) => {}
             // The run would wait for a better decision forever.
-            Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
+            Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a hook: {misuse}")),
             Err(misuse) => debug_assert!(false, "{misuse}"),
         }
         let cost = self.run.total_cost() - before;

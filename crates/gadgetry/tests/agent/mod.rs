@@ -8,6 +8,8 @@ mod decisions;
 mod ends;
 mod grace;
 mod guards;
+mod hooks;
+mod identity;
 mod limiter;
 mod mistakes;
 mod options;

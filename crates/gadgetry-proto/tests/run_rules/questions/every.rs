@@ -22,7 +22,7 @@ use crate::support::sim::{drain, play};
 fn all() -> Asks {
     Asks {
         human: true,
-        ..Asks::controller()
+        ..Asks::hooks()
     }
 }
 
