@@ -228,6 +228,8 @@ fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
             "v",
             "seq",
             "timeMs",
+            "run",
+            "id",
             "durationMs",
             "usage",
             "cost",

@@ -163,6 +163,10 @@ impl Origin {
         let seed = header.config.retry.as_ref().map(|retry| retry.seed);
         self.options.markers = Some(header.config.markers.clone());
         self.options.retry_seed = seed.or(self.options.retry_seed);
+        if !is_forced {
+            // What follows is played with these, too.
+            self.options.asks = Some(header.config.asks);
+        }
         if let Some(run) = &header.run {
             self.info = Arc::clone(run);
         }

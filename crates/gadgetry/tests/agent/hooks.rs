@@ -418,6 +418,16 @@ async fn hooks_of_a_durable_run() {
     let kept = serde_json::to_string(&finished.history).unwrap();
     assert!(kept.contains("guarded"), "{kept}");
 
+    // The next process would play its inputs without the questions of a hook that was not there.
+    let run = agent(&block).durable(&journal).run_id("c");
+    drop(run.ask("?").await.unwrap());
+    let run = agent(&block).durable(&journal).run_id("c").hook(guard());
+    let error = run.ask("?").await.unwrap_err().to_string();
+    assert!(
+        error.contains("the decisions that its hooks make"),
+        "{error}"
+    );
+
     // Of one that is kept already, a hook that decides could change what was.
     let run = agent(&block)
         .durable(&journal)

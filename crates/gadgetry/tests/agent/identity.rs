@@ -397,3 +397,56 @@ async fn a_run_without_a_value_that_a_gadget_needs_sends_nothing() {
     assert_eq!(model.asked().len(), 0);
     assert_eq!(agent.ask("?").with(Db("a")).text().await.unwrap(), "Done.");
 }
+
+/// Says what it is given, and by whom.
+#[gadgetry::gadget]
+async fn audit(
+    #[gadget(with)] user: &User,
+    text: String,
+    context: ExecutionContext,
+    #[gadget(with)] db: &Db,
+) -> String {
+    tokio::task::yield_now().await;
+    let id = context.invocation_id();
+    format!("{id}: {} says {text} to {}", user.0, db.0)
+}
+
+/// The same, on a thread that may block.
+#[gadgetry::gadget(blocking)]
+fn blocking_audit(text: String, #[gadget(with)] user: &User) -> String {
+    format!("{} says {text}", user.0)
+}
+
+#[tokio::test]
+async fn a_function_takes_values_of_the_run() {
+    let blocks =
+        call("Audit", "a", &[("text", "hi")]) + &call("BlockingAudit", "b", &[("text", "ho")]);
+    let model = Mock::new([blocks.as_str(), "Done."]);
+    let system = model.clone();
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(Audit)
+        .gadget(BlockingAudit)
+        .with(Db("db"));
+    let agent = agent.build().unwrap();
+    let error = agent.ask("?").text().await.unwrap_err().to_string();
+    assert!(
+        error.contains("the gadget Audit needs a value of type `tests::agent::identity::User`"),
+        "{error}"
+    );
+    let mut results = Vec::new();
+    let ended = agent.ask("?").with(User("ada")).on_event(|event| {
+        if let EventKind::GadgetResult {
+            answer: Answer::Result(text),
+            ..
+        } = &event.kind
+        {
+            results.push(text.clone());
+        }
+    });
+    ended.await.unwrap();
+    results.sort();
+    assert_eq!(results, ["a: ada says hi to db", "ada says ho"]);
+    // The model does not know of them.
+    assert!(!system.system().contains("user"), "{}", system.system());
+}

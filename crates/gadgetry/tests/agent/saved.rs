@@ -44,7 +44,7 @@ impl<W: Observer> Observer for Keeper<W> {
 
 /// Runs it, and plays its log. Gives the events, and the log.
 async fn check(agent: AgentBuilder) -> (Vec<Event>, String) {
-    let run = agent.ask("Begin").unwrap();
+    let run = agent.ask("Begin").unwrap().run_id("r");
     let mut file = Vec::new();
     let mut keeper = Keeper {
         log: LogWriter::new(&mut file, &run.header().unwrap()).unwrap(),
