@@ -10,6 +10,8 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::Report;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::scope::Shared;
+
 /// The run around a decision or a call: its identity, the values of its caller, and the way to report to it. Clones are the same run.
 ///
 /// ```
@@ -27,6 +29,8 @@ pub struct RunContext {
     info: Arc<RunInfo>,
     values: Values,
     reports: Option<UnboundedSender<(CallId, Report)>>,
+    /// What it shares with its parent and its subagents.
+    shared: Shared,
 }
 
 impl RunContext {
@@ -36,6 +40,7 @@ impl RunContext {
             info: info.into(),
             values: Values::default(),
             reports: None,
+            shared: Shared::default(),
         }
     }
 
@@ -56,6 +61,17 @@ impl RunContext {
     pub(crate) fn reporting(mut self, reports: UnboundedSender<(CallId, Report)>) -> Self {
         self.reports = Some(reports);
         self
+    }
+
+    /// The same, with what its parent and its subagents share.
+    pub(crate) fn sharing(mut self, shared: Shared) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// Returns what the run shares with its parent and its subagents.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Returns the identity of the run.

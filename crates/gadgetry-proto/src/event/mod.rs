@@ -25,6 +25,7 @@
 //! such a run is `run_start`, which has all of it: the name of the agent, the model, the run and the call that started it, the metadata
 //! of the caller.
 
+mod approval;
 mod info;
 mod kind;
 mod reason;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 
+pub use approval::{Approval, ApprovalAnswer, ApprovalSubject, SubjectKind};
 pub use info::{RunInfo, RunParent};
 pub use kind::{Answer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};
