@@ -6,6 +6,7 @@
 mod effects;
 mod handle;
 mod outside;
+mod questions;
 mod reply;
 mod subagent;
 mod tasks;
@@ -20,19 +21,15 @@ use futures_core::future::BoxFuture;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{
-    Command, Decision, Input, Misuse, OpenQuestion, Output, Question, QuestionId, QuestionKind,
-    QuestionRef, Report, Start, Summary,
-};
+use gadgetry_proto::run::{Command, Input, Misuse, Output, QuestionId, Report, Start, Summary};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
-use crate::control::{DynHook as _, Seen, Watchers};
-use crate::human::{HumanQuestion, ask_in_turn};
-use crate::journal::{DurableRun, Incoming, JournalError, Recording};
+use crate::control::{Seen, Watchers};
+use crate::journal::{Incoming, JournalError, Recording};
 use crate::runtime::Runtime;
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -71,7 +68,7 @@ pub struct RunResult {
 /// [grace period](Services::grace), or at once if it has never taken its token.
 ///
 /// The run must [ask](Services::asks) the questions that the hooks and the user are there for. A question that no one
-/// is there for is answered with [`Decision::Proceed`].
+/// is there for is answered with [`Decision::Proceed`](gadgetry_proto::run::Decision::Proceed).
 ///
 /// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
 /// [`Input::Interrupted`]. A caller that knows the outcome of that work feeds it to the run before it calls `drive`.
@@ -312,40 +309,6 @@ impl<'a> Driver<'a> {
         self.running.insert(start.id, running);
     }
 
-    fn ask(&mut self, Question { id, kind }: Question) {
-        let services = &self.handle.services;
-        let task = match (kind.for_user(), &services.human) {
-            (Some(text), Some(human)) => {
-                if matches!(kind, QuestionKind::Input { .. }) {
-                    self.user_input = Some(id);
-                }
-                let mut question = HumanQuestion::new(text, Arc::clone(self.handle.run.info()));
-                let open = OpenQuestion::of(id, &kind);
-                (question.call, question.gadget) = (open.call, open.gadget);
-                let answer = ask_in_turn(&services.scope, Arc::clone(human), question);
-                let decision = async move {
-                    let decision = answer.await.and_then(|answer| open.kind.answer(answer));
-                    decision.unwrap_or(Decision::Proceed)
-                };
-                self.tasks
-                    .question(id, "the human's side", Box::pin(decision))
-            }
-            (None, _) if !services.hooks.is_empty() => {
-                let handle = Arc::clone(&self.handle);
-                let decision =
-                    async move { handle.services.hooks.decide(&handle.run, &kind).await };
-                self.tasks.question(id, "a hook", Box::pin(decision))
-            }
-            // The answer comes through the journal.
-            (Some(_), None) if self.recording.is_some() => return,
-            (Some(_), None) | (None, _) => {
-                self.queue.push_back(Input::Decision(id, Decision::Proceed));
-                return;
-            }
-        };
-        self.questions.insert(id, task);
-    }
-
     /// Waits for the next input.
     async fn next(&mut self, until: Option<Time>) -> Input {
         let input = loop {
@@ -389,51 +352,6 @@ impl<'a> Driver<'a> {
         };
         self.came = self.runtime.now();
         input
-    }
-
-    /// The input for a message from outside.
-    fn message(&mut self, message: Option<Incoming>) -> Option<Input> {
-        let Some(message) = message else {
-            if let Some(DurableRun { id, .. }) = &self.handle.services.durable {
-                let run = id.clone();
-                self.lose_journal(&JournalError::Lost { run });
-            }
-            return None;
-        };
-        match message {
-            Incoming::Command(command) => Some(Input::Command(command)),
-            Incoming::Answer {
-                question: QuestionRef::Run(id),
-                decision,
-            } => {
-                let is_admitted = self.run.admits(id, &decision);
-                if !is_admitted {
-                    tracing::warn!("question {} does not admit the answer from outside", id.0);
-                }
-                is_admitted.then_some(Input::Decision(id, decision))
-            }
-            Incoming::Answer {
-                question: QuestionRef::Gadget { call, number },
-                decision,
-            } => {
-                let answer = if let Decision::Result(answer) = decision {
-                    Some(answer)
-                } else {
-                    None
-                };
-                self.handle.answer(call, number, answer);
-                // The gadget reports the answer.
-                None
-            }
-            Incoming::Answer {
-                question: QuestionRef::Approval(id),
-                decision,
-            } => {
-                self.handle.approve(id, decision);
-                // The approvals report the answer, and decide.
-                None
-            }
-        }
     }
 
     /// The input for a report, unless its call is over. Approvals are about calls that have not started, too.

@@ -1,4 +1,4 @@
-//! Hooks of agents and of runs: which are asked, in which order, and what broken ones do.
+//! Hooks of agents and of runs: which of them decide, in which order, and what broken ones do.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};

@@ -106,7 +106,7 @@ async fn a_run_without_an_id_gets_a_random_one() {
     assert!(events.iter().all(|event| event.run.as_ref() == Some(&id)));
 }
 
-/// Asks for the user, and is asked about.
+/// Asks the user.
 fn curious() -> impl gadgetry::IntoGadget {
     gadget("Who", |context: ExecutionContext| async move {
         match context.ask_human("Sure?").await {
