@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
 use crate::visible::visible_line;
 
 /// The id of a gadget call as the model sees it: its own word, or `gadget_N`.
@@ -133,6 +134,12 @@ impl fmt::Display for ApprovalId {
     "{0:?} is not the id of an approval: expected the `approval` of an event `approval_required`"
 )]
 pub struct InvalidApprovalId(pub String);
+
+impl Classified for InvalidApprovalId {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+}
 
 impl FromStr for ApprovalId {
     type Err = InvalidApprovalId;

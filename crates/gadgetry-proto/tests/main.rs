@@ -17,6 +17,7 @@ mod dialect_invariants;
 mod dialect_numbers;
 mod dialect_quotes;
 mod dialects;
+mod earlier_errors;
 mod events_schema;
 mod first_text;
 mod grammar;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// The markers that delimit a gadget block.
 ///
 /// ```
@@ -210,6 +212,12 @@ pub enum MarkerError {
         /// The shorter marker.
         marker: String,
     },
+}
+
+impl Classified for MarkerError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 /// The places where a marker counts as one.

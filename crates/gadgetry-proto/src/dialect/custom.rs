@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::dialect::known::{Dialect, UnknownDialect};
+use crate::error::{Classified, Fault};
 
 /// Bytes of a marker of a dialect that a configuration defines.
 const MARKER: usize = 64;
@@ -71,6 +72,12 @@ pub enum Arguments {
 pub struct WrongDialect {
     name: String,
     problem: String,
+}
+
+impl Classified for WrongDialect {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl CustomDialect {
@@ -172,6 +179,12 @@ pub enum DialectsError {
     /// Two definitions have one name.
     #[error("the dialect {0:?} is defined twice")]
     Twice(String),
+}
+
+impl Classified for DialectsError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl Dialects {

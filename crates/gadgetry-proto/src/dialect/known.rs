@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// A form of calling that is not ours. See the [module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,6 +100,12 @@ impl fmt::Display for Dialect {
      kimi, deepseek, gemma and lfm2"
 )]
 pub struct UnknownDialect(pub String);
+
+impl Classified for UnknownDialect {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 impl FromStr for Dialect {
     type Err = UnknownDialect;

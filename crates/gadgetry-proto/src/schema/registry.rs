@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::{Classified, Fault};
 use crate::schema::closest::closest;
 use crate::schema::compiled::Problem;
 use crate::schema::compiled::Schema;
@@ -203,6 +204,12 @@ pub enum RegistryError {
         /// The problem of the default.
         problem: Problem,
     },
+}
+
+impl Classified for RegistryError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 #[cfg(test)]

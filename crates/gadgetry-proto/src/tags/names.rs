@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// The registered names, prepared for searching.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
@@ -59,6 +61,12 @@ pub enum TagNameError {
         /// The name.
         name: String,
     },
+}
+
+impl Classified for TagNameError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl Names {

@@ -19,7 +19,7 @@ pub struct Durable {
     inner: Arc<Inner>,
     journal: Arc<dyn Journal>,
     id: Option<String>,
-    before: Option<Conversation>,
+    before: Conversation,
     is_forced: bool,
     pub(super) extras: Extras,
 }
@@ -49,7 +49,7 @@ impl Agent {
             inner: Arc::clone(&self.inner),
             journal: Arc::new(journal.clone()),
             id: None,
-            before: None,
+            before: Conversation::default(),
             is_forced: false,
             extras: Extras::default(),
         }
@@ -83,7 +83,7 @@ impl Durable {
     /// # }
     /// ```
     pub fn after(mut self, conversation: Conversation) -> Self {
-        self.before = Some(conversation);
+        self.before = conversation;
         self
     }
 
@@ -136,7 +136,7 @@ impl Durable {
             outputs: opened.header.outputs.clone(),
             markers: Some(opened.header.config.markers.clone()),
         };
-        let mut run = AgentRun::after(conversation, &self.inner, question, None);
+        let mut run = AgentRun::after(conversation, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             self.extras.add_to(prepared, slot.id.as_str());
             prepared.take_up(slot, opened, self.is_forced)?;
@@ -147,11 +147,8 @@ impl Durable {
 
     async fn begin(self, question: Message) -> Result<AgentRun<'static>, JournalError> {
         let slot = self.slot()?;
-        let before = self.before.filter(|it| !it.is_empty());
-        let mut run = match before {
-            Some(before) => AgentRun::after(before, &self.inner, question, None),
-            None => AgentRun::new(&self.inner, question, None),
-        };
+        let before = self.before.clone();
+        let mut run = AgentRun::after(before, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             self.extras.add_to(prepared, slot.id.as_str());
             let header = prepared.origin.header();

@@ -83,14 +83,9 @@ async fn decide<H: Hook>(hook: &H, run: &RunContext, question: &QuestionKind) ->
             };
             hook.after_model_call(run, &reply).await.into()
         }
-        QuestionKind::ModelError {
-            iteration,
-            kind,
-            error,
-        } => {
+        QuestionKind::ModelError { iteration, error } => {
             let failure = ModelFailure {
                 iteration: *iteration,
-                kind: *kind,
                 error: error.clone(),
             };
             hook.on_model_error(run, &failure).await.into()

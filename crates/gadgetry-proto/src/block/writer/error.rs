@@ -1,5 +1,7 @@
 //! Errors of writing a block.
 
+use crate::error::{Classified, Fault};
+
 /// Error for a call that cannot be written as a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -34,4 +36,10 @@ pub enum WriteError {
     /// A marker is a part of the JSON that would have to be written, and not inside a string.
     #[error("the parameters need JSON, and a marker looks like JSON syntax")]
     Marker,
+}
+
+impl Classified for WriteError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

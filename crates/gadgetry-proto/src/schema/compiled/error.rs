@@ -1,5 +1,7 @@
 //! Errors of schemas.
 
+use crate::error::{Classified, Fault};
+
 /// Error for an invalid schema; always a mistake in the definition of the gadget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -27,4 +29,10 @@ pub enum SchemaError {
         /// The mistake there.
         message: String,
     },
+}
+
+impl Classified for SchemaError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
