@@ -133,8 +133,12 @@ impl Input {
     fn argument(&self) -> Option<&Argument> {
         match self {
             Self::Argument(argument) => Some(argument),
-            Self::Context { .. } => None,
+            Self::Context { .. } | Self::Value(_) => None,
         }
+    }
+
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Value(_))
     }
 }
 
@@ -208,8 +212,13 @@ fn info(gadget: &Gadget) -> TokenStream {
         quote!(.on_interrupt(::gadgetry::proto::schema::OnInterrupt::#policy))
     });
     let examples = examples.iter().map(example);
+    let values = gadget.inputs.iter().filter_map(|input| match input {
+        Input::Value(ty) => Some(ty),
+        Input::Argument(_) | Input::Context { .. } => None,
+    });
     quote! {
         ::gadgetry::GadgetInfo::new(#name, #description)
+            #(.needs::<#values>())*
             #timeout
             #max_concurrent
             #exclusive
@@ -241,6 +250,8 @@ fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenSt
     let params = Ident::new("params", Span::mixed_site());
     let context = Ident::new("context", Span::mixed_site());
     let state = Ident::new("state", Span::mixed_site());
+    // They borrow the context, so it cannot be moved.
+    let has_values = gadget.inputs.iter().any(Input::is_value);
     let inputs = gadget.inputs.iter().map(|input| match input {
         Input::Argument(argument) => {
             let name = &argument.name;
@@ -249,7 +260,14 @@ fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenSt
         Input::Context { by_reference: true } => quote!(&#context),
         Input::Context {
             by_reference: false,
+        } if has_values => quote!(::core::clone::Clone::clone(&#context)),
+        Input::Context {
+            by_reference: false,
         } => quote!(#context),
+        Input::Value(ty) => {
+            let span = ty.span();
+            quote_spanned!(span=> #context.get::<#ty>()?)
+        }
     });
     let wait = function.signature.asyncness.map(|_| quote!(.await));
     // The error about a type that is not a result is reported at that type.
