@@ -6,11 +6,11 @@ mod terminal;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 #[cfg(feature = "chat")]
 use gadgetry::approval::Approver;
 use gadgetry::approval::{Approvals, Rule, Rules};
-use gadgetry::control::BeforeGadget;
-use gadgetry::proto::run::Start;
+use gadgetry::control::{Asks, BeforeGadget, Decision, DynController, QuestionKind, RunContext};
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
@@ -74,10 +74,8 @@ impl Approving {
             Self::ByRules(approvals) => agent.approvals(approvals),
             // The controller decides about every call, and nothing is executed.
             Self::DryRun(approvals, toolbox) => {
-                agent.without_approvals().before_gadget(move |start| {
-                    let (approvals, toolbox) = (approvals.clone(), Arc::clone(&toolbox));
-                    async move { dry_run(&approvals, &toolbox, &start).await }
-                })
+                let dry_run = DryRun { approvals, toolbox };
+                agent.without_approvals().controller(dry_run)
             }
         }
     }
@@ -113,12 +111,35 @@ pub(crate) fn rules(options: &ApprovalOptions) -> Result<Rules, Error> {
 }
 
 /// Answers a call that would run, so that its dependents are listed as well, and denies any other.
-async fn dry_run(approvals: &Approvals, toolbox: &Toolbox, start: &Start) -> BeforeGadget {
-    match approvals.decide(toolbox, start).await {
-        BeforeGadget::Proceed | BeforeGadget::Parameters(_) | BeforeGadget::Result(_) => {
-            BeforeGadget::Result("Dry run: it would run, and was not executed".to_owned())
+struct DryRun {
+    approvals: Approvals,
+    toolbox: Arc<Toolbox>,
+}
+
+impl DynController for DryRun {
+    fn questions(&self) -> Asks {
+        Asks {
+            before_gadget: true,
+            ..Asks::default()
         }
-        BeforeGadget::Deny(reason) => BeforeGadget::Deny(format!("Dry run: {reason}")),
+    }
+
+    fn decide<'a>(
+        &'a self,
+        run: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision> {
+        Box::pin(async move {
+            let QuestionKind::BeforeGadget { start } = question else {
+                return Decision::Proceed;
+            };
+            match self.approvals.decide(run, &self.toolbox, start).await {
+                BeforeGadget::Proceed | BeforeGadget::Parameters(_) | BeforeGadget::Result(_) => {
+                    Decision::Result("Dry run: it would run, and was not executed".to_owned())
+                }
+                BeforeGadget::Deny(reason) => Decision::Deny(format!("Dry run: {reason}")),
+            }
+        })
     }
 }
 

@@ -56,6 +56,7 @@
 //! | [`limiter`] | [`RateLimiter`]: requests and tokens per minute and day, shared by runs |
 //! | [`ask`] | the one road to a model: rate limits, token counts, retries |
 //! | [`scope`] | [`BudgetScope`]: what a run shares with its subagents |
+//! | `run_context` | [`RunContext`]: the run, as hooks, gadgets and users see it |
 //! | [`human`] | [`Human`]: the user that a run may ask |
 //! | `error` | [`GadgetError`] |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
@@ -122,6 +123,7 @@ pub mod presets;
 pub mod provider;
 #[cfg(doctest)]
 mod readme;
+mod run_context;
 pub mod runtime;
 pub mod scope;
 pub mod scripted;
@@ -326,6 +328,8 @@ pub use limiter::{Limiter, Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model_client::ModelClient;
 #[doc(inline)]
 pub use observer::Observer;
+#[doc(inline)]
+pub use run_context::RunContext;
 #[doc(inline)]
 pub use runtime::Runtime;
 #[doc(inline)]

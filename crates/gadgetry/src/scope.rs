@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gadgetry_proto::event::{RunInfo, RunParent};
 use gadgetry_proto::id::CallId;
 use tokio_util::sync::CancellationToken;
 
@@ -89,6 +90,19 @@ impl BudgetScope {
             path: format!("{parent}/{}.{agent}", call.0).into(),
             ..self.clone()
         }
+    }
+
+    /// The identity of the run, whose model has the name `model`.
+    pub(crate) fn info(&self, model: &str) -> RunInfo {
+        let run_id = self.run_id.as_deref().unwrap_or_default();
+        let path = self.path.trim_end_matches('/');
+        let mut info = RunInfo::new(format!("{run_id}{path}"), model);
+        info.parent = path.rsplit_once('/').and_then(|(parent, last)| {
+            let (call, _) = last.split_once('.')?;
+            let call = CallId(call.parse().ok()?);
+            Some(RunParent::new(format!("{run_id}{parent}"), call))
+        });
+        info
     }
 
     /// The key of a call of the run: the same for each execution of the call, and of no other call.

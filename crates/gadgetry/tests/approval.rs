@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Named, Rule, Rules};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind, RunInfo};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::serde_json::{Value, json};
 use gadgetry::{
@@ -189,6 +189,7 @@ fn suggestions_go_from_narrow_to_wide() {
         let mut preview = CallPreview::default();
         preview.subject = subject.clone();
         let request = ApprovalRequest {
+            run: RunInfo::new("r", "m").into(),
             gadget: "Do".to_owned(),
             invocation_id: "a".into(),
             parameters: Arc::default(),
@@ -258,6 +259,7 @@ fn suggestions_go_from_narrow_to_wide() {
         let mut preview = CallPreview::default();
         preview.subject = path("a.rs");
         let request = ApprovalRequest {
+            run: RunInfo::new("r", "m").into(),
             gadget: name.to_owned(),
             invocation_id: "a".into(),
             parameters: Arc::default(),
@@ -320,6 +322,7 @@ fn rules_name_the_server_of_a_tool() {
     let mut preview = CallPreview::default();
     preview.origin = Some(weather.clone());
     let mut request = ApprovalRequest {
+        run: RunInfo::new("r", "m").into(),
         gadget: "look@evil".to_owned(),
         invocation_id: "a".into(),
         parameters: Arc::default(),

@@ -9,7 +9,7 @@ use crate::support::stage::{Seen, call, echo, gadget, plan, play, play_until, se
 use futures_core::future::BoxFuture;
 use gadgetry::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, Controller, Controllers,
-    DynController, OnDependencySkipped, OnModelError, Reply, closures,
+    DynController, OnDependencySkipped, OnModelError, Reply, RunContext, closures,
 };
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
@@ -286,7 +286,7 @@ impl DynController for Confused {
         Asks::controller()
     }
 
-    fn decide<'a>(&'a self, _: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(&'a self, _: &'a RunContext, _: &'a QuestionKind) -> BoxFuture<'a, Decision> {
         Box::pin(async { Decision::Execute })
     }
 }

@@ -21,6 +21,7 @@
 //!
 //! [`CostTree`](crate::tree::CostTree) is built so.
 
+mod info;
 mod kind;
 mod reason;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 
+pub use info::{RunInfo, RunParent};
 pub use kind::{Answer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};
 pub use version::EVENTS_VERSION;

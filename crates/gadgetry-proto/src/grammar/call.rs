@@ -34,12 +34,54 @@ pub(super) struct Writer<'a> {
 pub(super) fn gbnf(spec: &GrammarSpec<'_>) -> Result<String, GrammarError> {
     let tools = spec.callable()?;
     let mut writer = Writer::new(spec);
-    let mut calls = Vec::new();
+    let mut calls = Calls::new(spec);
     for tool in &tools {
-        calls.push(writer.call(tool)?);
+        let before = writer.rules.len();
+        if !calls.add(writer.call(tool))? {
+            writer.rules.truncate(before);
+        }
     }
+    let calls = calls.all()?;
     let root = writer.root(&calls);
     writer.rules.text(&root, spec.limits.bytes)
+}
+
+/// What was made of each tool that can be called.
+pub(super) struct Calls<T> {
+    made: Vec<T>,
+    left_out: Option<GrammarError>,
+    is_forced: bool,
+}
+
+impl<T> Calls<T> {
+    pub(super) fn new(spec: &GrammarSpec<'_>) -> Self {
+        Self {
+            made: Vec::new(),
+            left_out: None,
+            is_forced: spec.choice.is_forced(),
+        }
+    }
+
+    /// Adds a tool, and returns whether it can be called. One that cannot leaves the others as they are.
+    pub(super) fn add(&mut self, call: Result<T, GrammarError>) -> Result<bool, GrammarError> {
+        match call {
+            Ok(call) => self.made.push(call),
+            Err(error @ (GrammarError::Name(_) | GrammarError::Unsatisfiable(_))) => {
+                self.left_out.get_or_insert(error);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Returns all that can be called. Fails if a call is demanded and there are none.
+    pub(super) fn all(self) -> Result<Vec<T>, GrammarError> {
+        match self.left_out {
+            Some(error) if self.is_forced && self.made.is_empty() => Err(error),
+            Some(_) | None => Ok(self.made),
+        }
+    }
 }
 
 impl<'a> Writer<'a> {

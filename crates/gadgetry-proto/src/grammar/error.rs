@@ -10,10 +10,10 @@ pub enum GrammarError {
     /// A call of a tool is demanded that is not offered.
     #[error("a call of {0:?} is demanded, but no tool has this name")]
     UnknownTool(String),
-    /// A name cannot be written in a call.
+    /// A call is demanded, and the name of the only tool cannot be written in one.
     #[error("the name {0:?} cannot be written in a call; use letters, digits, `_` and `-`")]
     Name(String),
-    /// No parameters satisfy the schema of a tool.
+    /// A call is demanded, and no parameters satisfy the schema of the only tool.
     #[error("no parameters satisfy the schema of {0:?}; correct the schema")]
     Unsatisfiable(String),
     /// The text of the grammar is longer than the limit.

@@ -13,6 +13,8 @@
 //! one line. What a grammar cannot express is admitted: that items differ, `not`, conditions, dependencies of properties, the keys of
 //! a map that repeat, patterns with look-around.
 //!
+//! A tool whose name or schema admits no call is left out, so that the others can be called; a call that is demanded of it alone is an error.
+//!
 //! Markers count at the start of a line ([`Anchoring::LineStart`](crate::block::Anchoring::LineStart)).
 
 mod avoid;

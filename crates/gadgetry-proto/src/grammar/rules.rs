@@ -36,7 +36,7 @@ impl Rules {
     pub(super) fn define(&mut self, name: &str, body: &str) {
         if let Some(rule) = self.all.iter_mut().find(|(own, _)| own == name) {
             body.clone_into(&mut rule.1);
-            self.bytes += name.len() + body.len() + 6;
+            self.bytes += size(name, body);
         }
     }
 
@@ -47,6 +47,23 @@ impl Rules {
             self.define(name, body);
         }
         name.to_owned()
+    }
+
+    /// Number of rules.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Removes all rules but the first `len`.
+    pub(super) fn truncate(&mut self, len: usize) {
+        for (name, body) in self.all.drain(len..) {
+            if self.by_body.get(&body) == Some(&name) {
+                self.by_body.remove(&body);
+            }
+            if !body.is_empty() {
+                self.bytes -= size(&name, &body);
+            }
+        }
     }
 
     /// Bytes of all rules.
@@ -68,6 +85,11 @@ impl Rules {
         }
         Ok(out)
     }
+}
+
+/// Bytes of the line of a rule.
+fn size(name: &str, body: &str) -> usize {
+    name.len() + body.len() + 6
 }
 
 /// A text as a terminal.

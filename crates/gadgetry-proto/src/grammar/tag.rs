@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::call::{JSON_START, Writer};
+use super::call::{Calls, JSON_START, Writer};
 use super::error::GrammarError;
-use super::spec::{GrammarLimits, GrammarSpec};
+use super::spec::{GrammarLimits, GrammarSpec, GrammarTool};
 use crate::call_form::CallForm;
 use crate::message::ToolChoice;
 
@@ -22,16 +22,13 @@ pub(super) fn structural_tag(spec: &GrammarSpec<'_>) -> Result<Value, GrammarErr
         },
         ..*spec
     };
-    let mut tags = Vec::new();
-    let mut bytes = 0;
+    let mut calls = Calls::new(spec);
     for tool in &spec.callable()? {
-        let mut writer = Writer::new(spec);
-        let body = writer.between(tool)?;
-        let (begin, end) = writer.ends(tool)?;
-        let grammar = writer.rules.text(&body, spec.limits.bytes)?;
-        bytes += grammar.len();
-        tags.push(json!({ "begin": begin, "content": { "type": "grammar", "grammar": grammar }, "end": end }));
+        calls.add(call(spec, tool))?;
     }
+    let calls = calls.all()?;
+    let bytes: usize = calls.iter().map(|call| call.grammar.len()).sum();
+    let tags: Vec<Value> = calls.into_iter().map(Call::tag).collect();
     if bytes > spec.limits.bytes {
         return Err(GrammarError::TooLarge {
             limit: spec.limits.bytes,
@@ -55,4 +52,29 @@ pub(super) fn structural_tag(spec: &GrammarSpec<'_>) -> Result<Value, GrammarErr
         }),
     };
     Ok(json!({ "type": "structural_tag", "format": format }))
+}
+
+struct Call {
+    begin: String,
+    grammar: String,
+    end: String,
+}
+
+fn call(spec: &GrammarSpec<'_>, tool: &GrammarTool<'_>) -> Result<Call, GrammarError> {
+    let mut writer = Writer::new(spec);
+    let body = writer.between(tool)?;
+    let (begin, end) = writer.ends(tool)?;
+    let grammar = writer.rules.text(&body, spec.limits.bytes)?;
+    Ok(Call {
+        begin,
+        grammar,
+        end,
+    })
+}
+
+impl Call {
+    fn tag(self) -> Value {
+        let content = json!({ "type": "grammar", "grammar": self.grammar });
+        json!({ "begin": self.begin, "content": content, "end": self.end })
+    }
 }

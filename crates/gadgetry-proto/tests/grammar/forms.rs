@@ -248,7 +248,7 @@ fn tools_without_a_grammar_are_errors() {
     );
     check(
         &[("t", &none)],
-        ToolChoice::Auto,
+        ToolChoice::Required,
         &GrammarError::Unsatisfiable("t".to_owned()),
     );
     check(
@@ -256,6 +256,48 @@ fn tools_without_a_grammar_are_errors() {
         ToolChoice::Auto,
         &GrammarError::TooLarge { limit: 256 << 10 },
     );
+}
+
+#[test]
+fn a_tool_that_cannot_be_called_is_left_out() {
+    let good = json!({ "type": "object", "properties": { "a": { "type": ["array", "string"] }, "b": { "type": "object" } } });
+    let none = json!({
+        "type": "object",
+        "properties": { "x": { "type": "array", "items": { "type": "object" } }, "y": { "enum": [] } },
+        "required": ["x", "y"],
+    });
+    let check = |tools: &[(&str, &Value)], left: &[(&str, &Value)]| {
+        for (form, choice) in CallForm::ALL
+            .into_iter()
+            .flat_map(|form| [(form, ToolChoice::Auto), (form, ToolChoice::Required)])
+        {
+            let grammars = [tools, left].map(|tools| {
+                let tools: Vec<_> = tools
+                    .iter()
+                    .map(|(name, schema)| GrammarTool {
+                        name,
+                        schema,
+                        multiline: &[],
+                    })
+                    .collect();
+                let spec = GrammarSpec {
+                    tools: &tools,
+                    form,
+                    markers: &Markers::default(),
+                    choice: &choice,
+                    is_single: false,
+                    limits: GrammarLimits::default(),
+                };
+                (spec.gbnf(), spec.structural_tag())
+            });
+            assert_eq!(grammars[0], grammars[1], "{form} {choice:?}");
+            assert!(grammars[0].0.is_ok());
+        }
+    };
+    let (bad, one, two) = (("bad", &none), ("one", &good), ("two", &good));
+    check(&[bad, one, two], &[one, two]);
+    check(&[one, bad, two], &[one, two]);
+    check(&[one, two, bad, bad], &[one, two]);
 }
 
 #[test]

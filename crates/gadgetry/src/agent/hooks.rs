@@ -3,7 +3,7 @@
 use futures_core::future::BoxFuture;
 use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 
-use crate::control::{DynController, GadgetDone};
+use crate::control::{DynController, GadgetDone, RunContext};
 
 /// Continuation of a run after a gadget has failed; see
 /// [`AgentBuilder::on_gadget_error`](crate::AgentBuilder::on_gadget_error).
@@ -49,7 +49,11 @@ where
         }
     }
 
-    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(
+        &'a self,
+        _: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             let QuestionKind::AfterGadget {
                 about,

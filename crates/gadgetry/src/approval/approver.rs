@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::id::InvocationId;
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ use crate::gadget::{CallPreview, CommandLine, Permission, Subject};
 /// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalRequest {
+    /// The run of the call.
+    pub run: Arc<RunInfo>,
     /// The gadget.
     pub gadget: String,
     /// The call's id for the model.
@@ -53,9 +56,11 @@ impl ApprovalRequest {
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};
+    /// use gadgetry::proto::event::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
     /// let request = ApprovalRequest {
+    ///     run: RunInfo::new("order-7", "haiku").into(),
     ///     gadget: "RunCommand".to_owned(),
     ///     invocation_id: "a".into(),
     ///     parameters: Default::default(),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Approvals;
 use super::decided::Record;
 use crate::context::ExecutionContext;
-use crate::control::BeforeGadget;
+use crate::control::{BeforeGadget, RunContext};
 use crate::gadget::{DynGadget, attempt, closed};
 use crate::toolbox::Toolbox;
 
@@ -23,15 +23,17 @@ const ATTEMPTS: usize = 16;
 /// A call that executes only as it was approved.
 pub(crate) struct Binding {
     approvals: Approvals,
+    run: RunContext,
     toolbox: Arc<Toolbox>,
     start: Start,
 }
 
 impl Approvals {
     /// Binds the execution of a call to what is decided about it.
-    pub(crate) fn bind(&self, toolbox: Arc<Toolbox>, start: Start) -> Binding {
+    pub(crate) fn bind(&self, run: RunContext, toolbox: Arc<Toolbox>, start: Start) -> Binding {
         Binding {
             approvals: self.clone(),
+            run,
             toolbox,
             start,
         }
@@ -50,7 +52,13 @@ impl Binding {
     ) -> Outcome {
         for _ in 0..ATTEMPTS {
             let Some(record) = self.take() else {
-                match self.approvals.decide(&self.toolbox, &self.start).await {
+                let Self {
+                    run,
+                    toolbox,
+                    start,
+                    ..
+                } = &self;
+                match self.approvals.decide(run, toolbox, start).await {
                     BeforeGadget::Deny(reason) => {
                         return closed(Outcome::error(reason), &context);
                     }

@@ -50,7 +50,7 @@ use tokio::task::coop::unconstrained;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::control::{BeforeGadget, DynController};
+use crate::control::{BeforeGadget, DynController, RunContext};
 #[cfg(doc)]
 use crate::gadget::DynGadget;
 use crate::gadget::{Approved, CallPreview, Permission, Subject};
@@ -153,10 +153,10 @@ impl Approvals {
         self.0.rules()
     }
 
-    /// Decides about a call of a gadget in `toolbox`. A gadget that is not there is denied.
+    /// Decides about a call of `run`, of a gadget in `toolbox`. A gadget that is not there is denied.
     ///
     /// Cancel safety: dropping the future withdraws the request to the user.
-    pub async fn decide(&self, toolbox: &Toolbox, start: &Start) -> BeforeGadget {
+    pub async fn decide(&self, run: &RunContext, toolbox: &Toolbox, start: &Start) -> BeforeGadget {
         let name = start.gadget_name.as_str();
         let Some(gadget) = toolbox.get(name) else {
             return BeforeGadget::Deny(format!("Denied: there is no gadget {name}"));
@@ -203,6 +203,7 @@ impl Approvals {
             return decision;
         }
         let request = ApprovalRequest {
+            run: Arc::clone(run.info()),
             gadget: name.to_owned(),
             invocation_id: start.invocation_id.clone(),
             parameters: Arc::clone(&start.parameters),
@@ -334,12 +335,18 @@ impl DynController for OfToolbox {
         }
     }
 
-    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(
+        &'a self,
+        run: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             match question {
-                QuestionKind::BeforeGadget { start } => {
-                    self.approvals.decide(&self.toolbox, start).await.into()
-                }
+                QuestionKind::BeforeGadget { start } => self
+                    .approvals
+                    .decide(run, &self.toolbox, start)
+                    .await
+                    .into(),
                 QuestionKind::BeforeModelCall { .. }
                 | QuestionKind::AfterModelCall { .. }
                 | QuestionKind::ModelError { .. }

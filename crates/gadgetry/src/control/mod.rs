@@ -19,6 +19,8 @@ mod several;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::message::Request;
 
+pub use crate::run_context::RunContext;
+
 #[doc(no_inline)]
 pub use gadgetry_proto::run::{Asks, Decision, QuestionKind, Start};
 
@@ -103,9 +105,13 @@ pub trait DynController: Send + Sync {
     /// Returns the questions that it answers.
     fn questions(&self) -> Asks;
 
-    /// Answers one of them, and any other with [`Decision::Proceed`]. A decision that does not fit the question stops the run
+    /// Answers one of them about `run`, and any other with [`Decision::Proceed`]. A decision that does not fit the question stops the run
     /// like a panic.
-    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision>;
+    fn decide<'a>(
+        &'a self,
+        run: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision>;
 }
 
 impl<C: Controller> DynController for C {
@@ -113,7 +119,11 @@ impl<C: Controller> DynController for C {
         self.asks()
     }
 
-    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(
+        &'a self,
+        _: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             match question {
                 QuestionKind::BeforeModelCall { request } => {

@@ -8,7 +8,7 @@ use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 use gadgetry_proto::schema::Registry;
 
-use crate::control::DynController;
+use crate::control::{DynController, RunContext};
 
 /// Several controllers as one. Each question goes to those that [answer](DynController::questions) it, in order.
 ///
@@ -61,7 +61,11 @@ impl DynController for Controllers {
         questions.fold(Asks::default(), union)
     }
 
-    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(
+        &'a self,
+        run: &'a RunContext,
+        question: &'a QuestionKind,
+    ) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             let mut rewritten: Option<(QuestionKind, Decision)> = None;
             for controller in &self.controllers {
@@ -71,7 +75,7 @@ impl DynController for Controllers {
                 let current = rewritten
                     .as_ref()
                     .map_or(question, |(question, _)| question);
-                let decision = match (controller.decide(current).await, &rewritten) {
+                let decision = match (controller.decide(run, current).await, &rewritten) {
                     (Decision::Proceed, _) => continue,
                     (decision, Some((_, before))) => together(before, decision),
                     (decision, None) => decision,

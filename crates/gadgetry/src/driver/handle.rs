@@ -13,6 +13,7 @@ use crate::ask::ModelCall;
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
 use crate::driver::outside::OutsideAnswers;
 use crate::human::Human;
+use crate::run_context::RunContext;
 use crate::scope::{BudgetScope, Share};
 use crate::services::Services;
 use gadgetry_providers::model::{Model, Models};
@@ -21,6 +22,8 @@ use gadgetry_providers::model::{Model, Models};
 pub(super) struct RunHandle {
     pub(super) services: Services,
     pub(super) share: Share,
+    /// The run, as those who decide about it see it.
+    pub(super) run: RunContext,
     reports: UnboundedSender<(CallId, Report)>,
     /// Answers from outside, if the run is durable.
     outside: Option<OutsideAnswers>,
@@ -33,9 +36,11 @@ impl RunHandle {
         is_durable: bool,
     ) -> Self {
         let share = Share::of(&services.scope);
+        let info = services.scope.info(services.model.name());
         Self {
             services,
             share,
+            run: RunContext::new(info).reporting(reports.clone()),
             reports,
             outside: is_durable.then(OutsideAnswers::default),
         }

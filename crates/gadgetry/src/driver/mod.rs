@@ -263,7 +263,10 @@ impl<'a> Driver<'a> {
         };
         let host: Arc<dyn Host> = Arc::<RunHandle>::clone(&self.handle);
         let binding = services.approvals.as_ref();
-        let binding = binding.map(|it| it.bind(Arc::clone(&services.toolbox), start.clone()));
+        let binding = binding.map(|it| {
+            let run = self.handle.run.clone();
+            it.bind(run, Arc::clone(&services.toolbox), start.clone())
+        });
         let context = ExecutionContext::from_parts(
             start.gadget_name,
             start.invocation_id,
@@ -305,7 +308,8 @@ impl<'a> Driver<'a> {
             }
             (None, _, Some(controller)) => {
                 let controller = Arc::clone(controller);
-                let decision = async move { controller.decide(&kind).await };
+                let run = self.handle.run.clone();
+                let decision = async move { controller.decide(&run, &kind).await };
                 self.tasks.question(id, "a controller", Box::pin(decision))
             }
             // The answer comes through the journal.

@@ -1,0 +1,76 @@
+//! The identity of a run.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::id::CallId;
+
+/// The identity of a run: what tells it apart from other runs, and what its caller says about it.
+///
+/// ```
+/// use gadgetry_proto::event::RunInfo;
+/// let mut info = RunInfo::new("order-7", "anthropic:claude-haiku-4-5");
+/// info.agent = Some("clerk".into());
+/// info.metadata.insert("tenant".into(), "acme".into());
+/// assert_eq!(
+///     serde_json::to_string(&info)?,
+///     r#"{"id":"order-7","agent":"clerk","model":"anthropic:claude-haiku-4-5","metadata":{"tenant":"acme"}}"#,
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunInfo {
+    /// The id of the run. That of a subagent is the id of its parent, the call and the number of the subagent: `order-7/5.0`.
+    pub id: Arc<str>,
+    /// The run and the call that started it, if it is a subagent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunParent>,
+    /// The name of the agent, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
+    /// The name of the model.
+    pub model: Arc<str>,
+    /// Data of the caller about the run: a user, a tenant, the id of a request.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl RunInfo {
+    /// Creates the identity of a run without a parent.
+    pub fn new(id: impl Into<Arc<str>>, model: impl Into<Arc<str>>) -> Self {
+        Self {
+            id: id.into(),
+            parent: None,
+            agent: None,
+            model: model.into(),
+            metadata: Map::new(),
+        }
+    }
+}
+
+/// The call that has started a subagent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunParent {
+    /// The id of the run of the call.
+    pub run: Arc<str>,
+    /// The call in that run.
+    pub call: CallId,
+}
+
+impl RunParent {
+    /// The call with this number of a run.
+    pub fn new(run: impl Into<Arc<str>>, call: CallId) -> Self {
+        Self {
+            run: run.into(),
+            call,
+        }
+    }
+}
