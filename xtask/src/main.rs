@@ -16,6 +16,7 @@ mod summaries;
 mod test;
 mod tidy;
 mod titles;
+mod trees;
 mod words;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use crate::Failure;
 use crate::servers;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 use crate::tidy;
+use crate::trees;
 
 /// The outcome of a step that did not fail.
 enum Outcome {
@@ -256,10 +257,15 @@ fn skipped(missing: &[String]) -> Outcome {
     Outcome::Skipped(why.into())
 }
 
-/// The tests have all features.
+/// The tests have all features. Of the engine, the parser alone is tested as well.
 fn features() -> Result<Outcome, String> {
+    trees::check()?;
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
+    let parser = ["test", "--package", "gadgetry-proto", "--no-default-features"];
+    for part in [&["--lib"][..], &["--doc"], &["--test", "tests", "vectors"]] {
+        sh(cargo(&parser).args(part))?;
+    }
     Ok(Outcome::Done)
 }
 

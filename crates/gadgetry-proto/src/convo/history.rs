@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Purpose, Request, Role, ToolChoice};
+use crate::message::{Message, Purpose, Request, Role, Sampling, ToolChoice};
 use crate::prompt::append_to_system;
 
 /// The conversation so far.
@@ -59,6 +59,7 @@ impl History {
             purpose: Purpose::Reply,
             tool_choice: ToolChoice::Auto,
             constraint: None,
+            sampling: Sampling::default(),
         }
     }
 

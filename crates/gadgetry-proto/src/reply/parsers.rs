@@ -10,13 +10,11 @@ use crate::tags::TagNameError;
 /// Reads gadget blocks alone; tags are text.
 ///
 /// ```
-/// use gadgetry_proto::block::{Anchoring, Markers};
 /// use gadgetry_proto::call::Parameters;
-/// use gadgetry_proto::limits::Limits;
 /// use gadgetry_proto::reply::{BlockParser, Event};
 /// use serde_json::json;
 ///
-/// let mut parser = BlockParser::new(Markers::default(), Anchoring::Anywhere, Limits::default());
+/// let mut parser = BlockParser::default();
 /// let mut calls = Vec::new();
 /// let mut see = |event: Event<'_>| if let Event::Call(block) = event { calls.push(block.to_call(None)) };
 /// parser.push("Let me look.\n!!!GADGET_START:Read:r1\n!!!ARG:pa", &mut see);
@@ -44,6 +42,13 @@ impl BlockParser {
     /// Ends the reply. The parser is ready for the next one; automatic ids continue.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
         self.0.finish(events);
+    }
+}
+
+/// A parser of blocks with the default markers, anywhere in a line.
+impl Default for BlockParser {
+    fn default() -> Self {
+        Self::new(Markers::default(), Anchoring::default(), Limits::default())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::message::{Media, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaKind, Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 
 use super::Responses;
@@ -44,6 +44,13 @@ impl Wire for Responses {
     fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
         Some(Self {
             common: self.common.with_tools(gadgets),
+            own: self.own.clone(),
+        })
+    }
+
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        Some(Self {
+            common: self.common.with_sampling(sampling),
             own: self.own.clone(),
         })
     }

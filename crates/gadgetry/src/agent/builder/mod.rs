@@ -2,6 +2,7 @@
 
 mod conversation;
 mod hooks;
+mod sampling;
 
 use std::fmt;
 use std::sync::Arc;
