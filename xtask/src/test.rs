@@ -262,7 +262,12 @@ fn features() -> Result<Outcome, String> {
     trees::check()?;
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
-    let parser = ["test", "--package", "gadgetry-proto", "--no-default-features"];
+    let parser = [
+        "test",
+        "--package",
+        "gadgetry-proto",
+        "--no-default-features",
+    ];
     for part in [&["--lib"][..], &["--doc"], &["--test", "tests", "vectors"]] {
         sh(cargo(&parser).args(part))?;
     }

@@ -7,12 +7,12 @@
 //! Programs with agents use the crate `gadgetry`, which drives this engine. The parser alone is here:
 //!
 //! ```
-//! use gadgetry_proto::reply::{BlockParser, Event};
+//! use gadgetry_proto::reply::{BlockParser, ReplyEvent};
 //!
 //! let mut parser = BlockParser::default();
-//! let mut see = |event: Event<'_>| match event {
-//!     Event::Text(text) => print!("{text}"),
-//!     Event::Call(block) => println!("calls {}: {:?}", block.header().gadget_name(), block.to_call(None).parameters),
+//! let mut see = |event: ReplyEvent<'_>| match event {
+//!     ReplyEvent::Text(text) => print!("{text}"),
+//!     ReplyEvent::Call(block) => println!("calls {}: {:?}", block.header().gadget_name(), block.to_call(None).parameters),
 //!     _ => {}
 //! };
 //! parser.push("Let me look.\n!!!GADGET_START:Read\n!!!ARG:path\nnotes", &mut see);

@@ -84,6 +84,8 @@
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
 //!
+//! A gadget is what others call a tool: [`#[tool]`](macro@tool) is `#[gadget]`, and [`AgentBuilder::tool`] is [`AgentBuilder::gadget`].
+//!
 //! # Features
 //!
 //! | feature | default | adds |
@@ -161,12 +163,12 @@ pub mod prelude {
 /// The format of replies without an agent: parsers, the writer, and their settings.
 ///
 /// ```
-/// use gadgetry::format::{Anchoring, BlockParser, Event, Limits, Markers};
+/// use gadgetry::format::{BlockParser, ReplyEvent};
 ///
-/// let mut parser = BlockParser::new(Markers::default(), Anchoring::default(), Limits::default());
+/// let mut parser = BlockParser::default();
 /// let mut names = Vec::new();
-/// let mut see = |event: Event<'_>| {
-///     if let Event::Call(block) = event {
+/// let mut see = |event: ReplyEvent<'_>| {
+///     if let ReplyEvent::Call(block) = event {
 ///         names.push(block.to_call(None).gadget_name);
 ///     }
 /// };
@@ -182,7 +184,7 @@ pub mod format {
         dialect,
         dialect::Dialect,
         limits::Limits,
-        reply::{BlockParser, Event, Format, Pipeline, ReplyStage, TagParser},
+        reply::{BlockParser, Format, Pipeline, ReplyEvent, ReplyStage, TagParser},
         tags::TagNameError,
     };
 }
@@ -261,6 +263,9 @@ pub use gadget::{
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub use gadgetry_macros::gadget;
+/// [`#[gadget]`](macro@gadget) by the name that most others have for it.
+#[doc(no_inline)]
+pub use gadgetry_macros::gadget as tool;
 /// Makes gadgets of the methods of a type, which share its value.
 ///
 /// ```
@@ -303,7 +308,7 @@ pub use gadgetry_proto::{
     convo::{char_limit, prompt_text},
     delta::{Delta, StopReason},
     error::ModelErrorKind,
-    event::{Answer, Event, EventKind, FinishReason},
+    event::{CallAnswer, Event, EventKind, FinishReason},
     message::{Content, Message, Request, Role, ToolChoice},
     prompt::{GadgetSearch, SearchWhen},
     run::{AboutCall, Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},

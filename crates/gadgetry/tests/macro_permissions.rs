@@ -9,7 +9,7 @@ use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
 use gadgetry::gadget::DynGadget;
 use gadgetry::{
     Agent, AgentError, CallPreview, ExecutionContext, IntoGadget as _, Permission, Subject, gadget,
-    gadgets,
+    gadgets, tool,
 };
 use gadgetry_testing::{EventLog, MockModel, call, reply};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn delete(path: String, #[gadget(default)] force: bool, _context: ExecutionConte
 }
 
 /// Formats the disk
-#[gadget(permission = "deny")]
+#[tool(permission = "deny")]
 fn format_disk() {}
 
 /// Reads a file

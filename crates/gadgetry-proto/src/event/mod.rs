@@ -34,7 +34,7 @@ use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 
 pub use info::{RunInfo, RunParent};
-pub use kind::{Answer, EventKind};
+pub use kind::{CallAnswer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};
 pub use version::EVENTS_VERSION;
 use version::Version;

@@ -32,7 +32,7 @@ mod truncation;
 
 #[cfg(feature = "engine")]
 pub use check::Verdict;
-pub use event::{ArgumentStart, Event};
+pub use event::{ArgumentStart, ReplyEvent};
 pub use format::Format;
 pub use parsers::{BlockParser, TagParser};
 pub use pipeline::{Pipeline, PipelineState};

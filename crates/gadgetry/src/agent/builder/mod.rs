@@ -265,6 +265,11 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds a tool: the same as [`gadget`](Self::gadget).
+    pub fn tool(self, tool: impl IntoGadget) -> Self {
+        self.gadget(tool)
+    }
+
     /// Adds several gadgets: a tuple, as in `.gadgets((Add, Weather))`, or anything that can be iterated over.
     pub fn gadgets<Kind>(mut self, gadgets: impl IntoGadgets<Kind>) -> Self {
         self.gadgets.extend(gadgets.into_gadgets());
