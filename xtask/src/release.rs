@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::Failure;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
+use crate::{Failure, readme};
 
 /// Crates that only this workspace uses.
 const OWN: [&str; 2] = ["gadgetry-order", "xtask"];
@@ -13,24 +13,26 @@ const PLACEHOLDER: &str = "https://example.com/";
 
 /// Checks everything; the first problem ends it.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    if let [unknown, ..] = args {
-        return Err(Failure::Usage(format!("unexpected `{unknown}`")));
+    let address = repository()?;
+    match args {
+        [] => {}
+        [word] if word == "readmes" => return Ok(readme::write(&root(), &address)?),
+        [unknown, ..] => return Err(Failure::Usage(format!("unexpected `{unknown}`"))),
     }
     package(&[])?;
     compatible()?;
-    let manifest = fs::read_to_string(root().join("Cargo.toml"))
-        .map_err(|why| format!("Cargo.toml cannot be read: {why}"))?;
-    match repository(&manifest) {
-        Some(address) if !address.starts_with(PLACEHOLDER) => Ok(()),
-        Some(_) | None => Err(Failure::Check(format!(
-            "`repository` in Cargo.toml is a placeholder ({PLACEHOLDER}…): set the address of the repository, from which \
-             the links of READMEs are made"
-        ))),
+    if address.starts_with(PLACEHOLDER) {
+        return Err(Failure::Check(format!(
+            "`repository` in Cargo.toml is a placeholder ({PLACEHOLDER}…): set the address of the repository, and write the \
+             READMEs with `cargo xtask release readmes`"
+        )));
     }
+    Ok(())
 }
 
 /// Packages all crates, without building them again. Fails for a manifest that a registry would refuse.
 pub(crate) fn package(options: &[&str]) -> Result<(), String> {
+    readme::check(&root(), &repository()?)?;
     let mut package = cargo(&["package", "--workspace", "--no-verify", "--quiet"]);
     for own in OWN {
         package.args(["--exclude", own]);
@@ -56,20 +58,29 @@ fn compatible() -> Result<(), String> {
     sh(&mut check)
 }
 
+fn repository() -> Result<String, String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))
+        .map_err(|why| format!("Cargo.toml cannot be read: {why}"))?;
+    let address = repository_in(&manifest).ok_or("Cargo.toml has no `repository`")?;
+    Ok(address.to_owned())
+}
+
 /// The value of `repository` in the workspace's manifest.
-fn repository(manifest: &str) -> Option<&str> {
-    let value = manifest.lines().find_map(|line| line.strip_prefix("repository = "))?;
+fn repository_in(manifest: &str) -> Option<&str> {
+    let value = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("repository = "))?;
     Some(value.trim_matches('"'))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::repository;
+    use super::repository_in;
 
     #[test]
     fn the_repository_is_read() {
         let manifest = "[workspace.package]\nversion = \"0.1.0\"\nrepository = \"https://a.b/c\"\n";
-        assert_eq!(repository(manifest), Some("https://a.b/c"));
-        assert_eq!(repository("[workspace]\n"), None);
+        assert_eq!(repository_in(manifest), Some("https://a.b/c"));
+        assert_eq!(repository_in("[workspace]\n"), None);
     }
 }

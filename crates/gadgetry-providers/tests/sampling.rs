@@ -72,7 +72,7 @@ async fn the_request_takes_precedence_over_the_model() {
         .max_tokens(9)
         .stop(["agent"]);
     for (model, tokens, stop) in [
-        (model!(OpenAi), "max_tokens", "stop"),
+        (model!(OpenAi), "max_completion_tokens", "stop"),
         (model!(OpenAiCompletions), "max_tokens", "stop"),
         (model!(Anthropic), "max_tokens", "stop_sequences"),
         (model!(OpenAiResponses), "max_output_tokens", ""),

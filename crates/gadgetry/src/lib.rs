@@ -41,7 +41,7 @@
 //! ```
 //!
 //! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
-//! the runtime; it waits, so that the engine in [`proto`] can decide.
+//! the runtime; it waits, so that the engine in the crate `gadgetry-proto` can decide.
 //!
 //! # Modules, in the order in which they depend on each other
 //!
@@ -73,7 +73,7 @@
 //! | [`log`] | the log of a run, and its replay |
 //! | [`journal`] | [`Journal`](journal::Journal): keeps what durable runs know; the seam for engines of durability |
 //! | [`services`] | [`Services`]: what a run is driven with |
-//! | [`driver`] | runs a [`proto::run::Run`] with services |
+//! | [`driver`] | runs the engine of a run with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | `guide` `readme` | documents whose code is compiled |
 //!
@@ -99,6 +99,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// The engine. It changes with any release: what users need of it is at the root of this crate, or in a module.
+#[doc(hidden)]
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
