@@ -2,6 +2,7 @@
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -97,5 +98,69 @@ impl<'de> Deserialize<'de> for BlockId {
         number
             .map(Self)
             .ok_or_else(|| serde::de::Error::custom(format!("no block id: {text}")))
+    }
+}
+
+/// The id of an approval: the call, and a hash of what is shown about it.
+///
+/// What is shown in other words has another id, so an answer holds for exactly what the user has read. In JSON it is the text
+/// `CALL-HASH`, which is safe in a URL.
+///
+/// ```
+/// use gadgetry_proto::id::{ApprovalId, CallId};
+/// let id = ApprovalId { call: CallId(5), shown: 0xab };
+/// assert_eq!(id.to_string(), "5-000000000000000000000000000000ab");
+/// assert_eq!("5-000000000000000000000000000000ab".parse(), Ok(id));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ApprovalId {
+    /// The number of the call in its run.
+    pub call: CallId,
+    /// The hash of what is shown, and of the run.
+    pub shown: u128,
+}
+
+impl fmt::Display for ApprovalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:032x}", self.call.0, self.shown)
+    }
+}
+
+/// Error for a text that is not the id of an approval: a mistake of the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not the id of an approval: expected the `approval` of an event `approval_required`"
+)]
+pub struct InvalidApprovalId(pub String);
+
+impl FromStr for ApprovalId {
+    type Err = InvalidApprovalId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // One text for each id. `parse` would accept signs, and other lengths.
+        let read = || {
+            let (call, shown) = text.split_once('-')?;
+            let id = Self {
+                call: CallId(call.parse().ok()?),
+                shown: u128::from_str_radix(shown, 16).ok()?,
+            };
+            (id.to_string() == text).then_some(id)
+        };
+        read().ok_or_else(|| InvalidApprovalId(text.to_owned()))
+    }
+}
+
+impl From<ApprovalId> for String {
+    fn from(id: ApprovalId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for ApprovalId {
+    type Error = InvalidApprovalId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }

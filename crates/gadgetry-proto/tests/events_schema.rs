@@ -1,9 +1,12 @@
 //! The events of real runs fit the published schema, and the schema names nothing that no run emits.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use gadgetry_proto::event::{CompactionStrategy, EVENTS_SCHEMA, Event};
-use gadgetry_proto::id::CallId;
+use gadgetry_proto::event::{
+    Approval, ApprovalSubject, CompactionStrategy, EVENTS_SCHEMA, Event, SubjectKind,
+};
+use gadgetry_proto::id::{ApprovalId, CallId};
 use gadgetry_proto::run::{Input, Report};
 use gadgetry_proto::schema::OnInterrupt;
 use jsonschema::Validator;
@@ -20,6 +23,22 @@ fn schema() -> Value {
 
 fn validator() -> Validator {
     jsonschema::draft202012::new(&schema()).expect("the schema is one")
+}
+
+/// An approval with everything that it may show.
+fn approval() -> Report {
+    let id = ApprovalId {
+        call: CallId(0),
+        shown: 9,
+    };
+    let mut approval = Approval::new(id, "Slow", json!({ "a": 1 }));
+    let mut subject = ApprovalSubject::new(SubjectKind::Command, "make");
+    subject.folder = Some("src".to_owned());
+    approval.subject = Some(subject);
+    approval.diff = Some("+a".to_owned());
+    approval.notes = vec!["for a minute".to_owned()];
+    approval.server = Some("weather".to_owned());
+    Report::ApprovalRequired(Arc::new(approval))
 }
 
 /// The types that the schema has.
@@ -60,7 +79,8 @@ fn runs_emit_every_type_and_each_event_fits() {
     let slow = Script::default()
         .gadget(gadget("Slow").takes(20))
         .reply(block("Slow:a", &[]))
-        .input_at(1, progress);
+        .input_at(1, progress)
+        .input_at(1, Input::Report(CallId(0), approval()));
     check(&play(&slow), "the slow gadget");
     let reader = gadget("Slow")
         .takes(20)

@@ -13,12 +13,12 @@ pages! {
     gadgets = "gadgets.md";
     agents = "agents.md";
     hooks = "hooks.md";
+    approvals = "approvals.md";
     testing = "testing.md";
     custom_blocks = "custom-blocks.md";
     block_format = "block-format.md";
     durable_runs = "durable-runs.md";
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
-    gateway = "gateway.md";
     weak_models = "weak-models.md";
 }

@@ -8,6 +8,8 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::Report;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::scope::Shared;
+
 /// The run that a decision is about: its identity, and the way to report to it. Clones are the same run.
 ///
 /// ```
@@ -20,6 +22,8 @@ use tokio::sync::mpsc::UnboundedSender;
 pub struct RunContext {
     info: Arc<RunInfo>,
     reports: Option<UnboundedSender<(CallId, Report)>>,
+    /// What it shares with its parent and its subagents.
+    shared: Shared,
 }
 
 impl RunContext {
@@ -28,6 +32,7 @@ impl RunContext {
         Self {
             info: info.into(),
             reports: None,
+            shared: Shared::default(),
         }
     }
 
@@ -35,6 +40,17 @@ impl RunContext {
     pub(crate) fn reporting(mut self, reports: UnboundedSender<(CallId, Report)>) -> Self {
         self.reports = Some(reports);
         self
+    }
+
+    /// The same, with what its parent and its subagents share.
+    pub(crate) fn sharing(mut self, shared: Shared) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// Returns what the run shares with its parent and its subagents.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Returns the identity of the run.

@@ -1,7 +1,8 @@
 //! Budget scopes: what a run shares with the subagents of its gadgets.
 
+use std::any::Any;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gadgetry_proto::event::{RunInfo, RunParent};
 use gadgetry_proto::id::CallId;
@@ -38,6 +39,19 @@ pub struct BudgetScope {
     pub(crate) ledger: Ledger,
     /// Held while a question to the user is open, so that questions are asked one at a time.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) shared: Shared,
+}
+
+/// A value that a run shares with its subagents, made when it is first needed. A module below this one defines its type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<OnceLock<Arc<dyn Any + Send + Sync>>>);
+
+impl Shared {
+    /// Returns the value. All callers take the same type.
+    pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> Arc<T> {
+        let value = self.0.get_or_init(|| Arc::new(T::default()));
+        Arc::clone(value).downcast().unwrap_or_default()
+    }
 }
 
 impl Default for BudgetScope {
@@ -51,6 +65,7 @@ impl Default for BudgetScope {
             path: Arc::from("/"),
             ledger: Ledger::default(),
             turn: Arc::default(),
+            shared: Shared::default(),
         }
     }
 }

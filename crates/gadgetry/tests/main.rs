@@ -3,6 +3,7 @@
 mod agent;
 mod approval;
 mod approval_binding;
+mod approval_stream;
 mod ask;
 mod command_gadgets;
 mod context;

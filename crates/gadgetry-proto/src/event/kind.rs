@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::call::{Call, amount};
 use crate::delta::StopReason;
 use crate::error::{Diagnostic, ModelErrorKind};
+use crate::event::approval::{Approval, ApprovalAnswer};
 use crate::event::reason::{Compacted, FinishReason};
-use crate::id::{CallId, InvocationId};
+use crate::id::{ApprovalId, CallId, InvocationId};
 use crate::media::Media;
 use crate::message::{CustomContentBlock, Purpose};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
@@ -116,6 +117,30 @@ pub enum EventKind {
         /// The call as written.
         #[serde(flatten)]
         written: Arc<Call>,
+    },
+    /// A call waits for approval by the user. Other gadgets run meanwhile.
+    ///
+    /// A question that is repeated after the process has ended is this event again, with the same id if the same is shown.
+    ApprovalRequired {
+        /// The call.
+        call: CallId,
+        /// The id of the call for the model.
+        invocation_id: InvocationId,
+        /// What the user is shown.
+        #[serde(flatten)]
+        approval: Arc<Approval>,
+    },
+    /// An approval was answered or withdrawn.
+    ApprovalAnswered {
+        /// The call.
+        call: CallId,
+        /// The id of the call for the model.
+        invocation_id: InvocationId,
+        /// The approval.
+        approval: ApprovalId,
+        /// The answer.
+        #[serde(flatten)]
+        answer: ApprovalAnswer,
     },
     /// A gadget starts.
     GadgetStart {
@@ -264,6 +289,8 @@ impl EventKind {
             Self::GadgetCallStart { call, .. }
             | Self::GadgetArgsPartial { call, .. }
             | Self::GadgetCall { call, .. }
+            | Self::ApprovalRequired { call, .. }
+            | Self::ApprovalAnswered { call, .. }
             | Self::GadgetStart { call, .. }
             | Self::GadgetRestarted { call, .. }
             | Self::GadgetResult { call, .. }

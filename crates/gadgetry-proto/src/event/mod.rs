@@ -21,6 +21,7 @@
 //!
 //! [`CostTree`](crate::tree::CostTree) is built so.
 
+mod approval;
 mod info;
 mod kind;
 mod reason;
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 
+pub use approval::{Approval, ApprovalAnswer, ApprovalSubject, SubjectKind};
 pub use info::{RunInfo, RunParent};
 pub use kind::{CallAnswer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::version::Version;
 use super::{EVENTS_SCHEMA, EVENTS_VERSION, Event};
 use crate::delta::StopReason;
-use crate::id::BlockId;
+use crate::id::{ApprovalId, BlockId};
 
 impl JsonSchema for Version {
     fn schema_name() -> Cow<'static, str> {
@@ -38,6 +38,20 @@ impl JsonSchema for BlockId {
             "description": "The number of a custom block in its run.",
             "type": "string",
             "pattern": "^block_[0-9]+$",
+        })
+    }
+}
+
+impl JsonSchema for ApprovalId {
+    fn schema_name() -> Cow<'static, str> {
+        "ApprovalId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The id of an approval: the call, and a hash of what is shown about it.",
+            "type": "string",
+            "pattern": "^[0-9]+-[0-9a-f]{32}$",
         })
     }
 }

@@ -1,11 +1,13 @@
 //! Inputs and outputs of a run.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Outcome, amount_or_null};
 use crate::delta::Delta;
-use crate::event::{Event, FinishReason};
-use crate::id::CallId;
+use crate::event::{Approval, ApprovalAnswer, Event, FinishReason};
+use crate::id::{ApprovalId, CallId};
 use crate::message::Request;
 use crate::run::question::{Decision, Question, QuestionId};
 use crate::run::start::Start;
@@ -25,7 +27,7 @@ pub enum Input {
     Command(Command),
     /// The answer to a question. One to a question that no longer matters is ignored.
     Decision(QuestionId, Decision),
-    /// A running gadget reports something.
+    /// A running gadget reports something, or a call that waits for approval.
     Report(CallId, Report),
     /// The request was delayed by a rate limit, in milliseconds.
     RateLimited(u64),
@@ -50,7 +52,7 @@ pub enum Close {
     Failed(String),
 }
 
-/// A report of a running gadget.
+/// A report of a running gadget, or of the one who decides about a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Report {
@@ -81,6 +83,15 @@ pub enum Report {
         number: u32,
         /// The answer, if there was one.
         answer: Option<String>,
+    },
+    /// The call waits for approval, before it starts or while it runs. One that is open is replaced.
+    ApprovalRequired(Arc<Approval>),
+    /// The approval was answered. If the call has no such approval, nothing happens.
+    ApprovalAnswered {
+        /// The approval.
+        approval: ApprovalId,
+        /// The answer.
+        answer: ApprovalAnswer,
     },
     /// An event of a subagent that it has started.
     Child {

@@ -294,7 +294,8 @@ impl Run {
         self.state.questions.admits(question, decision)
     }
 
-    /// Every question that waits for an answer: those of the run, then those of running gadgets to the user.
+    /// Every question that waits for an answer: those of the run, then approvals and those of running gadgets to the user. A call
+    /// that waits for approval is there as that.
     ///
     /// ```
     /// use gadgetry_proto::run::{Run, RunConfig};
@@ -304,8 +305,17 @@ impl Run {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open_questions(&self) -> Vec<OpenQuestion> {
-        let of_gadgets = self.state.calls.open_questions();
-        self.state.questions.open().chain(of_gadgets).collect()
+        let of_calls: Vec<OpenQuestion> = self.state.calls.open_questions().collect();
+        let is_shown = |question: &OpenQuestion| {
+            question.kind == OpenQuestionKind::BeforeGadget
+                && of_calls
+                    .iter()
+                    .any(|it| it.approval.is_some() && it.call == question.call)
+        };
+        let mut questions: Vec<OpenQuestion> = self.state.questions.open().collect();
+        questions.retain(|question| !is_shown(question));
+        questions.extend(of_calls);
+        questions
     }
 
     // The parts, borrowed one by one.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::CallId;
+use crate::event::Approval;
+use crate::id::{ApprovalId, CallId};
 use crate::run::question::{Decision, QuestionId, QuestionKind};
 use crate::run::start::AboutCall;
 
@@ -33,6 +35,9 @@ pub struct OpenQuestion {
     pub gadget: Option<String>,
     /// The text to show.
     pub text: String,
+    /// What the user is shown about a call that waits for approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Arc<Approval>>,
 }
 
 impl OpenQuestion {
@@ -76,6 +81,20 @@ impl OpenQuestion {
             call: call.map(|(id, _)| id),
             gadget: call.map(|(_, gadget)| gadget.to_owned()),
             text,
+            approval: None,
+        }
+    }
+
+    /// An approval of a call.
+    pub(super) fn of_approval(approval: &Arc<Approval>) -> Self {
+        let (name, parameters) = (&approval.gadget_name, &approval.parameters);
+        Self {
+            id: QuestionRef::Approval(approval.id),
+            kind: OpenQuestionKind::BeforeGadget,
+            call: Some(approval.id.call),
+            gadget: Some(name.clone()),
+            text: format!("Execute gadget '{name}' with {parameters}?"),
+            approval: Some(Arc::clone(approval)),
         }
     }
 }
@@ -172,7 +191,7 @@ impl fmt::Display for OpenQuestionKind {
 }
 
 /// Names a question of a run: `3` is the question of the run with this number, `5.0` the first question of call 5 to the
-/// user while its gadget runs.
+/// user while its gadget runs, `5-HASH` an approval of call 5.
 ///
 /// ```
 /// use gadgetry_proto::id::CallId;
@@ -195,6 +214,9 @@ pub enum QuestionRef {
         /// The number of the question among those of the call, from 0.
         number: u32,
     },
+    /// An approval of a call, answered by the process that drives the run: [`Decision::Proceed`] allows the call,
+    /// [`Decision::Deny`] denies it.
+    Approval(ApprovalId),
 }
 
 impl fmt::Display for QuestionRef {
@@ -202,6 +224,7 @@ impl fmt::Display for QuestionRef {
         match self {
             Self::Run(id) => write!(f, "{}", id.0),
             Self::Gadget { call, number } => write!(f, "{}.{number}", call.0),
+            Self::Approval(id) => id.fmt(f),
         }
     }
 }
@@ -219,6 +242,9 @@ impl FromStr for QuestionRef {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         // `parse` would accept a sign.
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Approval(id));
+        }
         let reference = match text.split_once('.') {
             None if digits(text) => text.parse().ok().map(|id| Self::Run(QuestionId(id))),
             Some((call, number)) if digits(call) && digits(number) => {
@@ -266,6 +292,14 @@ mod tests {
         check("17", QuestionRef::Run(QuestionId(17)));
         check("5.0", gadget(5, 0));
         check("0.12", gadget(0, 12));
+        let approval = ApprovalId {
+            call: CallId(5),
+            shown: u128::MAX - 1,
+        };
+        check(
+            "5-fffffffffffffffffffffffffffffffe",
+            QuestionRef::Approval(approval),
+        );
     }
 
     #[test]
@@ -283,6 +317,13 @@ mod tests {
             "a",
             "5,0",
             "4294967296.0",
+            "5-",
+            "5-fe",
+            "-fffffffffffffffffffffffffffffffe",
+            "05-fffffffffffffffffffffffffffffffe",
+            "5-+ffffffffffffffffffffffffffffffe",
+            "5-FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFE",
+            "5-0fffffffffffffffffffffffffffffffe",
         ] {
             let expected = InvalidQuestionRef(text.to_owned());
             assert_eq!(text.parse::<QuestionRef>(), Err(expected), "{text}");

@@ -115,6 +115,8 @@ impl CostTree {
             | EventKind::Reasoning { .. }
             | EventKind::GadgetCallStart { .. }
             | EventKind::GadgetArgsPartial { .. }
+            | EventKind::ApprovalRequired { .. }
+            | EventKind::ApprovalAnswered { .. }
             | EventKind::GadgetProgress { .. }
             | EventKind::HumanInputRequired { .. }
             | EventKind::HumanInputReceived { .. }

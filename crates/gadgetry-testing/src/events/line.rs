@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::call::{Call, Parameters};
-use gadgetry::proto::event::{CallAnswer, EventKind};
+use gadgetry::proto::event::{ApprovalAnswer, CallAnswer, EventKind};
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::message::{Media, Purpose};
 use gadgetry::proto::usage::Usage;
@@ -93,6 +93,23 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             message,
             ..
         } => format!("progress {invocation_id} {message:?}"),
+        EventKind::ApprovalRequired {
+            invocation_id,
+            approval,
+            ..
+        } => format!("approval {invocation_id} of {}", approval.gadget_name),
+        EventKind::ApprovalAnswered {
+            invocation_id,
+            answer,
+            ..
+        } => {
+            let answer = match answer {
+                ApprovalAnswer::Allowed => "allowed",
+                ApprovalAnswer::Denied { .. } => "denied",
+                _ => "withdrawn",
+            };
+            format!("approval {invocation_id} {answer}")
+        }
         EventKind::HumanInputRequired {
             invocation_id,
             question,

@@ -1,10 +1,13 @@
-//! Commands to a run from outside.
+//! Commands to a run from outside, and answers to its approvals.
+
+use std::sync::Arc;
 
 #[cfg(doc)]
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::Command;
 use tokio::sync::mpsc;
 
+use crate::approval::{Answer, Approval, ApprovalId, NotAnswered, OpenApprovals};
 use crate::context::CancellationToken;
 
 /// Commands that wait for the run to be polled.
@@ -28,15 +31,20 @@ const WAITING: usize = 256;
 pub struct AgentHandle {
     sender: mpsc::Sender<Command>,
     cancellation: CancellationToken,
+    approvals: Arc<OpenApprovals>,
 }
 
 impl AgentHandle {
     /// The handle of a run that `cancellation` cancels, and where its commands arrive.
-    pub(super) fn new(cancellation: CancellationToken) -> (Self, mpsc::Receiver<Command>) {
+    pub(super) fn new(
+        cancellation: CancellationToken,
+        approvals: Arc<OpenApprovals>,
+    ) -> (Self, mpsc::Receiver<Command>) {
         let (sender, commands) = mpsc::channel(WAITING);
         let handle = Self {
             sender,
             cancellation,
+            approvals,
         };
         (handle, commands)
     }
@@ -56,6 +64,24 @@ impl AgentHandle {
     /// Fails as [`AgentHandle::inject`] does.
     pub fn compact(&self) -> Result<(), NotInjected> {
         self.send(Command::Compact)
+    }
+
+    /// Returns the open approvals of the run and its subagents, in the order of their ids.
+    pub fn approvals(&self) -> Vec<Arc<Approval>> {
+        self.approvals.list()
+    }
+
+    /// Answers an open approval of the run or its subagents: one of [`AgentHandle::approvals`], or of an event
+    /// [`approval_required`](gadgetry_proto::event::EventKind::ApprovalRequired). [`Answer::Pending`] leaves it open.
+    ///
+    /// An id names what was shown. If the call would do something else by now, it is shown again with another id, and this
+    /// answer changes nothing. See [`Approvals::in_stream`](crate::approval::Approvals::in_stream) for an example.
+    ///
+    /// # Errors
+    ///
+    /// [`NotAnswered::Closed`] if the approval was answered or withdrawn, [`NotAnswered::Unknown`] if the run has no such approval.
+    pub fn answer(&self, approval: ApprovalId, answer: Answer) -> Result<(), NotAnswered> {
+        self.approvals.answer(approval, answer)
     }
 
     fn send(&self, command: Command) -> Result<(), NotInjected> {

@@ -105,7 +105,8 @@ impl<'t> AgentRun<'t> {
         });
         let run = origin.run();
         let cancellation = scope.services().scope.cancellation.clone();
-        let (handle, commands) = AgentHandle::new(cancellation);
+        let approvals = scope.services().scope.shared.get();
+        let (handle, commands) = AgentHandle::new(cancellation, approvals);
         let given = systems(&origin.before.messages).cloned().collect();
         Self {
             handle,

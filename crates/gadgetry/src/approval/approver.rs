@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use gadgetry_proto::event::RunInfo;
-use gadgetry_proto::id::InvocationId;
+use gadgetry_proto::event::{Approval, ApprovalSubject, RunInfo, SubjectKind};
+use gadgetry_proto::id::{ApprovalId, CallId, InvocationId};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::pattern::Pattern;
 use super::rule::{Named, Rule, everything_in};
@@ -52,6 +53,37 @@ impl ApprovalRequest {
             .collect()
     }
 
+    /// Returns the call as the events of its run show it. The hash of the id is about everything that the answer is bound to.
+    pub(super) fn shown(&self, call: CallId) -> Approval {
+        let preview = &self.preview;
+        let subject = preview.subject.as_ref().map(shown_subject);
+        // A diff may differ although the change is the same; then the preview is bound to something better.
+        let diff = preview.diff.as_ref().filter(|_| preview.bound.is_empty());
+        let origin = preview.origin.as_ref();
+        let origin = origin.map(|it| (&it.server, &it.definition));
+        let all = (
+            &*self.run.id,
+            &self.gadget,
+            &*self.parameters,
+            &subject,
+            diff,
+        );
+        let rest = (&preview.notes, origin, &preview.bound);
+        // Everything in it has a form in JSON, and the lengths of texts are unambiguous in it.
+        let text = serde_json::to_vec(&(all, rest)).unwrap_or_default();
+        let hash = Sha256::digest(text);
+        let shown = hash[..16]
+            .iter()
+            .fold(0, |sum, byte| sum << 8 | u128::from(*byte));
+        let id = ApprovalId { call, shown };
+        let mut approval = Approval::new(id, &self.gadget, Arc::clone(&self.parameters));
+        approval.subject = subject;
+        approval.diff.clone_from(&preview.diff);
+        approval.notes.clone_from(&preview.notes);
+        approval.server = origin.map(|(server, _)| server.clone());
+        approval
+    }
+
     /// Returns the call as lines for the user, in which what gadgetry says differs from what the model wrote.
     ///
     /// ```
@@ -84,6 +116,20 @@ impl ApprovalRequest {
         lines.extend(diff.lines().flat_map(split).map(ShownLine::Diff));
         lines
     }
+}
+
+fn shown_subject(subject: &Subject) -> ApprovalSubject {
+    let kind = match subject {
+        Subject::Path(_) => SubjectKind::Path,
+        Subject::Folder(_) => SubjectKind::Folder,
+        Subject::Command(_) => SubjectKind::Command,
+        Subject::Url(_) => SubjectKind::Url,
+    };
+    let mut shown = ApprovalSubject::new(kind, subject.text());
+    if let Subject::Command(command) = subject {
+        shown.folder.clone_from(&command.folder);
+    }
+    shown
 }
 
 /// A line of a question about a call.
@@ -162,6 +208,9 @@ pub enum Answer {
     Session(Rule),
     /// This call does not run. The model reads the reason.
     No(Option<String>),
+    /// The question is left open: [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process through
+    /// the [journal](crate::journal).
+    Pending,
 }
 
 /// Asks the user about calls, one at a time. Any `Fn(ApprovalRequest) -> impl Future<Output = Answer>` is one.

@@ -34,18 +34,21 @@
 mod approver;
 mod binding;
 mod decided;
+mod open;
 mod pattern;
 mod rule;
 mod rules;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
-use gadgetry_proto::run::{Asks, Decision, QuestionKind, Start};
-use tokio::sync::Mutex;
+use futures_util::future::{Either, select};
+use gadgetry_proto::run::{Asks, Decision, QuestionKind, Report, Start};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::coop::unconstrained;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -57,9 +60,16 @@ use crate::gadget::{Approved, CallPreview, Permission, Subject};
 use crate::toolbox::Toolbox;
 
 use decided::Decided;
+use open::OpenAnswer;
 
 pub use approver::{Answer, ApprovalRequest, Approver, ShownLine};
 pub(crate) use binding::Binding;
+#[doc(no_inline)]
+pub use gadgetry_proto::event::{Approval, ApprovalAnswer, ApprovalSubject, SubjectKind};
+#[doc(no_inline)]
+pub use gadgetry_proto::id::{ApprovalId, InvalidApprovalId};
+pub use open::NotAnswered;
+pub(crate) use open::OpenApprovals;
 pub use rule::{InvalidRule, Named, Rule};
 pub use rules::Rules;
 
@@ -78,7 +88,7 @@ struct Inner {
     approver: Option<Arc<dyn Approver>>,
     /// Reason for denying a call that needs the user if there is no approver.
     unattended: String,
-    /// The one request that is open.
+    /// Held while the approver decides: about one call at a time, of whatever run.
     turn: Arc<Mutex<()>>,
     decided: StdMutex<Decided>,
     /// Approved changes of files that may not have been made yet.
@@ -129,6 +139,43 @@ impl Approvals {
         self.with(|inner| inner.approver = Some(Arc::new(approver)))
     }
 
+    /// Leaves every question open: it is an event [`approval_required`](gadgetry_proto::event::EventKind::ApprovalRequired) of
+    /// the run, and [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process through the journal.
+    ///
+    /// ```
+    /// use futures_util::StreamExt as _;
+    /// use gadgetry::approval::{Answer, Approvals, Rules};
+    /// use gadgetry::{Agent, Event, EventKind, ScriptedModel, gadget};
+    ///
+    /// /// Deploys the service.
+    /// #[gadget]
+    /// fn deploy() -> String {
+    ///     "deployed".to_owned()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model: ScriptedModel = concat!(
+    ///     r#"{"text": "!!!GADGET_START:Deploy\n!!!GADGET_END"}"#, "\n",
+    ///     r#"{"text": "It is deployed."}"#,
+    /// ).parse()?;
+    /// let approvals = Approvals::new(Rules::parse(["ask *"])?).in_stream();
+    /// let agent = Agent::builder().model(model).gadget(Deploy).approvals(approvals).build()?;
+    /// let mut run = agent.ask("Deploy.");
+    /// let handle = run.handle();
+    /// while let Some(event) = run.next().await {
+    ///     if let EventKind::ApprovalRequired { approval, .. } = event.kind {
+    ///         handle.answer(approval.id, Answer::Once)?; // here, in a handler of HTTP, or days later
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_stream(self) -> Self {
+        self.approver(async |_| Answer::Pending)
+    }
+
     /// Sets why calls are denied without an approver, as the model reads it after `… needs approval, but `.
     #[must_use]
     pub fn unattended(self, reason: impl Into<String>) -> Self {
@@ -162,7 +209,8 @@ impl Approvals {
             return BeforeGadget::Deny(format!("Denied: there is no gadget {name}"));
         };
         // Joins the queue before anything is waited for, so that calls are shown in their order.
-        let mut turn = Box::pin(Arc::clone(&self.0.turn).lock_owned());
+        let open: Arc<OpenApprovals> = run.shared().get();
+        let mut turn = Box::pin(Arc::clone(&open.turn).lock_owned());
         let taken = unconstrained(&mut turn).now_or_never();
         let is_first =
             taken.is_some() && self.0.changes().iter().all(CancellationToken::is_cancelled);
@@ -189,8 +237,15 @@ impl Approvals {
             Some(taken) => taken,
             None => turn.await,
         };
+        // Runs with the same approvals have one approver.
+        let asking = Arc::clone(&self.0.turn).try_lock_owned();
+        let is_free = asking.is_ok();
+        let asking = match asking {
+            Ok(asking) => asking,
+            Err(_) => Arc::clone(&self.0.turn).lock_owned().await,
+        };
         // The calls before it may have changed what it would do, and the answers about them the rules.
-        let preview = if self.0.settle().await || !is_first {
+        let preview = if self.0.settle().await || !is_first || !is_free {
             gadget.preview(&start.parameters).await
         } else {
             early
@@ -209,8 +264,20 @@ impl Approvals {
             parameters: Arc::clone(&start.parameters),
             preview: preview.clone(),
         };
-        match approver.approve(request).await {
-            Answer::Once => {}
+        let approval = Arc::new(request.shown(start.id));
+        let id = approval.id;
+        let mut open = open.open(Arc::clone(&approval));
+        run.report(start.id, Report::ApprovalRequired(approval));
+        let answer = answered(&**approver, request, &mut open, asking).await;
+        // Before anyone reads that it is answered.
+        drop(open);
+        let report = |answer| {
+            let approval = id;
+            run.report(start.id, Report::ApprovalAnswered { approval, answer });
+        };
+        match answer {
+            // `answered` never returns the latter.
+            Answer::Once | Answer::Pending => {}
             Answer::Session(rule) => {
                 let mut rules = self.0.rules.write().unwrap_or_else(PoisonError::into_inner);
                 let subject = preview.subject.as_ref();
@@ -218,12 +285,17 @@ impl Approvals {
             }
             Answer::No(reason) => {
                 let reason = reason.map(|reason| reason.trim().to_owned());
-                return BeforeGadget::Deny(match reason.filter(|reason| !reason.is_empty()) {
+                let reason = reason.filter(|reason| !reason.is_empty());
+                report(ApprovalAnswer::Denied {
+                    reason: reason.clone(),
+                });
+                return BeforeGadget::Deny(match reason {
                     Some(reason) => format!("Denied by the user: {reason}"),
                     None => "Denied by the user".to_owned(),
                 });
             }
         }
+        report(ApprovalAnswer::Allowed);
         self.proceed(start, permission, &preview, true)
     }
 
@@ -275,6 +347,24 @@ impl Approvals {
             approvals: self,
             toolbox,
         })
+    }
+}
+
+/// Waits for the answer of the approver, or of someone else to the open approval. While the approver decides, no other call is
+/// shown to it.
+async fn answered(
+    approver: &dyn Approver,
+    request: ApprovalRequest,
+    open: &mut OpenAnswer,
+    asking: OwnedMutexGuard<()>,
+) -> Answer {
+    let outside = pin!(open.wait());
+    match select(outside, approver.approve(request)).await {
+        Either::Right((Answer::Pending, outside)) => {
+            drop(asking);
+            outside.await
+        }
+        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
+use gadgetry_proto::event::{ApprovalAnswer, EventKind};
 use gadgetry_proto::run::{Input, Output, Summary};
 use gadgetry_proto::time::Time;
 
@@ -27,6 +28,16 @@ impl Driver<'_> {
                 Output::Event(event) => {
                     if let Some(recording) = &mut self.recording {
                         recording.event(&event);
+                    }
+                    // Its future is dropped a moment later.
+                    if let EventKind::ApprovalAnswered {
+                        approval,
+                        answer: ApprovalAnswer::Withdrawn,
+                        ..
+                    } = &event.kind
+                        && event.path.is_empty()
+                    {
+                        self.handle.close_approval(*approval);
                     }
                     self.observer.event(&event);
                 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use gadgetry_proto::id::CallId;
-use gadgetry_proto::run::Report;
+use gadgetry_proto::id::{ApprovalId, CallId};
+use gadgetry_proto::run::{Decision, Report};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::approval::{Answer, OpenApprovals};
 use crate::ask::ModelCall;
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
 use crate::driver::outside::OutsideAnswers;
@@ -37,13 +38,42 @@ impl RunHandle {
     ) -> Self {
         let share = Share::of(&services.scope);
         let info = services.scope.info(services.model.name());
+        let run = RunContext::new(info)
+            .reporting(reports.clone())
+            .sharing(services.scope.shared.clone());
         Self {
             services,
             share,
-            run: RunContext::new(info).reporting(reports.clone()),
+            run,
             reports,
             outside: is_durable.then(OutsideAnswers::default),
         }
+    }
+
+    /// Brings a decision from outside to an approval.
+    pub(super) fn approve(&self, id: ApprovalId, decision: Decision) {
+        let answer = match decision {
+            Decision::Proceed => Answer::Once,
+            Decision::Deny(reason) => Answer::No(Some(reason)),
+            Decision::Request(_)
+            | Decision::Reply(_)
+            | Decision::AfterReply { .. }
+            | Decision::Parameters(_)
+            | Decision::Result(_)
+            | Decision::Execute
+            | Decision::Stop => {
+                tracing::warn!("approval {id} does not admit the answer from outside");
+                return;
+            }
+        };
+        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
+        approvals.answer_early(id, answer);
+    }
+
+    /// Closes an approval, before anyone reads that it is.
+    pub(super) fn close_approval(&self, id: ApprovalId) {
+        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
+        approvals.close(id);
     }
 
     /// Brings an answer from outside to the question of a gadget.

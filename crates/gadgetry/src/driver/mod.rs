@@ -401,13 +401,37 @@ impl<'a> Driver<'a> {
                 // The gadget reports the answer.
                 None
             }
+            Incoming::Answer {
+                question: QuestionRef::Approval(id),
+                decision,
+            } => {
+                self.handle.approve(id, decision);
+                // The approvals report the answer, and decide.
+                None
+            }
         }
     }
 
-    /// The input for a report, unless its call is over.
+    /// The input for a report, unless its call is over. Approvals are about calls that have not started, too.
     fn report(&self, id: CallId, report: Report) -> Option<Input> {
-        let running = self.running.contains_key(&id);
-        running.then_some(Input::Report(id, report))
+        let is_approval = matches!(
+            report,
+            Report::ApprovalRequired(_) | Report::ApprovalAnswered { .. }
+        );
+        let matters = is_approval || self.running.contains_key(&id);
+        matters.then_some(Input::Report(id, report))
+    }
+
+    /// Takes the reports that were sent before the end of a task, so that they are handled before it. Those of others come
+    /// along.
+    fn take_reports(&mut self) {
+        // The number is taken once, because those may report faster than this loop reads.
+        for _ in 0..self.reports.len() {
+            let Ok((id, report)) = self.reports.try_recv() else {
+                break;
+            };
+            self.queue.extend(self.report(id, report));
+        }
     }
 
     fn end(&mut self, ending: Ending) -> Option<Input> {
@@ -415,20 +439,14 @@ impl<'a> Driver<'a> {
         match ending {
             Ending::Done(id, outcome, at) => {
                 self.came = at;
-                // Its reports were sent before its end, so they are handled before it. Those of other calls come along.
-                // The number is taken once, because those may report faster than this loop reads.
-                for _ in 0..self.reports.len() {
-                    let Ok((id, report)) = self.reports.try_recv() else {
-                        break;
-                    };
-                    self.queue.extend(self.report(id, report));
-                }
+                self.take_reports();
                 self.queue.push_back(Input::Done(id, outcome));
                 None
             }
             Ending::Decided(id, decision) => {
-                self.questions.remove(&id);
-                Some(Input::Decision(id, decision))
+                self.take_reports();
+                self.queue.push_back(Input::Decision(id, decision));
+                None
             }
             Ending::Fault(message) => {
                 self.stop(message);

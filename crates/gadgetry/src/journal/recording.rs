@@ -85,6 +85,9 @@ impl Recording {
                     number: *number,
                 })
             }
+            Input::Report(_, Report::ApprovalAnswered { approval, .. }) => {
+                Awaited::Answer(QuestionRef::Approval(*approval))
+            }
             Input::Delta(_)
             | Input::ModelClosed(_)
             | Input::Done(..)
@@ -176,8 +179,8 @@ impl Recording {
         };
         let asks = |call: &CallId| {
             questions.iter().any(|question| {
-                matches!(question.id, QuestionRef::Gadget { call: asker, .. } if asker == *call)
-                    && !is_answered(question.id)
+                let is_of_gadget = !matches!(question.id, QuestionRef::Run(_));
+                is_of_gadget && question.call == Some(*call) && !is_answered(question.id)
             })
         };
         Progress {
@@ -219,6 +222,8 @@ fn durability(input: &Input) -> Durability {
             _,
             Report::HumanQuestion { .. }
             | Report::HumanAnswer { .. }
+            | Report::ApprovalRequired(_)
+            | Report::ApprovalAnswered { .. }
             | Report::Cost(_)
             | Report::SubagentCost { .. },
         ) => Durability::Synced,

@@ -209,6 +209,22 @@ fn log(event: &Event) {
             let id = invocation_id.as_str();
             say!(debug, id, progress = message, "gadget progress");
         }
+        EventKind::ApprovalRequired {
+            invocation_id,
+            approval,
+            ..
+        } => {
+            let (id, gadget) = (invocation_id.as_str(), &approval.gadget_name);
+            say!(info, id, gadget, approval = %approval.id, "approval required");
+        }
+        EventKind::ApprovalAnswered {
+            invocation_id,
+            answer,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            say!(info, id, ?answer, "approval answered");
+        }
         EventKind::HumanInputRequired {
             invocation_id,
             question,

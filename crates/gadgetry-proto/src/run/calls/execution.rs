@@ -242,6 +242,7 @@ impl Execution {
         let again = may_rerun.then(|| Box::new(prepared.clone()));
         let since = cx.out.now();
         let deadline = self.deadlines.begin(id, since, prepared.timeout_ms);
+        self.ledger.withdraw_approval(id, cx.out);
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
@@ -304,6 +305,7 @@ impl Execution {
             return;
         };
         self.deadlines.end(id, deadline);
+        self.ledger.withdraw_approval(id, cx.out);
         let mut outcome = outcome;
         outcome.result = self
             .room

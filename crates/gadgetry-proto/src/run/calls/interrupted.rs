@@ -37,6 +37,11 @@ pub(super) fn interrupt(execution: &mut Execution, id: CallId, charged: f64, cx:
         return;
     };
     execution.deadlines.end(id, running.deadline);
+    // What asked for it is lost with the gadget.
+    execution.ledger.withdraw_approval(id, cx.out);
+    let Some(record) = execution.ledger.get(id) else {
+        return;
+    };
     running.interrupt(charged);
     let gadget = cx.plan.registry.get(&record.call.gadget_name);
     match gadget.map(|gadget| gadget.spec().on_interrupt) {

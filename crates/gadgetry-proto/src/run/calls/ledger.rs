@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{CallAnswer, EventKind};
+use crate::event::{ApprovalAnswer, CallAnswer, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::run::calls::known::KnownResults;
@@ -107,6 +107,15 @@ impl Ledger {
         records
     }
 
+    /// Withdraws the approval of a call, if one is open.
+    pub(super) fn withdraw_approval(&mut self, id: CallId, out: &mut Outbox) {
+        let record = self.get_mut(id);
+        let event = record.and_then(|it| it.close_approval(ApprovalAnswer::Withdrawn));
+        if let Some(event) = event {
+            out.emit(event);
+        }
+    }
+
     /// Answers a call.
     pub(super) fn answer(&mut self, id: CallId, answering: Answering, out: &mut Outbox) {
         let Answering {
@@ -116,6 +125,7 @@ impl Ledger {
             duration_ms,
             cost,
         } = answering;
+        self.withdraw_approval(id, out);
         let kept = match &answer {
             Ok(result) => Ok(Arc::from(result.as_str())),
             Err(error) => Err(Arc::from(error.as_str())),

@@ -74,7 +74,7 @@ impl Calls {
         self.execution.ledger.records().is_empty()
     }
 
-    /// The questions of running gadgets to the user, in call order.
+    /// Open approvals, and the questions of running gadgets to the user, in call order.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
         let records = self.execution.ledger.records().iter();
         records.flat_map(Record::open_questions)
@@ -195,6 +195,7 @@ impl Calls {
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
             parameters: parameters.map(Arc::new),
             status: CallStatus::Waiting,
+            approval: None,
         };
         self.has_called = true;
         match (error, job) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::{Call, Outcome, Parameters};
+use crate::event::{Approval, ApprovalAnswer, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::run::calls::running::{Prepared, Running};
@@ -23,6 +24,9 @@ pub(super) struct Record {
     /// `Plan::shows_calls`.
     pub(super) parameters: Option<Arc<Value>>,
     pub(super) status: CallStatus,
+    /// The approval that it waits for, while it is held or runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) approval: Option<Arc<Approval>>,
 }
 
 /// The state of a call: what it waits for, or its answer.
@@ -79,7 +83,7 @@ impl Record {
         matches!(self.status, CallStatus::Running(_))
     }
 
-    /// The questions of its running gadget to the user.
+    /// Its approval, and the questions of its running gadget to the user.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
         let running = if let CallStatus::Running(running) = &self.status {
             Some(running)
@@ -88,7 +92,19 @@ impl Record {
         };
         let gadget = self.gadget.as_deref();
         let questions = running.map(|running| running.open_questions(self.id, gadget));
-        questions.into_iter().flatten()
+        let approval = self.approval.as_ref().map(OpenQuestion::of_approval);
+        approval.into_iter().chain(questions.into_iter().flatten())
+    }
+
+    /// Takes the answer to the open approval. Returns the event.
+    pub(super) fn close_approval(&mut self, answer: ApprovalAnswer) -> Option<EventKind> {
+        let approval = self.approval.take()?;
+        Some(EventKind::ApprovalAnswered {
+            call: self.id,
+            invocation_id: self.call.invocation_id.clone(),
+            approval: approval.id,
+            answer,
+        })
     }
 
     /// The call as a question shows it.

@@ -1,9 +1,11 @@
 //! Reports of gadgets as events.
 
-use crate::event::{Ancestor, Event, EventKind};
+use std::sync::Arc;
+
+use crate::event::{Ancestor, ApprovalAnswer, Event, EventKind};
 use crate::id::CallId;
 use crate::run::calls::execution::Execution;
-use crate::run::calls::record::{CallStatus, Names};
+use crate::run::calls::record::{CallStatus, Names, Record};
 use crate::run::context::Context;
 use crate::run::io::Report;
 
@@ -15,6 +17,10 @@ pub(super) fn report(
     report: Report,
     cx: &mut Context<'_>,
 ) -> Option<Event> {
+    if let Report::ApprovalRequired(_) | Report::ApprovalAnswered { .. } = report {
+        approval(execution, id, report, cx);
+        return None;
+    }
     execution.cancelled.note(id, &report);
     let mut record = execution.ledger.get_mut(id);
     let status = record.as_mut().map(|record| &mut record.status);
@@ -34,6 +40,45 @@ pub(super) fn report(
         Reported::Nothing => {}
     }
     None
+}
+
+/// Opens or closes the approval of a call that is held or runs. For any other call it is too late.
+fn approval(execution: &mut Execution, id: CallId, report: Report, cx: &mut Context<'_>) {
+    let Some(record) = execution.ledger.get_mut(id) else {
+        return;
+    };
+    let is_open = |record: &Record, id| record.approval.as_ref().is_some_and(|it| it.id == id);
+    match report {
+        Report::ApprovalRequired(approval)
+            if matches!(record.status, CallStatus::Held(_) | CallStatus::Running(_))
+                && approval.id.call == id =>
+        {
+            if !is_open(record, approval.id)
+                && let Some(withdrawn) = record.close_approval(ApprovalAnswer::Withdrawn)
+            {
+                cx.out.emit(withdrawn);
+            }
+            record.approval = Some(Arc::clone(&approval));
+            cx.out.emit(EventKind::ApprovalRequired {
+                call: id,
+                invocation_id: record.call.invocation_id.clone(),
+                approval,
+            });
+        }
+        Report::ApprovalAnswered { approval, answer } if is_open(record, approval) => {
+            if let Some(answered) = record.close_approval(answer) {
+                cx.out.emit(answered);
+            }
+        }
+        Report::ApprovalRequired(_)
+        | Report::ApprovalAnswered { .. }
+        | Report::Progress(_)
+        | Report::Cost(_)
+        | Report::SubagentCost { .. }
+        | Report::HumanQuestion { .. }
+        | Report::HumanAnswer { .. }
+        | Report::Child { .. } => {}
+    }
 }
 
 /// A report as an event, for the caller to emit.
@@ -82,6 +127,8 @@ fn reported(id: CallId, report: Report, names: Names, is_running: bool) -> Repor
         | Report::SubagentCost { .. }
         | Report::Progress(_)
         | Report::HumanQuestion { .. }
-        | Report::HumanAnswer { .. } => Reported::Nothing,
+        | Report::HumanAnswer { .. }
+        | Report::ApprovalRequired(_)
+        | Report::ApprovalAnswered { .. } => Reported::Nothing,
     }
 }

@@ -83,7 +83,8 @@ impl Running {
                     add(self.subagent_costs.entry(*agent).or_default(), cost);
                 }
             }
-            Report::Progress(_) => {}
+            Report::Progress(_) | Report::ApprovalRequired(_) | Report::ApprovalAnswered { .. } => {
+            }
         }
     }
 
@@ -115,6 +116,7 @@ impl Running {
             call: Some(call),
             gadget: gadget.map(str::to_owned),
             text: it.question.clone(),
+            approval: None,
         })
     }
 

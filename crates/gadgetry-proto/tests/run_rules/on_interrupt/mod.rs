@@ -5,6 +5,7 @@
     reason = "the lines have the events that matter"
 )]
 
+mod approvals;
 mod policies;
 mod questions;
 
@@ -15,8 +16,8 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{
-    Asks, Close, Command, Decision, Input, Output, Plan, QuestionId, QuestionKind, Report, Run,
-    RunConfig,
+    Asks, Close, Command, Decision, Input, Output, Plan, Question, QuestionId, QuestionKind,
+    Report, Run, RunConfig,
 };
 use gadgetry_proto::schema::{GadgetSpec, OnInterrupt, Registry};
 use gadgetry_proto::time::Time;
@@ -194,6 +195,10 @@ impl Seen {
                 format!("start {}{kept}{costs}", start.invocation_id)
             }
             Output::Cancel(id) => format!("cancel {}", id.0),
+            Output::Ask(Question {
+                id,
+                kind: QuestionKind::BeforeGadget { start },
+            }) => format!("hold {} {}", id.0, start.invocation_id),
             Output::Ask(question) => {
                 let QuestionKind::Interrupted {
                     about,
@@ -234,6 +239,17 @@ impl Seen {
                         cost,
                         ..
                     } => format!("late {invocation_id} ${cost}"),
+                    EventKind::ApprovalRequired {
+                        invocation_id,
+                        approval,
+                        ..
+                    } => format!("show {invocation_id} {}", approval.id.shown),
+                    EventKind::ApprovalAnswered {
+                        invocation_id,
+                        approval,
+                        answer,
+                        ..
+                    } => format!("{answer:?} {invocation_id} {}", approval.shown),
                     EventKind::HumanInputReceived { answered, .. } => {
                         format!("human {answered}")
                     }

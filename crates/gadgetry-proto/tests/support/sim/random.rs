@@ -8,8 +8,8 @@ use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::viewer;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::event::{Ancestor, Event, EventKind};
-use gadgetry_proto::id::CallId;
+use gadgetry_proto::event::{Ancestor, Approval, ApprovalAnswer, Event, EventKind};
+use gadgetry_proto::id::{ApprovalId, CallId};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
@@ -71,6 +71,7 @@ fn input(random: &mut Random) -> Input {
         1 => Input::RateLimited(3),
         2 if cost > 0.2 => Input::Report(call, Report::Cost(cost)),
         2 => Input::Report(call, Report::Progress("half".to_owned())),
+        3 if random.one_in(2) => Input::Report(call, approval(call, cost > 0.2)),
         3 => Input::Report(call, well(call)),
         _ => {
             let kind = EventKind::GadgetCost {
@@ -86,6 +87,18 @@ fn input(random: &mut Random) -> Input {
             Input::Report(call, Report::Child { agent: 1, event })
         }
     }
+}
+
+fn approval(call: CallId, is_answered: bool) -> Report {
+    let id = ApprovalId { call, shown: 1 };
+    if is_answered {
+        let answer = ApprovalAnswer::Allowed;
+        return Report::ApprovalAnswered {
+            approval: id,
+            answer,
+        };
+    }
+    Report::ApprovalRequired(Arc::new(Approval::new(id, "Alpha", json!({}))))
 }
 
 fn well(call: CallId) -> Report {
