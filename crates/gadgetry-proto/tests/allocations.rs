@@ -178,7 +178,7 @@ fn a_text_passes_a_run_without_a_copy() {
             if matches!(output, Output::Wait(_)) {
                 return events;
             }
-            events += usize::from(matches!(output, Output::ReplyEvent(_)));
+            events += usize::from(matches!(output, Output::Event(_)));
         }
     };
     drain(&mut run);
