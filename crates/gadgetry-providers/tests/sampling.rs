@@ -34,13 +34,17 @@ async fn body_of_one_request(listener: TcpListener) -> Value {
 }
 
 /// What a model sends that has settings of its own, for a request with `sampling`.
-async fn sent(model: impl Fn(String, ModelOptions) -> Arc<dyn Model>, sampling: Sampling) -> Value {
+async fn sent(
+    model: impl Fn(String, ModelOptions) -> Arc<dyn Model>,
+    stop: &[&str],
+    sampling: Sampling,
+) -> Value {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let options = ModelOptions {
         temperature: Some(0.75),
         max_tokens: Some(7),
-        stop: vec!["model".to_owned()],
+        stop: stop.iter().map(|&it| it.to_owned()).collect(),
         ..ModelOptions::default()
     };
     let model = model(format!("http://{address}/v1"), options);
@@ -67,10 +71,7 @@ async fn the_request_takes_precedence_over_the_model() {
             }) as fn(String, ModelOptions) -> Arc<dyn Model>
         };
     }
-    let all = Sampling::default()
-        .temperature(0.25)
-        .max_tokens(9)
-        .stop(["agent"]);
+    let numbers = Sampling::default().temperature(0.25).max_tokens(9);
     for (model, tokens, stop) in [
         (model!(OpenAi), "max_completion_tokens", "stop"),
         (model!(OpenAiCompletions), "max_tokens", "stop"),
@@ -83,17 +84,38 @@ async fn the_request_takes_precedence_over_the_model() {
             let stop = stop.map(|stop| stop.iter().filter(own).cloned().collect::<Vec<_>>());
             json!([body["temperature"], body[tokens], stop])
         };
+        let (own, all) = if stop.is_empty() {
+            (&[][..], numbers.clone())
+        } else {
+            (&["model"][..], numbers.clone().stop(["agent"]))
+        };
         let shown = |text: &str| (!stop.is_empty()).then(|| json!([text]));
         for (sampling, expected) in [
             (Sampling::default(), json!([0.75, 7, shown("model")])),
-            (all.clone(), json!([0.25, 9, shown("agent")])),
+            (all, json!([0.25, 9, shown("agent")])),
             (
                 Sampling::default().temperature(0.0),
                 json!([0.0, 7, shown("model")]),
             ),
         ] {
-            let body = sent(model, sampling).await;
+            let body = sent(model, own, sampling).await;
             assert_eq!(of(&body), expected, "{body}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_setting_that_an_api_lacks_is_an_error() {
+    let model = OpenAiResponses::builder("m").base_url("http://127.0.0.1:9/v1");
+    let request = Request {
+        sampling: Sampling::default().stop(["END"]),
+        ..Request::default()
+    };
+    let model = model.build().expect("a model");
+    let deltas = model.stream(request).collect::<Vec<_>>().await;
+    let shown = format!("{deltas:?}");
+    assert!(
+        shown.contains("the Responses API has no stop sequences"),
+        "{shown}"
+    );
 }

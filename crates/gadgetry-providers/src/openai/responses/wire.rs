@@ -16,6 +16,7 @@ use crate::wire::{Decode, Wire};
 
 impl Wire for Responses {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
+        self.check()?;
         let body = encode::body(self, request);
         post(
             &self.common,

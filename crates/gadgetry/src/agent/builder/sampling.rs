@@ -29,6 +29,7 @@ impl AgentBuilder {
     }
 
     /// Sets the stop sequences: the server ends a reply before the first of them. An empty list removes those of the model.
+    /// An API without stop sequences, such as OpenAI's Responses, refuses the request.
     pub fn stop(mut self, sequences: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.config.sampling.stop = Some(sequences.into_iter().map(Into::into).collect());
         self
