@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod errors;
 mod fuzz;
 mod models;
 mod mutants;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{summaries, titles, words};
+use crate::{errors, summaries, titles, words};
 
 const MAX_LINES: usize = 600;
 
@@ -26,6 +26,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     for package in packages(root)? {
         problems.extend(test_problems(root, &package.join("tests"))?);
         let sources = rust_files(&package.join("src"))?;
+        problems.extend(errors::problems(&sources, root)?);
         problems.extend(summaries::problem(
             &relative(root, &package),
             &sources,
@@ -61,7 +62,11 @@ fn manifest_problems(file: &str, text: &str) -> Vec<String> {
         let Some(place) = dependency_place(&section) else {
             continue;
         };
-        let from_workspace = |entry: &String| entry.contains("workspace = true");
+        // A circle of tests: a path alone is left out of a package.
+        let is_circle =
+            |entry: &String| section == "dev-dependencies" && entry.contains("path = \"../");
+        let from_workspace =
+            |entry: &String| entry.contains("workspace = true") || is_circle(entry);
         let strangers: Vec<&str> = match place {
             Place::Table => entries
                 .iter()

@@ -209,21 +209,21 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
             "the last reply was cut off at the model's token limit".to_owned()
         }
         FinishReason::Withheld => match &summary.error {
-            Some(refusal) => refusal.clone(),
+            Some(refusal) => refusal.message.clone(),
             None => "the provider withheld the last reply".to_owned(),
         },
         FinishReason::ModelError => {
-            let words = summary.error.as_deref().unwrap_or("no reason given");
+            let words = summary
+                .error
+                .as_ref()
+                .map_or("no reason given", |it| &it.message);
             format!("model call failed: {words}")
         }
         FinishReason::Cancelled => "cancelled".to_owned(),
         FinishReason::BudgetExceeded => {
             format!("budget exceeded: {} US dollars spent", summary.known_cost)
         }
-        FinishReason::GadgetError => {
-            let words = summary.error.as_deref().unwrap_or("no reason given");
-            format!("a gadget failed: {words}")
-        }
+        FinishReason::GadgetError => "a gadget failed".to_owned(),
         _ => format!("the run ended: {:?}", summary.reason),
     };
     Err(Error::Failed(message))

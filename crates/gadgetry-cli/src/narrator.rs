@@ -112,7 +112,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         EventKind::ModelCallStart { iteration, .. } => format!("[{iteration}] calling model"),
         EventKind::ModelCallEnd {
             error: Some(error), ..
-        } => format!("  model call failed: {}", short(error)),
+        } => format!("  model call failed: {}", short(&error.message)),
         EventKind::ReplyWithdrawn { .. } => "  ! the reply so far is withdrawn".to_owned(),
         EventKind::ModelRetry { delay_ms, .. } => {
             let delay = Duration::from_millis(*delay_ms);

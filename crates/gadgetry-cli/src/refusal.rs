@@ -56,14 +56,11 @@ impl Model for WithKeyHint {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         let words = Arc::clone(&self.words);
         let with_hint = move |mut delta| {
-            if let Delta::Error {
-                error,
-                kind: ModelErrorKind::Authentication,
-                ..
-            } = &mut delta
+            if let Delta::Error(error) = &mut delta
+                && error.kind == ModelErrorKind::Authentication
             {
-                error.push_str("; ");
-                error.push_str(&words);
+                error.message.push_str("; ");
+                error.message.push_str(&words);
             }
             delta
         };

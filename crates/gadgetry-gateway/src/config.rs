@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use gadgetry_files as files;
 use gadgetry_files::toml_text::{self, position};
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_providers::{ApiKey, BaseUrl, HttpConfig, Resolver};
 use serde::Deserialize;
 use toml::Spanned;
@@ -79,6 +80,16 @@ pub enum ConfigError {
         /// Problem.
         problem: String,
     },
+}
+
+impl Classified for ConfigError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Read { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Program
+        }
+    }
 }
 
 /// Reads a file. Keys and addresses of providers come from `resolver`; `patch` has precedence over the rules for all models.

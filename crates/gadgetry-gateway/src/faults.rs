@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_providers::{BaseUrl, ProviderError};
 
 /// Replaces an address.
@@ -147,24 +147,18 @@ impl Addresses {
 
     /// The error as a client may read it.
     pub(crate) fn public(&self, error: Delta) -> Delta {
-        let Delta::Error {
-            error,
-            code,
-            kind,
-            retry_after_ms,
-            overflow,
-        } = error
-        else {
+        let Delta::Error(error) = error else {
             return error;
         };
-        let is_of_api = code.as_deref() != Some(ProviderError::NOT_AN_API);
+        let is_of_api = error.code.as_deref() != Some(ProviderError::NOT_AN_API);
+        let kind = error.kind;
         let (kind, message) = match kind {
             ModelErrorKind::Transport => (kind, "the upstream cannot be reached".to_owned()),
             ModelErrorKind::Truncated => (kind, "the upstream's reply was cut off".to_owned()),
             ModelErrorKind::Authentication => {
                 (kind, "the upstream refuses the gateway's key".to_owned())
             }
-            _ if is_of_api => (kind, self.hidden(&error)),
+            _ if is_of_api => (kind, self.hidden(&error.message)),
             ModelErrorKind::RateLimit => (kind, "the upstream limits requests".to_owned()),
             ModelErrorKind::Overloaded => (kind, "the upstream is overloaded".to_owned()),
             _ => {
@@ -173,13 +167,13 @@ impl Addresses {
                 (ModelErrorKind::Other, message.to_owned())
             }
         };
-        Delta::Error {
-            error: message,
-            code: code.filter(|code| self.hidden(code) == *code),
-            kind,
-            retry_after_ms,
-            overflow,
-        }
+        // The id of the request is for who runs the gateway, who has it in the log.
+        let mut public = ModelError::new(kind, message);
+        public.status = error.status;
+        public.code = error.code.filter(|code| self.hidden(code) == *code);
+        public.retry_after_ms = error.retry_after_ms;
+        public.overflow = error.overflow;
+        public.into()
     }
 }
 

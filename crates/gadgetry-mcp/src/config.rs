@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gadgetry::command::parse_duration;
 use gadgetry::proto::visible::visible_line;
+use gadgetry::{Classified, Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::tokens::Tokens;
@@ -398,6 +399,12 @@ pub enum ConfigError {
         /// Value in the file.
         text: String,
     },
+}
+
+impl Classified for ConfigError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// The form of calls that the prompt asks for, the grammar admits and the history of a conversation shows.
 ///
 /// Models differ in what they write well: most follow the block format, and very small ones write the JSON that they have seen in
@@ -52,6 +54,12 @@ impl fmt::Display for CallForm {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown form of calls {0:?}; available: block and json")]
 pub struct UnknownCallForm(pub String);
+
+impl Classified for UnknownCallForm {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 impl FromStr for CallForm {
     type Err = UnknownCallForm;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::error::{Diagnostic, ModelErrorKind, Overflow};
+use crate::error::{Diagnostic, ModelError, ModelErrorKind};
 use crate::json::bounded;
 use crate::message::{CustomContentBlock, ProviderData};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
@@ -90,23 +90,8 @@ pub enum Delta {
         /// The counts.
         usage: Usage,
     },
-    /// The provider reports an error inside the stream.
-    Error {
-        /// The provider's message.
-        error: String,
-        /// The provider's code.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        code: Option<String>,
-        /// The kind of the error, which decides about a retry.
-        #[serde(default, skip_serializing_if = "is_other")]
-        kind: ModelErrorKind,
-        /// The delay before a retry that the provider asks for, in milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retry_after_ms: Option<u64>,
-        /// The provider's numbers about the window, if the conversation was too long for it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        overflow: Option<Overflow>,
-    },
+    /// The model call failed; nothing follows.
+    Error(ModelError),
     /// A frame of the provider that has no other form.
     Raw {
         /// The frame.
@@ -142,24 +127,16 @@ pub enum Delta {
     Diagnostic(Diagnostic),
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_other(kind: &ModelErrorKind) -> bool {
-    *kind == ModelErrorKind::Other
+impl From<ModelError> for Delta {
+    fn from(error: ModelError) -> Self {
+        Self::Error(error)
+    }
 }
 
 impl Delta {
     /// An error with nothing but its message.
     pub fn error(error: impl Into<String>) -> Self {
-        Self::Error {
-            error: error.into(),
-            code: None,
-            kind: ModelErrorKind::Other,
-            retry_after_ms: None,
-            overflow: None,
-        }
+        Self::Error(ModelError::new(ModelErrorKind::Other, error))
     }
 
     /// A text delta without metadata.
@@ -215,7 +192,7 @@ impl Delta {
             Self::MessageStart { .. }
             | Self::MessageEnd { .. }
             | Self::Usage { .. }
-            | Self::Error { .. }
+            | Self::Error(_)
             | Self::Raw { .. }
             | Self::ContentMetadata { .. }
             | Self::ReasoningMetadata { .. }

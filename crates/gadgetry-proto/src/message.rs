@@ -178,6 +178,10 @@ pub struct Request {
     pub trailing: Vec<Message>,
     /// The number of the iteration, from 1.
     pub iteration: u32,
+    /// The number of replies that the run had read before this process resumed it; 0 if the run began here. The driver of durable runs
+    /// sets it, for models that count requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resumed_after: u32,
     /// The purpose of the reply.
     #[serde(default, skip_serializing_if = "Purpose::is_reply")]
     pub purpose: Purpose,
@@ -241,6 +245,11 @@ impl Sampling {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A constraint on a reply, which a server enforces: the model can write nothing else.

@@ -14,9 +14,27 @@ use serde::{Deserialize, Serialize};
 pub struct Time(pub u64);
 
 impl Time {
+    /// Returns the milliseconds since the run began.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use gadgetry_proto::time::Time;
+    /// assert_eq!(Time(1_500).as_millis(), 1_500);
+    /// assert_eq!(Duration::from(Time(1_500)).as_secs_f64(), 1.5);
+    /// ```
+    pub fn as_millis(self) -> u64 {
+        self.0
+    }
+
     /// Milliseconds from `earlier` to `self`; 0 if `earlier` is later.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl From<Time> for Duration {
+    fn from(time: Time) -> Self {
+        Self::from_millis(time.0)
     }
 }
 

@@ -208,11 +208,8 @@ fn between_two_attempts_nothing_is_pending() {
     let script = Script::default().with(|config| config.retry = Some(Retry::default()));
     let mut run = Run::new(&script.plan(), script.conversation.clone());
     drain(&mut run);
-    run.handle(
-        Time(1),
-        Input::ModelClosed(Close::Failed("no line".to_owned())),
-    )
-    .expect("a reply is open");
+    run.handle(Time(1), Input::ModelClosed(Close::failed("no line")))
+        .expect("a reply is open");
     assert!(matches!(drain(&mut run)[..], [.., Output::Wait(Some(_))]));
     assert!(run.pending().is_empty(), "{:?}", run.pending());
 }

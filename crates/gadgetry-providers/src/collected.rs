@@ -1,7 +1,7 @@
 //! The deltas of a reply as parts, for the encoders.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::usage::Usage;
 
 use crate::refusal;
@@ -110,9 +110,12 @@ impl Collected {
             self.end = Some(stop_reason.clone());
             self.usage = usage.or(self.usage);
             steps.push(Step::Finish(stop_reason, self.usage));
-        } else if let Delta::Error {
-            error, code, kind, ..
-        } = delta
+        } else if let Delta::Error(ModelError {
+            message: error,
+            code,
+            kind,
+            ..
+        }) = delta
         {
             let code = code.clone().unwrap_or_else(|| code_of(*kind).to_owned());
             steps.push(Step::Fail {

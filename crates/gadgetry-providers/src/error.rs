@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::{ModelErrorKind, Overflow};
+use gadgetry_proto::error::{Classified, Fault, ModelError, ModelErrorKind, Overflow};
 use serde_json::Value;
 
 use crate::json;
@@ -44,6 +44,16 @@ pub struct ProviderError {
     pub request_id: Option<String>,
     /// Statement of the provider about the window, if the conversation was too long for it.
     pub overflow: Option<Box<Overflow>>,
+}
+
+impl Classified for ProviderError {
+    fn fault(&self) -> Fault {
+        self.kind.fault()
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.kind.is_retryable()
+    }
 }
 
 impl fmt::Display for ProviderError {
@@ -271,16 +281,21 @@ fn with_sizes(inner: &Value, message: String) -> String {
 
 impl From<ProviderError> for Delta {
     fn from(error: ProviderError) -> Self {
-        Self::Error {
-            error: error.to_string(),
-            code: error.code,
-            kind: error.kind,
-            retry_after_ms: error.retry_after_ms,
-            overflow: error
-                .overflow
-                .filter(|_| error.kind == ModelErrorKind::ContextOverflow)
-                .map(|facts| *facts),
-        }
+        Self::Error(error.into())
+    }
+}
+
+/// The message is that of the error with its status and request id.
+impl From<ProviderError> for ModelError {
+    fn from(error: ProviderError) -> Self {
+        let mut failed = Self::new(error.kind, error.to_string());
+        failed.status = error.status;
+        failed.code = error.code;
+        failed.retry_after_ms = error.retry_after_ms;
+        failed.request_id = error.request_id;
+        let is_overflow = error.kind == ModelErrorKind::ContextOverflow;
+        failed.overflow = error.overflow.filter(|_| is_overflow);
+        failed
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::message::{
     Content, Media, MediaData, MediaKind, Message, Request, Role, ToolChoice,
 };
@@ -93,6 +94,12 @@ pub struct RequestError {
     pub field: String,
     /// Description of the mistake.
     pub problem: &'static str,
+}
+
+impl Classified for RequestError {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 impl RequestError {

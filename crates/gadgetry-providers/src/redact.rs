@@ -309,11 +309,12 @@ impl Redactor {
                 said.chain(metadata.extensions.values_mut())
                     .for_each(|value| self.secrets.reply_value(value));
             }
-            Delta::Error { error, code, .. } => {
+            Delta::Error(error) => {
                 self.finish(out);
-                self.secrets.clean(error);
-                if let Some(code) = code {
-                    self.secrets.clean(code);
+                self.secrets.clean(&mut error.message);
+                let named = [&mut error.code, &mut error.request_id];
+                for text in named.into_iter().flatten() {
+                    self.secrets.clean(text);
                 }
             }
             _ => self.finish(out),

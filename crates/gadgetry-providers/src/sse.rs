@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use gadgetry_proto::error::{Classified, Fault};
 use memchr::memchr2;
 
 /// One event of a stream.
@@ -251,4 +252,10 @@ impl Default for Decoder {
 pub struct Oversized {
     /// The maximum number of bytes.
     pub limit: usize,
+}
+
+impl Classified for Oversized {
+    fn fault(&self) -> Fault {
+        Fault::Provider
+    }
 }

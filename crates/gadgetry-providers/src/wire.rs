@@ -131,7 +131,7 @@ pub(super) fn diagnostic(code: DiagnosticCode, message: String) -> Delta {
 pub fn is_over(deltas: &[Delta]) -> bool {
     matches!(
         deltas.last(),
-        Some(Delta::MessageEnd { .. } | Delta::Error { .. })
+        Some(Delta::MessageEnd { .. } | Delta::Error(_))
     )
 }
 

@@ -1,5 +1,7 @@
 //! Errors of workers and clients, and whose fault they are.
 
+use gadgetry::{Classified, Fault};
+
 /// Error of a worker that cannot serve.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -48,6 +50,22 @@ pub enum WorkerError {
     },
 }
 
+impl Classified for WorkerError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Url { .. } | Self::NoAddress | Self::NeedsApproval(_) | Self::IdentityKey(_) => {
+                Fault::Program
+            }
+            Self::Listen { .. } => Fault::Environment,
+            Self::Register { source, .. } => source.fault(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Register { source, .. } if source.is_retryable())
+    }
+}
+
 /// Error of a request to Restate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -82,4 +100,18 @@ pub enum RestateError {
     /// There is no such run.
     #[error("there is no run {0}; it was never submitted, or its result is no longer stored")]
     Unknown(String),
+}
+
+impl Classified for RestateError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Url { .. } => Fault::Program,
+            Self::Unknown(_) => Fault::Caller,
+            Self::Unreachable { .. } | Self::Refused { .. } | Self::Answer(_) => Fault::Provider,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
 }

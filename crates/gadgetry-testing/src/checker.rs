@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use gadgetry::proto::message::{Message, Role};
+use gadgetry::{Classified, Fault};
 
 use crate::content::{calls, is_blank, results};
 use crate::render::render_conversation;
@@ -59,6 +60,12 @@ pub struct Violations {
     /// In the order of the messages.
     pub list: Vec<Violation>,
     rendered: String,
+}
+
+impl Classified for Violations {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl RequestChecker {

@@ -8,6 +8,9 @@
 //! | [`test_gadget`], [`GadgetTest`] | one gadget by itself, with a context |
 //! | [`MockGadget`] | a gadget that does what the test says, and records its calls |
 //! | [`EventLog`] | the events of a run, with expectations that fail with the whole log |
+//! | [`assert_run!`] | a run in a few lines, compared with the expected ones side by side |
+//! | [`replay`] | a saved run, again with the gadgets of today |
+//! | [`MockApprover`], [`MockHuman`] | users that answer from a list |
 //! | [`conversation`], [`fixtures`] | histories as a run would keep them |
 //! | [`split`], [`every_cut`] | ways to cut a text into chunks |
 //! | [`paused`], [`elapsed`], [`after`] | virtual time |
@@ -120,11 +123,14 @@
 //! | `checker`, `matcher` | checks of requests; conditions of rules |
 //! | `model` | [`MockModel`] |
 //! | `mock_gadget`, `test_gadget` | a gadget for tests of agents; tests of a gadget |
-//! | `events` | [`EventLog`] |
+//! | `answers` | users of tests |
+//! | `events`, `story` | [`EventLog`]; a run in a few lines, [`assert_run!`] |
+//! | `recorded` | [`replay`] |
 //! | `conversation` | histories as a run would keep them |
 //! | [`fixtures`] | such histories, of each kind |
 //! | `clock` | virtual time |
 
+mod answers;
 mod call;
 mod checker;
 mod clock;
@@ -136,10 +142,13 @@ pub mod fixtures;
 mod matcher;
 mod mock_gadget;
 mod model;
+mod recorded;
 mod render;
 mod reply;
+mod story;
 mod test_gadget;
 
+pub use answers::{MockApprover, MockHuman};
 pub use call::{MockCall, call};
 pub use checker::{RequestChecker, Rule, Violation, Violations};
 pub use clock::{after, elapsed, paused};
@@ -149,6 +158,7 @@ pub use events::EventLog;
 pub use matcher::{Matcher, any};
 pub use mock_gadget::{MockGadget, MockGadgetBuilder, RecordedCall};
 pub use model::{Mismatch, MockModel, MockModelBuilder, RuleBuilder, Then};
+pub use recorded::{ReplayError, Replayed, replay};
 pub use render::render_conversation;
 pub use reply::{Reply, reply};
 pub use test_gadget::{GadgetTest, TestGadgetResult, test_gadget, test_gadget_batch};

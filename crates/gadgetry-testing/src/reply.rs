@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::usage::Usage;
 
 use crate::call::{Format, MockCall};
@@ -146,13 +146,7 @@ impl Reply {
     /// The reply ends with an error of this kind, in these words.
     #[must_use]
     pub fn fails_as(mut self, kind: ModelErrorKind, error: impl Into<String>) -> Self {
-        self.end = End::Error(Delta::Error {
-            error: error.into(),
-            code: None,
-            kind,
-            retry_after_ms: None,
-            overflow: None,
-        });
+        self.end = End::Error(Delta::Error(ModelError::new(kind, error)));
         self
     }
 
@@ -164,7 +158,7 @@ impl Reply {
     #[track_caller]
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
-        let End::Error(Delta::Error { retry_after_ms, .. }) = &mut self.end else {
+        let End::Error(Delta::Error(ModelError { retry_after_ms, .. })) = &mut self.end else {
             panic!("only an error asks to wait, not {:?}", self.end);
         };
         *retry_after_ms = Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
@@ -180,7 +174,7 @@ impl Reply {
     #[must_use]
     pub fn fails_with(mut self, error: Delta) -> Self {
         assert!(
-            matches!(error, Delta::Error { .. }),
+            matches!(error, Delta::Error(_)),
             "a reply fails with an error, not with {error:?}"
         );
         self.end = End::Error(error);

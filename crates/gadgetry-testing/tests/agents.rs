@@ -77,7 +77,13 @@ async fn check(first: Reply, reason: FinishReason, error: Option<&str>) {
         .replies("done")
         .build();
     let (summary, _) = play(&model, &toolbox, "Go").await;
-    assert_eq!((summary.reason, summary.error.as_deref()), (reason, error));
+    assert_eq!(
+        (
+            summary.reason,
+            summary.error.as_ref().map(|it| it.message.as_str())
+        ),
+        (reason, error)
+    );
     model.verify();
 }
 
@@ -162,7 +168,7 @@ async fn an_unmatched_request_ends_the_run_with_the_report() {
         .build();
     let (summary, _) = play(&model, &toolbox([wait("Fast", 1)]), "Go").await;
     assert_eq!(summary.reason, FinishReason::ModelError);
-    let error = summary.error.unwrap();
+    let error = summary.error.unwrap().message;
     assert!(
         error.contains("the last message contains \"Stay\": it is of the user and reads \"Go\""),
         "{error}"

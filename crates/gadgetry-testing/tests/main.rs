@@ -10,6 +10,7 @@ mod events;
 mod gadgets;
 mod matchers;
 mod module_order;
+mod recorded;
 mod replies;
 mod rules;
 mod strictness;

@@ -6,7 +6,7 @@ use gadgetry::Model;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::reply::{Format, ReplyStage};
 use gadgetry::proto::schema::{GadgetSpec, Registry};
 use gadgetry::proto::usage::Usage;
@@ -107,13 +107,9 @@ fn ends() {
         reply().text("a").tokens(5, 2).fails("no"),
         &[text("a"), counts, Delta::error("no")],
     );
-    let slow_down = Delta::Error {
-        error: "slow down".to_owned(),
-        code: None,
-        kind: ModelErrorKind::RateLimit,
-        retry_after_ms: Some(1500),
-        overflow: None,
-    };
+    let slow_down = Delta::Error(
+        ModelError::new(ModelErrorKind::RateLimit, "slow down").with_retry_after_ms(1500),
+    );
     let rate_limit = reply().fails_as(ModelErrorKind::RateLimit, "slow down");
     let rate_limit = rate_limit.retry_after(Duration::from_millis(1500));
     check(rate_limit, std::slice::from_ref(&slow_down));

@@ -106,9 +106,10 @@ rule 3 (here) never answered; it waits for: any request
 fn the_stream_of_an_unmatched_request() {
     let model = MockModel::builder().build();
     let deltas = paused(deltas(&model, says("x")));
-    let [Delta::Error { error, code, .. }] = deltas.as_slice() else {
+    let [Delta::Error(failed)] = deltas.as_slice() else {
         panic!("{deltas:?}");
     };
+    let (error, code) = (&failed.message, &failed.code);
     assert!(
         error.starts_with("no rule of the mock model \"mock\""),
         "{error}"

@@ -35,8 +35,8 @@ pub(crate) async fn answer(model: &MockModel, request: Request) -> Result<String
     for delta in deltas(model, request).await {
         if let Delta::Text { delta, .. } = delta {
             text.push_str(&delta);
-        } else if let Delta::Error { error, .. } = delta {
-            return Err(error);
+        } else if let Delta::Error(error) = delta {
+            return Err(error.message);
         }
     }
     Ok(text)

@@ -155,10 +155,10 @@ pub mod toolbox;
 /// ```
 pub mod prelude {
     pub use crate::{
-        Agent, AgentBuilder, Content, Conversation, Delta, Event, EventKind, ExecutionContext,
-        FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput, GadgetSpec, Model,
-        ModelInfo, OnTextOnlyReply, Outcome, Price, RunError, ScriptedModel, ToolChoice, Tools,
-        UnmetDependencyPolicy, Usage, from_fn, gadget, gadgets, typed,
+        Agent, AgentBuilder, Classified, Content, Conversation, Delta, Event, EventKind,
+        ExecutionContext, FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput,
+        GadgetSpec, Model, ModelInfo, OnTextOnlyReply, Outcome, Price, RunError, ScriptedModel,
+        ToolChoice, Tools, UnmetDependencyPolicy, Usage, from_fn, gadget, gadgets, typed,
     };
 }
 
@@ -196,8 +196,8 @@ pub mod __private;
 
 #[doc(inline)]
 pub use agent::{
-    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
-    OnGadgetError, RunError, TypedError,
+    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, FinishedCall,
+    NotInjected, OnGadgetError, RunError, Typed, TypedError, Unfinished,
 };
 #[cfg(feature = "commands")]
 #[doc(inline)]
@@ -309,7 +309,7 @@ pub use gadgetry_proto::{
     call_form::CallForm,
     convo::{char_limit, prompt_text},
     delta::{Delta, StopReason},
-    error::ModelErrorKind,
+    error::{Classified, Fault, ModelError, ModelErrorKind},
     event::{CallAnswer, Event, EventKind, FinishReason},
     message::{Content, Message, Request, Role, ToolChoice},
     prompt::{GadgetSearch, SearchWhen},

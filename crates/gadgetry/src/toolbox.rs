@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::schema::{GadgetSpec, Problem, Registry, RegistryError, Schema};
 
 use crate::gadget::{DynGadget, IntoGadget};
@@ -121,4 +122,10 @@ pub enum ToolboxError {
         /// Mistakes in the parameters.
         problems: Vec<Problem>,
     },
+}
+
+impl Classified for ToolboxError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry::ask::{ModelCall, Received};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::Request;
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::schema::GadgetSpec;
@@ -34,13 +34,7 @@ fn thought() -> Delta {
 }
 
 fn failed(kind: ModelErrorKind, retry_after_ms: Option<u64>) -> Delta {
-    Delta::Error {
-        error: "sorry".to_owned(),
-        code: None,
-        kind,
-        retry_after_ms,
-        overflow: None,
-    }
+    Delta::Error(ModelError::new(kind, "sorry").with_retry_after_ms(retry_after_ms))
 }
 
 /// The end of a reply that used one token of output.
@@ -110,10 +104,12 @@ async fn asked(replies: Vec<Vec<Delta>>, retry: Option<Retry>) -> String {
     let call = ModelCall::new(Arc::new(model.clone())).retry(retry);
     let steps = call.send(Request::default());
     let lines = steps.map(|step| match step {
-        Received::Retry { delay, error, .. } => format!("retry {}: {error}", delay.as_millis()),
+        Received::Retry { delay, error } => format!("retry {}: {error}", delay.as_millis()),
         Received::Delta(Delta::Text { delta, .. }) => format!("text {delta}"),
         Received::Delta(Delta::Reasoning { .. }) => "thought".to_owned(),
-        Received::Delta(Delta::Error { error, .. }) => format!("error {error}"),
+        Received::Delta(Delta::Error(ModelError { message: error, .. })) => {
+            format!("error {error}")
+        }
         Received::Delta(Delta::MessageEnd { .. }) => "end".to_owned(),
         Received::Delta(Delta::Usage { .. }) => "usage".to_owned(),
         other => format!("{other:?}"),

@@ -196,7 +196,7 @@ async fn a_model_that_does_not_answer() {
                 "no model is registered as \"opus\"; registered models: haiku; register others with `AgentBuilder::named_model`"
             );
             let error = model.complete("x", haiku()).await.unwrap_err();
-            assert!(matches!(error, ModelCallError::Failed { .. }), "{error}");
+            assert!(matches!(error, ModelCallError::Failed(_)), "{error}");
             let error = model.complete("x", haiku()).await.unwrap_err();
             Outcome::error(error.to_string())
         },

@@ -100,7 +100,7 @@ async fn every_decision_does_what_it_says() {
     check(
         &broken,
         closures::on_model_error(|failure| async move {
-            assert!(!failure.error.is_empty());
+            assert!(!failure.error.message.is_empty());
             OnModelError::Reply("sorry".to_owned())
         }),
         &["0 \"sorry\"", "0 Completed 0"],

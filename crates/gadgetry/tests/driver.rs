@@ -387,7 +387,7 @@ async fn a_model_that_panics_has_failed_for_good() {
         let ended = drive(run, &services, receiver, &mut count).await;
         assert_eq!(asked, 1, "{words}: there is no retry");
         assert_eq!(ended.summary.reason, FinishReason::ModelError);
-        let error = ended.summary.error.unwrap();
+        let error = ended.summary.error.unwrap().message;
         let whose = "the code of the model \"broken\" panicked: ";
         assert!(error.contains(whose), "{error}");
         assert!(error.contains(words), "{error}");

@@ -16,7 +16,7 @@ use gadgetry::log::Header;
 use gadgetry::proto::run::{Decision, Input};
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::proto::time::Time;
-use gadgetry::{Agent, Finished, GadgetSpec, Outcome, Price, Role, from_fn};
+use gadgetry::{Agent, Finished, GadgetSpec, Model, Outcome, Price, Role, ScriptedModel, from_fn};
 use gadgetry_testing::{Cut, MockModel, paused, reply};
 use tokio::sync::Notify;
 
@@ -130,7 +130,7 @@ const REPLIES: [&str; 3] = [
 /// How often each call was executed: the effects on the world.
 type World = Arc<Mutex<BTreeMap<String, usize>>>;
 
-fn agent(world: &World) -> Agent {
+fn agent(model: impl Model + 'static, world: &World) -> Agent {
     let gadget = |name: &str, result: Result<&'static str, &'static str>| {
         let world = Arc::clone(world);
         let spec = GadgetSpec {
@@ -152,7 +152,7 @@ fn agent(world: &World) -> Agent {
         })
     };
     Agent::builder()
-        .model(model())
+        .model(model)
         .gadget(gadget("Write", Ok("written")))
         .gadget(gadget("Fail", Err("it fails")))
         .build()
@@ -161,10 +161,14 @@ fn agent(world: &World) -> Agent {
 
 /// Runs until the end or until the process dies, at its `at`th commit.
 async fn attempt(journal: &MemoryJournal, world: &World, at: usize) -> Option<Finished> {
+    attempt_with(agent(model(), world), journal, at).await
+}
+
+async fn attempt_with(agent: Agent, journal: &MemoryJournal, at: usize) -> Option<Finished> {
     let dying = Dying::new(journal, at);
     let dead = Arc::clone(&dying.dead);
     let run = async {
-        let run = agent(world).durable(&dying).run_id("run").ask("Go").await;
+        let run = agent.durable(&dying).run_id("run").ask("Go").await;
         run.unwrap().finish().await.unwrap()
     };
     tokio::select! {
@@ -188,6 +192,31 @@ fn a_run_that_dies_at_any_commit_ends_as_if_it_had_not() {
             }
             let finished = attempt(&journal, &world, usize::MAX).await.unwrap();
             assert_eq!(finished.history, undisturbed.history, "{at}");
+        }
+    });
+}
+
+/// Each process has its own model, which begins at the first line. The first request is cut off and sent again, so a line is not
+/// an iteration.
+#[test]
+fn a_script_continues_where_the_process_has_died() {
+    let line = |text: &str| gadgetry::serde_json::json!({ "text": text }).to_string();
+    let cut = r#"{"text": "I b", "finish": "disconnect"}"#.to_owned();
+    let script: Vec<_> = std::iter::once(cut).chain(REPLIES.map(line)).collect();
+    let scripted = || script.join("\n").parse::<ScriptedModel>().unwrap();
+    paused(async {
+        for at in 0.. {
+            let (journal, world) = (MemoryJournal::default(), World::default());
+            let first = agent(scripted(), &world);
+            if attempt_with(first, &journal, at).await.is_some() {
+                assert!(at > 10, "there were moments to die at: {at}");
+                return;
+            }
+            let second = agent(scripted(), &world);
+            let finished = attempt_with(second, &journal, usize::MAX).await.unwrap();
+            assert_eq!(finished.summary.answer, "All is done.", "{at}");
+            let calls: Vec<_> = finished.calls().map(|call| call.invocation_id).collect();
+            assert_eq!(calls, ["a", "b", "c", "d"], "{at}");
         }
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::{Content, Message, Request, Role};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{Model as _, ScriptedModel};
@@ -28,13 +28,7 @@ fn end(stop_reason: StopReason, usage: Option<Usage>) -> Delta {
 }
 
 fn error(error: &str, code: &str) -> Delta {
-    Delta::Error {
-        error: error.to_owned(),
-        code: Some(code.to_owned()),
-        kind: ModelErrorKind::Other,
-        retry_after_ms: None,
-        overflow: None,
-    }
+    Delta::Error(ModelError::new(ModelErrorKind::Other, error.to_owned()).with_code(code))
 }
 
 async fn reply(model: &ScriptedModel, request: Request) -> Vec<Delta> {
@@ -164,7 +158,7 @@ async fn expectations_see_raw_replies_and_results() {
     assert_eq!(met, [Delta::text(""), end(StopReason::Stop, None)]);
     let unmet = reply(&model, request(messages)).await;
     assert!(
-        matches!(&unmet[..], [Delta::Error { code: Some(code), .. }] if code == "expectation"),
+        matches!(&unmet[..], [Delta::Error(ModelError { code: Some(code), .. })] if code == "expectation"),
         "{unmet:?}"
     );
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gadgetry::{Classified, Fault};
+
 use super::path::WorkspacePath;
 
 /// A folder that cannot be a workspace.
@@ -11,6 +13,12 @@ use super::path::WorkspacePath;
 pub struct WorkspaceError {
     pub(super) folder: PathBuf,
     pub(super) source: io::Error,
+}
+
+impl Classified for WorkspaceError {
+    fn fault(&self) -> Fault {
+        Fault::Environment
+    }
 }
 
 /// A file that cannot be read or changed, or a path that is invalid.
@@ -96,6 +104,20 @@ pub enum FileError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl Classified for FileError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Io { .. } | Self::Moved { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Model
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Moved { kept: None, .. })
+    }
 }
 
 impl FileError {

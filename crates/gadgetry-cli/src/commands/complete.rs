@@ -150,6 +150,7 @@ impl Asking {
             let delta = match step {
                 Received::Delta(delta) => delta,
                 Received::Retry { delay, error, .. } => {
+                    let error = error.message;
                     self.pay(mem::take(&mut usage));
                     self.thought = false;
                     tracing::warn!(target: "gadgetry", ?delay, error, "retrying model call");
@@ -185,7 +186,7 @@ impl Asking {
                     usage = usage.max(counts.unwrap_or_default());
                     end = self.verdict(&stop_reason, refusal.take());
                 }
-                Delta::Error { error, .. } => end = Err(format!("model call failed: {error}")),
+                Delta::Error(error) => end = Err(format!("model call failed: {error}")),
                 _ => {}
             }
         }

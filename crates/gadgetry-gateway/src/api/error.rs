@@ -1,7 +1,7 @@
 //! Errors in each API's own shape.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{Classified, Fault, ModelError, ModelErrorKind};
 use serde_json::{Value, json};
 
 use super::kind::Api;
@@ -22,6 +22,12 @@ pub struct Refusal {
     pub code: Option<&'static str>,
     /// More for the client's library, in the API's form.
     pub details: Option<Box<Value>>,
+}
+
+impl Classified for Refusal {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 impl Refusal {
@@ -111,16 +117,45 @@ pub enum Failure {
     Method,
 }
 
+impl Classified for Failure {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Upstream { kind, .. } => kind.fault(),
+            Self::Busy { .. } => Fault::Environment,
+            Self::Refused(_)
+            | Self::NotJson(_)
+            | Self::TooLarge { .. }
+            | Self::Slow { .. }
+            | Self::Unauthorized
+            | Self::ForeignHost
+            | Self::Limited { .. }
+            | Self::UnknownModel(_)
+            | Self::NotFound(_)
+            | Self::Method => Fault::Caller,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Upstream { kind, .. } => kind.is_retryable(),
+            _ => matches!(
+                self,
+                Self::Busy { .. } | Self::Limited { .. } | Self::Slow { .. }
+            ),
+        }
+    }
+}
+
 /// The failure that an error in a stream is. Errors of upstreams are without addresses before they come here.
 impl From<Delta> for Failure {
     fn from(delta: Delta) -> Self {
-        let Delta::Error {
-            error,
+        let Delta::Error(ModelError {
+            message: error,
             code,
             kind,
             retry_after_ms,
             ..
-        } = delta
+        }) = delta
         else {
             return Self::Upstream {
                 message: "the upstream sent nothing".to_owned(),

@@ -131,11 +131,11 @@ impl ReplyEncoder {
         match &mut self.inner {
             ApiEncoder::Responses(encoder) => encoder.delta(&delta, out),
             // An error within a stream has the form that it has before one.
-            ApiEncoder::Chat(_) if matches!(delta, Delta::Error { .. }) => {
+            ApiEncoder::Chat(_) if matches!(delta, Delta::Error(_)) => {
                 let body = Failure::from(delta).body(Api::Chat);
                 out.push(Event::data(body.to_string()));
             }
-            ApiEncoder::Messages(_) if matches!(delta, Delta::Error { .. }) => {
+            ApiEncoder::Messages(_) if matches!(delta, Delta::Error(_)) => {
                 let body = Failure::from(delta).body(Api::Messages);
                 out.push(Event::named("error", body.to_string()));
             }

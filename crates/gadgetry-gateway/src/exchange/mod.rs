@@ -291,7 +291,7 @@ impl Exchange {
             return Progress::Done;
         }
         let limit = self.setup.request.reply_bytes;
-        if self.tally.receive(&delta) > limit && !matches!(delta, Delta::Error { .. }) {
+        if self.tally.receive(&delta) > limit && !matches!(delta, Delta::Error(_)) {
             out.push(ending::too_large(limit));
             return self.over();
         }
@@ -302,7 +302,7 @@ impl Exchange {
                 }
                 Progress::More
             }
-            Delta::Error { .. } => {
+            Delta::Error(_) => {
                 out.push(delta);
                 self.over()
             }

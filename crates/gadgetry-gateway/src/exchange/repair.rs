@@ -1,7 +1,7 @@
 //! Turns in which the model corrects its calls, invisible to the client.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::prompt::correction;
 use serde_json::Value;
@@ -133,11 +133,5 @@ pub(super) fn error(setup: &Setup, turn: &Turn, defect: &Defect) -> Delta {
             )
         }
     };
-    Delta::Error {
-        error: message,
-        code: Some(code.to_owned()),
-        kind: ModelErrorKind::Other,
-        retry_after_ms: None,
-        overflow: None,
-    }
+    Delta::Error(ModelError::new(ModelErrorKind::Other, message).with_code(code))
 }

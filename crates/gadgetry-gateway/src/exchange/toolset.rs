@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::{GadgetSpec, RegisteredGadget, Registry, RegistryError};
 use gadgetry_validator::pattern_bytes;
@@ -48,6 +49,12 @@ pub struct Toolset {
 pub struct UnusableTool {
     tool: String,
     problem: String,
+}
+
+impl Classified for UnusableTool {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 impl UnusableTool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_providers::ModelOptions;
@@ -84,7 +85,7 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
                 is_called |= name == "report_word";
                 json = input.to_string();
             }
-            Delta::Error { kind, .. } => {
+            Delta::Error(ModelError { kind, .. }) => {
                 use gadgetry_proto::error::ModelErrorKind as Kind;
                 // A server without tools refuses the request.
                 return (kind == Kind::BadRequest).then_some(false);

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_providers::ProviderError;
 use gadgetry_providers::model::Model;
@@ -200,7 +200,12 @@ impl UpstreamReply {
 
     /// The delta; if it is an error, without what only the gateway's owner may read.
     fn without_address(&mut self, delta: Delta) -> Delta {
-        let Delta::Error { error, kind, .. } = &delta else {
+        let Delta::Error(ModelError {
+            message: error,
+            kind,
+            ..
+        }) = &delta
+        else {
             return delta;
         };
         // A server may quote the prompt in its errors. Those of the connection are our own words.
@@ -213,13 +218,10 @@ impl UpstreamReply {
 
     /// The stream has ended without its end. No model does that; it counts as a failure.
     fn cut(&mut self, out: &mut Vec<Delta>) {
-        out.push(Delta::Error {
-            error: "the upstream's reply was cut off".to_owned(),
-            code: None,
-            kind: ModelErrorKind::Truncated,
-            retry_after_ms: None,
-            overflow: None,
-        });
+        out.push(Delta::Error(ModelError::new(
+            ModelErrorKind::Truncated,
+            "the upstream's reply was cut off",
+        )));
         self.is_over = true;
     }
 
@@ -234,7 +236,7 @@ impl UpstreamReply {
         self.log.ended();
         self.outcome.counts = self.exchange.counts();
         let error = out.iter().find_map(|delta| match delta {
-            Delta::Error { kind, code, .. } => {
+            Delta::Error(ModelError { kind, code, .. }) => {
                 let words = self.fault.as_deref().unwrap_or("the upstream has failed");
                 // Codes are of a fixed set for our own errors, and words of the upstream otherwise.
                 let is_ours =
@@ -323,7 +325,7 @@ impl UpstreamReply {
 }
 
 pub(super) fn is_error(delta: &Delta) -> bool {
-    matches!(delta, Delta::Error { .. })
+    matches!(delta, Delta::Error(_))
 }
 
 /// Returns the failure of a request that cannot be made: because of the client's options, or else of the gateway's.

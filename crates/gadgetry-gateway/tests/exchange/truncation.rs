@@ -3,7 +3,7 @@
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::Progress;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 
 use crate::support::exchanges::{Client, Received, ask, end, feed};
 
@@ -35,13 +35,7 @@ fn nothing_that_was_cut_is_called() {
     let client = Client::new(Api::Chat);
     let golden = client.written(GOLDEN);
     let all = whole(&client, usize::MAX);
-    let error = || Delta::Error {
-        error: "broken off".to_owned(),
-        code: None,
-        kind: ModelErrorKind::Truncated,
-        retry_after_ms: None,
-        overflow: None,
-    };
+    let error = || Delta::Error(ModelError::new(ModelErrorKind::Truncated, "broken off"));
     for at in (0..golden.len()).filter(|at| golden.is_char_boundary(*at)) {
         for reason in [None, Some(StopReason::MaxTokens), Some(StopReason::Stop)] {
             let mut exchange = client.exchange(ask("Hi"), 1);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelError;
 
 use crate::support::world::{World, client};
 
@@ -86,7 +87,7 @@ fn summary(deltas: &[Delta]) -> (String, Vec<(String, Value)>, Result<StopReason
                 calls.push((id.clone(), name.clone(), input.clone()));
             }
             Delta::MessageEnd { stop_reason, .. } => end = Ok(stop_reason.clone()),
-            Delta::Error { error, .. } => end = Err(error.clone()),
+            Delta::Error(ModelError { message: error, .. }) => end = Err(error.clone()),
             _ => {}
         }
     }

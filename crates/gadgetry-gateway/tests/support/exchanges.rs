@@ -8,6 +8,7 @@ use gadgetry_gateway::exchange::{
 };
 use gadgetry_gateway::{Api, Owner};
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::Request;
 use serde_json::{Value, json};
 
@@ -65,7 +66,9 @@ impl Received {
                     assert_eq!(received.stop_reason, None, "a reply ends once");
                     received.stop_reason = Some(stop_reason.clone());
                 }
-                Delta::Error { error, .. } => received.error = Some(error.clone()),
+                Delta::Error(ModelError { message: error, .. }) => {
+                    received.error = Some(error.clone())
+                }
                 _ => {}
             }
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use gadgetry::proto::visible::{visible, visible_line};
+use gadgetry::{Classified, Fault};
 
 use super::lines::MESSAGE_LIMIT;
 
@@ -20,6 +21,16 @@ pub struct ServerFailure {
     pub error: ConnectError,
 }
 
+impl Classified for ServerFailure {
+    fn fault(&self) -> Fault {
+        self.error.fault()
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.error.is_retryable()
+    }
+}
+
 /// A tool that is not offered. The other tools of its server are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("MCP server {server:?}, tool {tool:?}: {reason}")]
@@ -30,6 +41,12 @@ pub struct ToolWarning {
     pub tool: String,
     /// Reason that the tool is not offered.
     pub reason: String,
+}
+
+impl Classified for ToolWarning {
+    fn fault(&self) -> Fault {
+        Fault::Provider
+    }
 }
 
 /// Error of a connection to a server.
@@ -101,6 +118,31 @@ pub enum ConnectError {
     /// The servers were closed.
     #[error("the connection was closed")]
     Closed,
+}
+
+impl Classified for ConnectError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Variable(_)
+            | Self::Url(_)
+            | Self::Header(_)
+            | Self::Unauthorized
+            | Self::Login(_) => Fault::Program,
+            Self::Start { .. } => Fault::Environment,
+            Self::Timeout { .. }
+            | Self::Ended { .. }
+            | Self::Protocol { .. }
+            | Self::GaveUp { .. }
+            | Self::Closed => Fault::Provider,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout { .. } | Self::Ended { .. } | Self::Closed
+        )
+    }
 }
 
 /// Error of a call. Its text is what the model reads.

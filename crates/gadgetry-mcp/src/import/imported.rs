@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use gadgetry::{Classified, Fault};
+
 use crate::config::ServerConfig;
 
 /// A program with a list of MCP servers.
@@ -43,6 +45,12 @@ pub struct ImportWarning {
     pub server: String,
     /// Problem, and what to do.
     pub reason: String,
+}
+
+impl Classified for ImportWarning {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 impl Imported {

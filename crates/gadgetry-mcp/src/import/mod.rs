@@ -14,6 +14,7 @@ mod imported;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use gadgetry::{Classified, Fault};
 use serde_json::{Map, Value};
 
 pub use imported::{ImportWarning, Imported, Source};
@@ -28,6 +29,12 @@ pub enum ImportError {
     /// No servers.
     #[error("there is no list of servers: `mcpServers` is missing or not an object")]
     NoServers,
+}
+
+impl Classified for ImportError {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }
 
 /// Lists the usual paths of a program's files, the most specific first. Not all of them exist.

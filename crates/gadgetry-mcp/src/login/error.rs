@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use gadgetry::proto::visible::visible_line;
+use gadgetry::{Classified, Fault};
 use rmcp::transport::auth::AuthError;
 
 /// Characters of a server's words.
@@ -60,6 +61,25 @@ pub enum LoginError {
     /// The same about anything else.
     #[error("{0}")]
     Server(String),
+}
+
+impl Classified for LoginError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Program | Self::Variable(_) | Self::Url(_) | Self::Insecure => Fault::Program,
+            Self::Listen(_) | Self::Store(_) => Fault::Environment,
+            Self::Page | Self::Timeout(_) => Fault::Caller,
+            Self::Unsupported
+            | Self::Issuer
+            | Self::Refused(_)
+            | Self::Registration(_)
+            | Self::Server(_) => Fault::Provider,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Timeout(_))
+    }
 }
 
 impl LoginError {

@@ -77,7 +77,7 @@ pub(super) async fn call(
         // Ends the reports.
         observer.progress = None;
         let finished = finished.unwrap_or_else(gadgetry::RunError::into_finished);
-        finished.summary.error
+        finished.summary.error.map(|error| error.message)
     };
     let (fault, ()) = tokio::join!(executing, reporting);
     match approver.instead(&shared.seals, &request) {

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::approval::{Approvals, Rules};
-use gadgetry::{Skills, Toolbox};
+use gadgetry::{Classified, Fault, Skills, Toolbox};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -187,4 +187,14 @@ pub enum ServeError {
     /// The client does not speak the protocol.
     #[error("the client does not speak MCP: {0}")]
     Client(String),
+}
+
+impl Classified for ServeError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::NoRandomness | Self::Listen(_) => Fault::Environment,
+            Self::KeyNeeded | Self::BadKey => Fault::Program,
+            Self::Client(_) => Fault::Caller,
+        }
+    }
 }

@@ -155,10 +155,10 @@ impl Accumulator {
                 self.usage = self.usage.max(usage.unwrap_or_default());
             }
             Delta::Usage { usage } => self.usage = self.usage.max(*usage),
-            Delta::Error { error, code, .. } => {
-                let code = code.as_deref().unwrap_or(StreamError::PROVIDER);
+            Delta::Error(error) => {
+                let code = error.code.as_deref().unwrap_or(StreamError::PROVIDER);
                 let error = StreamError {
-                    message: error.clone(),
+                    message: error.message.clone(),
                     code: code.to_owned(),
                 };
                 self.start_message();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// The markers that delimit a gadget block.
 ///
 /// ```
@@ -212,6 +214,12 @@ messages! {MarkerError {
     Self::Equal { name, other_name, marker } => "the {name} marker and the {other_name} marker are both {marker:?}; they must differ";
     Self::Prefix { name, other_name, marker } => "the {other_name} marker begins with the {name} marker {marker:?}; a parser could not distinguish them";
 }}
+
+impl Classified for MarkerError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 /// The places where a marker counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

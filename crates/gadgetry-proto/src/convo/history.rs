@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Purpose, Request, Role, Sampling, ToolChoice};
+use crate::message::{Message, Request, Role};
 use crate::prompt::append_to_system;
 
 /// The conversation so far.
@@ -54,12 +54,8 @@ impl History {
         let messages = Arc::clone(&self.messages);
         Request {
             messages,
-            trailing: Vec::new(),
             iteration,
-            purpose: Purpose::Reply,
-            tool_choice: ToolChoice::Auto,
-            constraint: None,
-            sampling: Sampling::default(),
+            ..Request::default()
         }
     }
 

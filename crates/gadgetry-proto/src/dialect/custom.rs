@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::dialect::known::{Dialect, UnknownDialect};
+use crate::error::{Classified, Fault};
 
 /// Bytes of a marker of a dialect that a configuration defines.
 const MARKER: usize = 64;
@@ -75,6 +76,12 @@ pub struct WrongDialect {
 messages! {WrongDialect {
     Self { name, problem } => "the dialect {name:?} {problem}";
 }}
+
+impl Classified for WrongDialect {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 impl CustomDialect {
     /// Checks that the form differs from prose, and its parts from each other.
@@ -189,6 +196,12 @@ impl From<UnknownDialect> for DialectsError {
 impl From<WrongDialect> for DialectsError {
     fn from(error: WrongDialect) -> Self {
         Self::Wrong(error)
+    }
+}
+
+impl Classified for DialectsError {
+    fn fault(&self) -> Fault {
+        Fault::Program
     }
 }
 

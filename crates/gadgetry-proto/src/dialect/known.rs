@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// A form of calling that is not ours. See the [module](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -99,6 +101,12 @@ messages! {UnknownDialect {
     Self(inner) => "unknown dialect {inner:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
      kimi, deepseek, gemma and lfm2";
 }}
+
+impl Classified for UnknownDialect {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 impl FromStr for Dialect {
     type Err = UnknownDialect;

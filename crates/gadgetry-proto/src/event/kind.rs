@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::call::{Call, amount};
 use crate::delta::StopReason;
-use crate::error::{Diagnostic, ModelErrorKind};
+use crate::error::{Diagnostic, ModelError};
 use crate::event::approval::{Approval, ApprovalAnswer};
 use crate::event::reason::{Compacted, FinishReason};
 use crate::id::{ApprovalId, CallId, InvocationId};
@@ -48,9 +48,9 @@ pub enum EventKind {
         /// The cost of the call in US dollars; `None`, in JSON `null`, if the price is not known.
         #[serde(default)]
         cost: Option<f64>,
-        /// The message of a model error.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
+        /// The error, if the call failed. Its fields are those of the event; its message is `error`.
+        #[serde(flatten)]
+        error: Option<ModelError>,
     },
     /// The visible part of the current reply is withdrawn: it was cut off before anything acted on it, and another reply
     /// replaces it. Its `ModelCallEnd` follows.
@@ -68,10 +68,9 @@ pub enum EventKind {
         left: u32,
         /// The delay before the retry, in milliseconds.
         delay_ms: u64,
-        /// The kind of the error.
-        kind: ModelErrorKind,
-        /// The message of the error.
-        error: String,
+        /// The error. Its fields are those of the event; its message is `error`.
+        #[serde(flatten)]
+        error: ModelError,
     },
     /// A request waited for a rate limit.
     RateLimited {
@@ -272,9 +271,9 @@ pub enum EventKind {
         /// has any.
         #[serde(default)]
         answer: String,
-        /// The message of the error that ended the run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
+        /// The error of the model call that ended the run. Its fields are those of the event; its message is `error`.
+        #[serde(flatten)]
+        error: Option<ModelError>,
     },
 }
 

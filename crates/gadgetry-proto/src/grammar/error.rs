@@ -1,5 +1,7 @@
 //! Why there is no grammar.
 
+use crate::error::{Classified, Fault};
+
 /// Error for tools that no grammar can be made of; the caller's mistake, or tools that are too many.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -22,4 +24,10 @@ pub enum GrammarError {
         /// Bytes that it may have.
         limit: usize,
     },
+}
+
+impl Classified for GrammarError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

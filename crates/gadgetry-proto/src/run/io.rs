@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::call::{Outcome, amount_or_null};
 use crate::delta::Delta;
+use crate::error::{Classified, Fault, ModelError, ModelErrorKind};
 use crate::event::{Approval, ApprovalAnswer, Event, FinishReason};
 use crate::id::{ApprovalId, CallId};
 use crate::message::Request;
@@ -48,8 +49,29 @@ pub enum Input {
 pub enum Close {
     /// The stream ended. If the model had not said why it stopped, the reply was cut off.
     Ended,
-    /// The stream failed, with this message.
-    Failed(String),
+    /// The stream failed.
+    Failed(#[serde(deserialize_with = "error_or_words")] ModelError),
+}
+
+impl Close {
+    /// Returns the end of a stream whose connection failed, which the run may retry.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(ModelError::new(ModelErrorKind::Transport, message))
+    }
+}
+
+/// Logs of earlier versions have the message alone.
+fn error_or_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ModelError, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Words(String),
+        Error(ModelError),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::Words(words) => ModelError::new(ModelErrorKind::Transport, words),
+        Written::Error(error) => error,
+    })
 }
 
 /// A report of a running gadget, or of the one who decides about a call.
@@ -154,8 +176,10 @@ pub struct Summary {
     pub known_cost: f64,
     /// The result of the gadget that completed the run, or the visible text of the last reply that has any.
     pub answer: String,
-    /// The words of the error, if one ended the run.
-    pub error: Option<String>,
+    /// The error of the model call that ended the run; of kind [`ModelErrorKind::ContentFilter`] if the provider refused with a
+    /// message. In JSON its fields are those of the summary, and its message is `error`.
+    #[serde(flatten)]
+    pub error: Option<ModelError>,
 }
 
 /// An input that makes no sense: a mistake of the driver, never of a model. The run is unchanged.
@@ -171,4 +195,10 @@ pub enum Misuse {
     /// A decision that does not answer its question.
     #[error("question {} does not admit this answer", .0.0)]
     WrongDecision(QuestionId),
+}
+
+impl Classified for Misuse {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

@@ -79,6 +79,7 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::call::Outcome;
 use crate::convo::OutputStore;
+use crate::error::ModelError;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::message::{Message, Role};
@@ -412,7 +413,7 @@ impl Run {
         };
         self.state.was_corrected = has_notes && !has_called;
         match verdict(&facts, &reply, &self.plan) {
-            Verdict::Finish(reason) => self.finish(reason, reply.words(reason)),
+            Verdict::Finish(reason) => self.finish(reason, reply.error(reason)),
             Verdict::Continue => self.next_turn(),
             Verdict::Remind => {
                 if let OnTextOnlyReply::Remind(text) = &self.plan.config.text_only {
@@ -541,7 +542,7 @@ impl Run {
     }
 
     /// Ends the run, once cancelled gadgets have reported their costs.
-    fn finish(&mut self, reason: FinishReason, error: Option<String>) {
+    fn finish(&mut self, reason: FinishReason, error: Option<ModelError>) {
         self.state.phase = RunPhase::Settling { reason, error };
         self.state.finish_settling();
     }

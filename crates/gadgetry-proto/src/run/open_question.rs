@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
 use crate::event::Approval;
 use crate::id::{ApprovalId, CallId};
 use crate::run::question::{Decision, QuestionId, QuestionKind};
@@ -53,7 +54,9 @@ impl OpenQuestion {
                 let text = format!("Reply {iteration} was read. Continue?");
                 (Kind::AfterModelCall, None, text)
             }
-            QuestionKind::ModelError { error, .. } => (Kind::ModelError, None, error.clone()),
+            QuestionKind::ModelError { error, .. } => {
+                (Kind::ModelError, None, error.message.clone())
+            }
             QuestionKind::BeforeGadget { start } => {
                 let (name, parameters) = (&start.gadget_name, &start.parameters);
                 let text = format!("Execute gadget '{name}' with {parameters}?");
@@ -235,6 +238,12 @@ impl fmt::Display for QuestionRef {
     "{0:?} does not name a question: expected a number such as `3`, or `5.0` for the first question of call 5"
 )]
 pub struct InvalidQuestionRef(pub String);
+
+impl Classified for InvalidQuestionRef {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+}
 
 impl FromStr for QuestionRef {
     type Err = InvalidQuestionRef;

@@ -9,6 +9,7 @@ use crate::block::Markers;
 use crate::call_form::CallForm;
 use crate::convo::viewer;
 use crate::dialect::Dialect;
+use crate::error::{Classified, Fault};
 use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
@@ -280,6 +281,12 @@ pub enum PlanError {
         "there is code of {0}, which the configuration does not have; remove it, or correct the name"
     )]
     UnknownCode(String),
+}
+
+impl Classified for PlanError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 /// Gives the gadget that the model must call the name under which the provider knows it.

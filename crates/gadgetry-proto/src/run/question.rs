@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::delta::StopReason;
-use crate::error::ModelErrorKind;
+use crate::error::ModelError;
 use crate::message::{Message, Request};
 use crate::run::start::{AboutCall, Start};
 use crate::usage::Usage;
@@ -96,10 +96,9 @@ pub enum QuestionKind {
     ModelError {
         /// The number of the reply, from 1.
         iteration: u32,
-        /// The kind of the error.
-        kind: ModelErrorKind,
-        /// The message of the error.
-        error: String,
+        /// The error.
+        #[serde(flatten)]
+        error: ModelError,
     },
     /// This gadget is about to start. [`Decision::Proceed`], [`Decision::Parameters`], [`Decision::Result`] (it is not
     /// executed, and succeeds with this) or [`Decision::Deny`] (it is not executed, and fails).

@@ -10,7 +10,7 @@ use crate::accumulate::Accumulator;
 use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
 use crate::dialect::{Gate, Gated};
-use crate::error::{Diagnostic, DiagnosticCode, ModelErrorKind};
+use crate::error::{Diagnostic, DiagnosticCode, ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::{Content, Message};
@@ -26,7 +26,7 @@ use crate::run::pipeline::Pipeline;
 use crate::run::plan::Plan;
 use crate::run::said::{NO_CALL, is_blank, no_call_note, visible_text};
 use crate::run::size::ReplySize;
-use crate::run::truncation::{ModelError, Truncation, failure};
+use crate::run::truncation::{Truncation, failure};
 use crate::run::usage::believable;
 use crate::usage::Usage;
 
@@ -79,11 +79,12 @@ pub(super) struct EndedReply {
 }
 
 impl EndedReply {
-    /// The words of the error that ends a run for this reason.
-    pub(super) fn words(self, reason: FinishReason) -> Option<String> {
+    /// The error that ends a run for this reason.
+    pub(super) fn error(self, reason: FinishReason) -> Option<ModelError> {
+        let refused = |words| ModelError::new(ModelErrorKind::ContentFilter, words);
         match reason {
-            FinishReason::ModelError => self.error.map(|error| error.words),
-            FinishReason::Withheld => self.refusal,
+            FinishReason::ModelError => self.error,
+            FinishReason::Withheld => self.refusal.map(refused),
             FinishReason::Completed
             | FinishReason::TaskCompleted
             | FinishReason::MaxIterations
@@ -103,8 +104,8 @@ pub(super) struct ReadReply {
     pub(super) has_message: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: Usage,
-    /// The words of the failure, for the event.
-    pub(super) words: Option<String>,
+    /// The failure, for the event.
+    pub(super) failure: Option<ModelError>,
 }
 
 impl StreamedReply {
@@ -185,8 +186,8 @@ impl StreamedReply {
         };
         if let Delta::Text { delta, .. } = &delta {
             self.raw.push_str(delta);
-        } else if let Some(error) = ModelError::of(&delta) {
-            self.error = Some(error);
+        } else if let Delta::Error(error) = &delta {
+            self.error = Some(error.clone());
         }
         let mut ready = pipeline.push(delta);
         for delta in ready.drain(..) {
@@ -280,7 +281,7 @@ impl StreamedReply {
             | Delta::MessageStart { .. }
             | Delta::MessageEnd { .. }
             | Delta::Usage { .. }
-            | Delta::Error { .. }
+            | Delta::Error(_)
             | Delta::Raw { .. }
             | Delta::ContentMetadata { .. }
             | Delta::ReasoningMetadata { .. }
@@ -364,8 +365,7 @@ impl StreamedReply {
 
     /// The stream is over: decides how the reply ended.
     pub(super) fn close(&mut self, close: Close) {
-        if let Close::Failed(words) = close {
-            let error = ModelError::new(ModelErrorKind::Transport, words);
+        if let Close::Failed(error) = close {
             self.error.get_or_insert(error);
         }
         self.truncation = if self.error.is_some() {
@@ -398,7 +398,7 @@ impl StreamedReply {
     /// Adds to the words of the failure what the conversation is about.
     pub(super) fn explain(&mut self, advice: &str) {
         if let Some(error) = &mut self.error {
-            error.words = format!("{}; {advice}", error.words.trim_end_matches('.'));
+            error.message = format!("{}; {advice}", error.message.trim_end_matches('.'));
         }
     }
 
@@ -483,7 +483,6 @@ impl StreamedReply {
         let has_message = self.push_message(message, conversation, cx.plan);
         calls.execution.end_reply();
         let failure = self.failure();
-        let words = failure.as_ref().map(|failure| failure.words.clone());
         let counts = cx
             .plan
             .config
@@ -496,7 +495,7 @@ impl StreamedReply {
         ReadReply {
             ended: EndedReply {
                 truncation: self.truncation,
-                error: lack.or(no_call).or(failure),
+                error: lack.or(no_call).or_else(|| failure.clone()),
                 refusal: self.refusal,
                 lacks_call,
                 lacks_answer,
@@ -504,7 +503,7 @@ impl StreamedReply {
             has_message,
             stop_reason: output.stop_reason,
             usage,
-            words,
+            failure,
         }
     }
 

@@ -71,7 +71,10 @@ fn size(delta: &Delta) -> usize {
         Delta::ToolCallStart { id, name } => BLOCK + id.len() + name.len(),
         Delta::ToolCall { id, name, input } => BLOCK + id.len() + name.len() + value_size(input),
         Delta::ToolCallEnd { input, .. } => input.as_ref().map_or(0, value_size),
-        Delta::Error { error, .. } => BLOCK + error.len(),
+        Delta::Error(error) => {
+            let named = [&error.code, &error.request_id].into_iter().flatten();
+            BLOCK + error.message.len() + named.map(String::len).sum::<usize>()
+        }
         Delta::ContentMetadata { metadata } | Delta::ReasoningMetadata { metadata } => {
             let lists = metadata.citations.iter().chain(&metadata.annotations);
             BLOCK + json_size(&metadata.extensions) + lists.map(value_size).sum::<usize>()

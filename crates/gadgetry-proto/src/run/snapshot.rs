@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::error::{Classified, Fault};
 use crate::reply::PipelineState;
 use crate::run::shared::{put_texts, take_texts};
 use crate::run::state::RunState;
@@ -72,6 +73,12 @@ pub enum LoadError {
         /// The version that can be read.
         expected: u32,
     },
+}
+
+impl Classified for LoadError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl Snapshot {

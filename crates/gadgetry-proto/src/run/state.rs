@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::convo::results_message;
+use crate::error::ModelError;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::message::Message;
@@ -50,7 +51,8 @@ pub(super) enum RunPhase {
     /// The end is decided. Only the costs of cancelled gadgets are not known yet.
     Settling {
         reason: FinishReason,
-        error: Option<String>,
+        #[serde(flatten)]
+        error: Option<ModelError>,
     },
     Finished(Box<Summary>),
 }

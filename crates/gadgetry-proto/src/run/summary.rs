@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::Accumulator;
 use crate::convo::compaction::Summarise;
 use crate::delta::{Delta, StopReason};
-use crate::error::Overflow;
+use crate::error::ModelError;
 use crate::run::io::Close;
 use crate::run::plan::Plan;
 use crate::run::size::ReplySize;
@@ -19,10 +19,8 @@ pub(super) struct SummaryReply {
     accumulator: Accumulator,
     text: String,
     size: ReplySize,
-    error: Option<String>,
-    /// The provider's numbers about the window, if even this request was too long for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    overflow: Option<Overflow>,
+    #[serde(flatten)]
+    error: Option<ModelError>,
 }
 
 /// A summary that has ended, whole or not.
@@ -32,8 +30,7 @@ pub(super) struct EndedSummary {
     pub(super) text: Option<String>,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: Usage,
-    pub(super) error: Option<String>,
-    pub(super) overflow: Option<Overflow>,
+    pub(super) error: Option<ModelError>,
 }
 
 impl SummaryReply {
@@ -44,7 +41,6 @@ impl SummaryReply {
             text: String::new(),
             size: ReplySize::default(),
             error: None,
-            overflow: None,
         }
     }
 
@@ -57,12 +53,8 @@ impl SummaryReply {
         if let Some(delta) = delta {
             if let Delta::Text { delta, .. } = &delta {
                 self.text.push_str(delta);
-            } else if let Delta::Error {
-                error, overflow, ..
-            } = &delta
-            {
+            } else if let Delta::Error(error) = &delta {
                 self.error = Some(error.clone());
-                self.overflow = *overflow;
             }
             self.accumulator.push(&delta);
         }
@@ -87,7 +79,6 @@ impl SummaryReply {
             stop_reason: output.stop_reason,
             usage,
             error,
-            overflow: self.overflow,
         }
     }
 }

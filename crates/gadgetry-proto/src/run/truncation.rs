@@ -1,53 +1,9 @@
 //! Effects on the run of a reply that ended before the model was done.
 
-use serde::{Deserialize, Serialize};
-
-use crate::delta::{Delta, StopReason};
-use crate::error::{ModelErrorKind, Overflow};
+use crate::delta::StopReason;
+use crate::error::{ModelError, ModelErrorKind};
 
 pub(super) use crate::reply::Truncation;
-
-/// The error of a model call that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ModelError {
-    pub(super) kind: ModelErrorKind,
-    pub(super) words: String,
-    pub(super) retry_after_ms: Option<u64>,
-    /// The provider's numbers about the window, if the conversation was too long for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) overflow: Option<Overflow>,
-}
-
-impl ModelError {
-    pub(super) fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
-        Self {
-            kind,
-            words: words.into(),
-            retry_after_ms: None,
-            overflow: None,
-        }
-    }
-
-    /// The error that a delta reports.
-    pub(super) fn of(delta: &Delta) -> Option<Self> {
-        let Delta::Error {
-            error,
-            kind,
-            retry_after_ms,
-            overflow,
-            ..
-        } = delta
-        else {
-            return None;
-        };
-        Some(Self {
-            kind: *kind,
-            words: error.clone(),
-            retry_after_ms: *retry_after_ms,
-            overflow: *overflow,
-        })
-    }
-}
 
 /// The error to report of a truncated reply, if the model or the connection is at fault.
 pub(super) fn failure(truncation: &Truncation) -> Option<ModelError> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::convo::compaction;
 use crate::delta::{Delta, StopReason};
-use crate::error::ModelErrorKind;
+use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
 use crate::run::calls::Calls;
@@ -27,7 +27,7 @@ use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
 use crate::run::reply::{EndedReply, StreamedReply};
 use crate::run::summary::SummaryReply;
-use crate::run::truncation::{ModelError, Truncation};
+use crate::run::truncation::Truncation;
 use crate::time::Time;
 use crate::usage::Usage;
 
@@ -319,8 +319,8 @@ impl ModelTurn {
             Stage::Summarising(summary) => {
                 if !summary.read(delta, parts.cx.plan) {
                     parts.cx.out.close_model();
-                    let words = "the summary was too long".to_owned();
-                    return self.close(Close::Failed(words), parts);
+                    let error = ModelError::new(ModelErrorKind::Other, "the summary was too long");
+                    return self.close(Close::Failed(error), parts);
                 }
             }
             Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => {}
@@ -335,6 +335,10 @@ impl ModelTurn {
             Stage::Summarising(summary) => {
                 let tokens = parts.conversation.tokens();
                 let ended = summary.close(close, tokens, parts.cx.plan);
+                let overflow = ended
+                    .error
+                    .as_ref()
+                    .and_then(|it| it.overflow.as_deref().copied());
                 let (stop_reason, usage) = (ended.stop_reason, ended.usage);
                 self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
                 // Without a summary, what it was to replace is left out.
@@ -345,7 +349,7 @@ impl ModelTurn {
                     None => parts.conversation.slide(ended.plan.fallback()),
                 };
                 parts.cx.out.emit(EventKind::Compaction(compacted));
-                if let Some(overflow) = ended.overflow {
+                if let Some(overflow) = overflow {
                     parts.conversation.learn_window(overflow);
                 }
                 // A summary may be long, and the window smaller than it was thought to be. A second summary would not help.
@@ -418,13 +422,14 @@ impl ModelTurn {
                 attempt,
                 left: retry.retries - attempt,
                 delay_ms,
-                kind: failure.kind,
-                error: failure.words,
+                error: failure,
             });
             return Ok(Progress::Waits);
         }
         if failure.kind == ModelErrorKind::ContextOverflow {
-            parts.conversation.learn(failure.overflow);
+            parts
+                .conversation
+                .learn(failure.overflow.as_deref().copied());
             if self.overflows < MAX_OVERFLOWS
                 && let Some(compaction) = parts.conversation.overflow_compaction(plan)
             {
@@ -440,8 +445,7 @@ impl ModelTurn {
             self.withdraw(*reply, &failure, parts);
             let question = QuestionKind::ModelError {
                 iteration,
-                kind: failure.kind,
-                error: failure.words.clone(),
+                error: failure.clone(),
             };
             self.stage = Stage::Failed(failure);
             parts
@@ -462,8 +466,8 @@ impl ModelTurn {
             parts.conversation,
             &mut parts.cx,
         );
-        let words = Some(failure.words.clone());
-        self.end_call(Purpose::Reply, stop_reason, usage, words, parts);
+        let error = Some(failure.clone());
+        self.end_call(Purpose::Reply, stop_reason, usage, error, parts);
     }
 
     /// Makes a message of the reply. Its calls may still run.
@@ -475,7 +479,7 @@ impl ModelTurn {
             &mut parts.cx,
         );
         let stop_reason = read.stop_reason.clone();
-        self.end_call(Purpose::Reply, stop_reason, read.usage, read.words, parts);
+        self.end_call(Purpose::Reply, stop_reason, read.usage, read.failure, parts);
         let is_cancelled = read.ended.truncation == Some(Truncation::Cancelled);
         if parts.cx.plan.config.asks.after_model_call && !is_cancelled {
             let has_message = read.has_message;
@@ -498,7 +502,7 @@ impl ModelTurn {
         purpose: Purpose,
         stop_reason: Option<StopReason>,
         usage: Usage,
-        error: Option<String>,
+        error: Option<ModelError>,
         parts: &mut Parts<'_>,
     ) {
         let price = parts.cx.plan.config.price.as_ref();
@@ -525,7 +529,8 @@ impl ModelTurn {
             }
             Stage::Summarising(summary) => {
                 parts.cx.out.close_model();
-                let close = Close::Failed("the run was cancelled".to_owned());
+                let error = ModelError::new(ModelErrorKind::Other, "the run was cancelled");
+                let close = Close::Failed(error);
                 let tokens = parts.conversation.tokens();
                 let ended = summary.close(close, tokens, parts.cx.plan);
                 let (stop_reason, usage) = (ended.stop_reason, ended.usage);
@@ -555,8 +560,8 @@ impl ModelTurn {
             return Progress::Waits;
         }
         parts.cx.out.close_model();
-        let words = Some("the budget was spent before".to_owned());
-        self.end_call(purpose, None, Usage::default(), words, parts);
+        let error = ModelError::new(ModelErrorKind::Other, "the budget was spent before");
+        self.end_call(purpose, None, Usage::default(), Some(error), parts);
         parts.calls.execution.end_reply();
         self.end(FinishReason::BudgetExceeded, true)
     }
@@ -578,7 +583,7 @@ impl ModelTurn {
             | Stage::Failed(_)
             | Stage::Over) => {
                 self.stage = stage;
-                self.close(Close::Failed(words.to_owned()), parts)
+                self.close(Close::failed(words), parts)
             }
         }
     }

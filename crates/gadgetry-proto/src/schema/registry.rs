@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::{Classified, Fault};
 use crate::schema::closest::closest;
 use crate::schema::compiled::Problem;
 use crate::schema::compiled::Schema;
@@ -206,6 +207,12 @@ messages! {RegistryError {
     Self::Schema { name, error } => "the parameters of gadget '{name}': {error}";
     Self::Default { name, parameter, problem } => "gadget '{name}': the default of parameter '{parameter}' does not fit: {problem}";
 }}
+
+impl Classified for RegistryError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Classified, Fault};
+
 /// The registered names, prepared for searching.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
@@ -61,6 +63,12 @@ messages! {TagNameError {
     Self::Invalid { name, limit } => "{name:?} is not a tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes";
     Self::Duplicate { name } => "the tag <{name}> is registered twice";
 }}
+
+impl Classified for TagNameError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 impl Names {
     /// Custom names, and names of reasoning; one that is both is custom.

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::error::{Classified, Fault};
 use crate::tree::cursors::Cursors;
 use crate::tree::{CostTree, Node, NodeId, NodeKind};
 
@@ -25,6 +26,12 @@ pub enum BrokenTree {
     /// A number is that of no node.
     #[error("the cost tree has no node {}", .0.0)]
     Missing(NodeId),
+}
+
+impl Classified for BrokenTree {
+    fn fault(&self) -> Fault {
+        Fault::Environment
+    }
 }
 
 impl TryFrom<Saved> for CostTree {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry_proto::delta::StopReason;
-use gadgetry_proto::error::{ModelErrorKind, Span};
+use gadgetry_proto::error::{ModelError, ModelErrorKind, Span};
 use gadgetry_proto::event::{Ancestor, CallAnswer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::Purpose;
@@ -69,7 +69,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
                     ..Usage::default()
                 },
                 cost: (word(2) != "?").then(|| dollars(2)),
-                error: failed.then(|| "overloaded".to_owned()),
+                error: failed.then(overloaded),
             }
         }
         "retry" => EventKind::ModelRetry {
@@ -77,8 +77,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             attempt: word(2).parse().ok()?,
             left: 1,
             delay_ms: 5,
-            kind: ModelErrorKind::Overloaded,
-            error: "overloaded".to_owned(),
+            error: overloaded(),
         },
         "call" => EventKind::GadgetCall {
             call,
@@ -139,6 +138,10 @@ fn kind(words: &[&str]) -> Option<EventKind> {
         },
         _ => return None,
     })
+}
+
+fn overloaded() -> ModelError {
+    ModelError::new(ModelErrorKind::Overloaded, "overloaded")
 }
 
 /// The number and the id of a call.

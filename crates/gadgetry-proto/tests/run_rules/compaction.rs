@@ -3,7 +3,7 @@
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::{ModelErrorKind, Overflow};
+use gadgetry_proto::error::{ModelError, ModelErrorKind, Overflow};
 use gadgetry_proto::event::{CompactionStrategy, EventKind};
 use gadgetry_proto::id::BlockId;
 use gadgetry_proto::message::{Attributes, Content, CustomContentBlock, Message, Purpose, Role};
@@ -166,13 +166,9 @@ fn overflow() -> Reply {
 }
 
 fn refusal(overflow: Option<Overflow>) -> Reply {
-    let error = Delta::Error {
-        error: "too long".to_owned(),
-        code: None,
-        kind: ModelErrorKind::ContextOverflow,
-        retry_after_ms: None,
-        overflow,
-    };
+    let error = Delta::Error(
+        ModelError::new(ModelErrorKind::ContextOverflow, "too long").with_overflow(overflow),
+    );
     Reply {
         finish: Finish::Disconnect,
         ..Reply::stop(vec![Piece::Delta(error)])
@@ -194,7 +190,7 @@ fn an_overflow_is_recovered_from() {
     let script = (0..30).fold(no_window(), |script, _| script.replies(overflow()));
     let log = play(&script);
     assert!(compactions(&log).len() < 10, "{:?}", compactions(&log));
-    let error = log.summary.error.unwrap_or_default();
+    let error = log.summary.error.expect("it failed").message;
     let words = "too long; the conversation has about ";
     assert!(error.starts_with(words), "{error}");
 }
@@ -231,13 +227,10 @@ fn the_window_is_learned() {
 /// Any other error is left alone, whatever its words.
 #[test]
 fn other_errors_are_not_overflows() {
-    let error = Delta::Error {
-        error: "400: maximum context length".to_owned(),
-        code: None,
-        kind: ModelErrorKind::BadRequest,
-        retry_after_ms: None,
-        overflow: None,
-    };
+    let error = Delta::Error(ModelError::new(
+        ModelErrorKind::BadRequest,
+        "400: maximum context length",
+    ));
     let reply = Reply {
         finish: Finish::Disconnect,
         ..Reply::stop(vec![Piece::Delta(error)])

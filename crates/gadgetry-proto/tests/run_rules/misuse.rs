@@ -85,7 +85,7 @@ fn a_run_that_is_over_ignores_everything() {
     let before = run.save();
     for input in [
         Input::Delta(Delta::text("more")),
-        Input::ModelClosed(Close::Failed("late".to_owned())),
+        Input::ModelClosed(Close::failed("late")),
         done(0),
         done(99),
         Input::Command(Command::Cancel),

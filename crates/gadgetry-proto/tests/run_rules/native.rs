@@ -331,7 +331,7 @@ fn an_announced_call_that_never_comes() {
         let log = play(&script);
         assert_eq!(log.summary.reason, FinishReason::ModelError);
         assert_eq!(log.summary.iterations, 2);
-        let error = log.summary.error.as_deref();
+        let error = log.summary.error.as_ref().map(|it| it.message.as_str());
         assert_eq!(
             error,
             Some("The reply announced a call, but contained none")

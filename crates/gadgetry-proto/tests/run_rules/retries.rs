@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, Retry};
@@ -34,13 +34,9 @@ fn no_line() -> Finish {
 }
 
 fn error(kind: ModelErrorKind, retry_after_ms: Option<u64>) -> Piece {
-    Piece::Delta(Delta::Error {
-        error: "sorry".to_owned(),
-        code: None,
-        kind,
-        retry_after_ms,
-        overflow: None,
-    })
+    Piece::Delta(Delta::Error(
+        ModelError::new(kind, "sorry").with_retry_after_ms(retry_after_ms),
+    ))
 }
 
 /// The model says this and then the connection breaks.

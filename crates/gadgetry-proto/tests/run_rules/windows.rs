@@ -4,7 +4,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::{ModelErrorKind, Overflow};
+use gadgetry_proto::error::{ModelError, ModelErrorKind, Overflow};
 use gadgetry_proto::event::{CompactionStrategy, FinishReason};
 use gadgetry_proto::message::{Message, Purpose, Request, Role};
 use gadgetry_proto::run::{Close, Command, Input, Output, Run, RunConfig, Summary};
@@ -111,13 +111,10 @@ fn refusal(server: &Server, request: &Request) -> Option<Delta> {
             context_window: Some(server.window),
         };
         let says = matches!(server.says, Says::Window | Says::Both);
-        Delta::Error {
-            error: "too long".to_owned(),
-            code: None,
-            kind: ModelErrorKind::ContextOverflow,
-            retry_after_ms: None,
-            overflow: says.then_some(facts),
-        }
+        Delta::Error(
+            ModelError::new(ModelErrorKind::ContextOverflow, "too long")
+                .with_overflow(says.then_some(facts)),
+        )
     })
 }
 
@@ -235,6 +232,6 @@ fn the_error_says_what_does_not_fit() {
             }
         };
         assert_eq!(end.reason, FinishReason::ModelError);
-        assert_eq!(end.error.as_deref(), Some(expected));
+        assert_eq!(end.error.map(|it| it.message).as_deref(), Some(expected));
     }
 }

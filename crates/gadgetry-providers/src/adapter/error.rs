@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 
 /// A failure of the client of an [`Adapter`](super::Adapter).
 ///
@@ -23,58 +23,41 @@ use gadgetry_proto::error::ModelErrorKind;
 /// assert_eq!(error.kind(), ModelErrorKind::RateLimit);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdapterError {
-    kind: ModelErrorKind,
-    words: String,
-    code: Option<String>,
-    retry_after: Option<Duration>,
-}
+pub struct AdapterError(ModelError);
 
 impl AdapterError {
     /// A failure of a kind, with a message.
     pub fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
-        Self {
-            kind,
-            words: words.into(),
-            code: None,
-            retry_after: None,
-        }
+        Self(ModelError::new(kind, words))
     }
 
     /// Sets the provider's code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
+        self.0.code = Some(code.into());
         self
     }
 
     /// Sets the wait that the provider requests.
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
-        self.retry_after = Some(wait);
+        self.0.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
     /// Returns the kind of the error for a run.
     pub fn kind(&self) -> ModelErrorKind {
-        self.kind
+        self.0.kind
     }
 
     pub(super) fn into_delta(self) -> Delta {
-        let wait = self.retry_after.map(|wait| wait.as_millis());
-        Delta::Error {
-            error: self.words,
-            code: self.code,
-            kind: self.kind,
-            retry_after_ms: wait.map(|wait| u64::try_from(wait).unwrap_or(u64::MAX)),
-            overflow: None,
-        }
+        self.0.into()
     }
 }
 
 impl fmt::Display for AdapterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
+        self.0.fmt(f)
     }
 }
 

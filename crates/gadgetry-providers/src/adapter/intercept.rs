@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_proto::prompt::{append_to_system, custom_block_listing};
 use gadgetry_proto::reply::{Format, Pipeline, ReplyStage};
@@ -36,13 +36,10 @@ pub fn intercepted(model: &dyn Model, mut request: Request) -> BoxStream<'static
     match ReplyStage::new(format, blocks, None) {
         Ok(stage) => piped(Pipeline::new(stage, transforms), model.stream(request)),
         Err(error) => {
-            let error = Delta::Error {
-                error: format!("the custom blocks of the model {:?}: {error}", model.name()),
-                code: None,
-                kind: ModelErrorKind::BadRequest,
-                retry_after_ms: None,
-                overflow: None,
-            };
+            let error = Delta::Error(ModelError::new(
+                ModelErrorKind::BadRequest,
+                format!("the custom blocks of the model {:?}: {error}", model.name()),
+            ));
             stream::iter([error]).boxed()
         }
     }
@@ -77,7 +74,7 @@ pub fn piped(
             let mut out = Vec::new();
             let ends = matches!(
                 delta,
-                None | Some(Delta::MessageEnd { .. } | Delta::Error { .. })
+                None | Some(Delta::MessageEnd { .. } | Delta::Error(_))
             );
             // Text that is buffered comes before the first end, because readers of the stream may stop there. After the
             // text `4 <thi`, the end of the message yields `<thi` and then the end.

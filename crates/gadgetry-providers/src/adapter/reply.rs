@@ -47,7 +47,7 @@ impl<C> AdapterReply<C> {
         let delta = self.ready.pop_front()?;
         if matches!(delta, Delta::MessageEnd { .. }) {
             self.ended = true;
-        } else if matches!(delta, Delta::Error { .. }) {
+        } else if matches!(delta, Delta::Error(_)) {
             self.chunks = None;
             self.ready.clear();
         }

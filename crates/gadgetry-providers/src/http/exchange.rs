@@ -418,8 +418,8 @@ mod tests {
         while let Some(delta) = exchange.next().await {
             if let Delta::Text { delta, .. } = &delta {
                 said.push_str(delta);
-            } else if let Delta::Error { error, .. } = &delta {
-                said.push_str(error);
+            } else if let Delta::Error(error) = &delta {
+                said.push_str(&error.message);
             } else if let Delta::MessageEnd {
                 usage: Some(usage), ..
             } = &delta

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gadgetry_proto::error::{Classified, Fault};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A day, without a time zone, written `2026-11-30`.
@@ -25,6 +26,12 @@ pub struct Date {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a date such as 2026-11-30")]
 pub struct DateError;
+
+impl Classified for DateError {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+}
 
 impl Date {
     /// The day that this many seconds after the beginning of 1970 belong to, in UTC. From year 10,000 on it stays the

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
+use gadgetry_proto::error::{Classified, Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::models::date::Date;
@@ -52,6 +53,12 @@ pub enum TableError {
     /// Larger than any table of models.
     #[error("the model table is larger than {} MiB uncompressed", LIMIT >> 20)]
     TooLarge,
+}
+
+impl Classified for TableError {
+    fn fault(&self) -> Fault {
+        Fault::Environment
+    }
 }
 
 /// Our own format.

@@ -1,5 +1,7 @@
 //! Error for a name that resolves to no model.
 
+use gadgetry_proto::error::{Classified, Fault};
+
 use crate::error::ProviderError;
 
 /// Error for a name that resolves to no model. It never holds a key.
@@ -69,4 +71,10 @@ pub enum ResolveError {
     /// A setting is invalid, such as the base URL.
     #[error(transparent)]
     Settings(#[from] ProviderError),
+}
+
+impl Classified for ResolveError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

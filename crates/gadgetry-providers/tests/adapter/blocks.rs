@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use gadgetry::{Agent, AgentError};
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::tags::CustomBlock;
@@ -178,7 +179,7 @@ async fn tags_that_cannot_be_told_apart_are_an_error_of_the_reply() {
         .custom_block(CustomBlock::new("x"))
         .build();
     let deltas: Vec<Delta> = intercepted(&adapter, Request::default()).collect().await;
-    let [Delta::Error { error, .. }] = &deltas[..] else {
+    let [Delta::Error(ModelError { message: error, .. })] = &deltas[..] else {
         panic!("{deltas:?}");
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::adapter::{Adapter, AdapterError};
@@ -29,13 +29,7 @@ fn counts() -> Delta {
 }
 
 fn failed(error: &str, kind: ModelErrorKind) -> Delta {
-    Delta::Error {
-        error: error.to_owned(),
-        code: None,
-        kind,
-        retry_after_ms: None,
-        overflow: None,
-    }
+    Delta::Error(ModelError::new(kind, error.to_owned()))
 }
 
 /// Chunks of a client: how each is mapped, or how it fails.
@@ -116,13 +110,11 @@ async fn errors_say_what_they_mean() {
 
     let error = AdapterError::new(ModelErrorKind::RateLimit, "slow down");
     let error = error.code("rate_limit").retry_after(Duration::from_secs(7));
-    let delta = Delta::Error {
-        error: "slow down".to_owned(),
-        code: Some("rate_limit".to_owned()),
-        kind: ModelErrorKind::RateLimit,
-        retry_after_ms: Some(7000),
-        overflow: None,
-    };
+    let delta = Delta::Error(
+        ModelError::new(ModelErrorKind::RateLimit, "slow down")
+            .with_code("rate_limit")
+            .with_retry_after_ms(7000),
+    );
     check(vec![Err(error)], false, &[delta]).await;
 }
 

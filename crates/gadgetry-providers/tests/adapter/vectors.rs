@@ -39,7 +39,8 @@ async fn every_pipeline_vector_through_an_adapter() {
                     json!([{"type": "text", "text": "A"}]),
                     "{FAILS}"
                 );
-                assert_eq!(got["error"], "bad", "{FAILS}");
+                let error = json!({"kind": "other", "error": "bad", "code": "E1"});
+                assert_eq!(got["error"], error, "{FAILS}");
                 continue;
             }
             for (what, expected) in expected(vector) {

@@ -55,7 +55,7 @@ fn any_bytes_end_once() {
             bytes[at] = byte;
             let deltas = read(&[&bytes]);
             let is_end =
-                |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. });
+                |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error(_));
             let ends = deltas.iter().filter(|delta| is_end(delta)).count();
             assert_eq!(ends, 1, "{byte} at {at}: {deltas:?}");
             assert!(deltas.last().is_some_and(is_end), "{byte} at {at}");

@@ -18,7 +18,7 @@ mod wholes;
 use std::fmt::Write as _;
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::{Answer, anthropic};
 use serde_json::Value;
@@ -86,14 +86,18 @@ fn shown(deltas: &[Delta]) -> Vec<String> {
             }
             Delta::Raw { data } => add("", &format!("raw {data}")),
             Delta::Usage { usage } => add("", &format!("usage {}", counts(*usage))),
-            Delta::Error {
+            Delta::Error(ModelError {
                 kind: ModelErrorKind::Truncated,
                 ..
-            } => {
+            }) => {
                 is_over = true;
                 add("", "cut");
             }
-            Delta::Error { error, kind, .. } => {
+            Delta::Error(ModelError {
+                message: error,
+                kind,
+                ..
+            }) => {
                 is_over = true;
                 add("", &format!("error {kind:?} {error}"));
             }

@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use gadgetry::{Agent, Model as _, gadget};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_providers::Anthropic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -104,12 +104,12 @@ async fn a_refusal_says_what_it_is() {
     let model = Anthropic::builder("m").base_url(address).build().unwrap();
     let deltas: Vec<Delta> = model.stream(Request::default()).collect().await;
     let [
-        Delta::Error {
+        Delta::Error(ModelError {
             kind,
             retry_after_ms,
-            error,
+            message: error,
             ..
-        },
+        }),
     ] = &deltas[..]
     else {
         panic!("{deltas:?}");

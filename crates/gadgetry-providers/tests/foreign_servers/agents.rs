@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use gadgetry::{Agent, AgentBuilder, Finished, Model, RunError, from_fn};
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::Retry;
@@ -78,7 +78,7 @@ pub(crate) fn text(deltas: &[Delta]) -> String {
 /// How a reply failed.
 pub(crate) fn error(deltas: &[Delta]) -> Option<ModelErrorKind> {
     match deltas.last()? {
-        Delta::Error { kind, .. } => Some(*kind),
+        Delta::Error(ModelError { kind, .. }) => Some(*kind),
         _ => None,
     }
 }
@@ -146,7 +146,9 @@ pub(crate) async fn ask(agent: AgentBuilder, question: &str) -> Told {
     let finished = run
         .on_event(|event| match &event.kind {
             EventKind::ModelCallEnd { usage: more, .. } => usage = usage.plus(*more),
-            EventKind::ModelRetry { kind, delay_ms, .. } => retries.push((*kind, *delay_ms)),
+            EventKind::ModelRetry {
+                error, delay_ms, ..
+            } => retries.push((error.kind, *delay_ms)),
             EventKind::Text { text: more } => text += more,
             EventKind::GadgetResult { gadget_name, .. } => gadgets.push(gadget_name.clone()),
             _ => {}

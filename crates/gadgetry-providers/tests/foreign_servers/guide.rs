@@ -27,11 +27,11 @@ async fn program(resolver: &Resolver) -> Result<(String, Forecast), Box<dyn std:
         .ask_in(&mut talk, "How warm is it in Paris?")
         .text()
         .await?;
-    let forecast: Forecast = agent
+    let forecast = agent
         .ask_in(&mut talk, "The same as a value, please.")
-        .typed()
+        .typed::<Forecast>()
         .await?;
-    Ok((text, forecast))
+    Ok((text, forecast.value))
 }
 
 /// The page shows what is run here, line by line.

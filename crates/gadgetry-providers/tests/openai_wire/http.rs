@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_providers::model::Model as _;
 use gadgetry_providers::{HttpConfig, OpenAi};
@@ -153,11 +154,11 @@ async fn refusals_carry_what_the_headers_say() {
         let deltas = asked(vec![answer(status, &headers, body)]).await;
         assert_eq!(show(&deltas), expected);
         let [
-            Delta::Error {
+            Delta::Error(ModelError {
                 code,
                 retry_after_ms,
                 ..
-            },
+            }),
         ] = deltas.as_slice()
         else {
             panic!("{deltas:?}");
@@ -194,7 +195,7 @@ async fn the_body_of_an_error_may_say_how_long_to_wait() {
     ] {
         let deltas = asked(acts.clone()).await;
         let waits = deltas.iter().find_map(|delta| match delta {
-            Delta::Error { retry_after_ms, .. } => *retry_after_ms,
+            Delta::Error(ModelError { retry_after_ms, .. }) => *retry_after_ms,
             _ => None,
         });
         assert_eq!(waits, Some(expected), "{acts:?}");

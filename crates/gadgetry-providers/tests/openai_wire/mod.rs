@@ -10,6 +10,7 @@
 
 mod calls;
 mod errors;
+mod failures;
 mod http;
 mod kept;
 mod keys;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::{Answer, Decode, FrameLimits, openai};
 
@@ -56,7 +57,11 @@ fn one(delta: &Delta) -> (String, String) {
             )
         }
         Delta::Usage { usage } => (format!("usage {}", counts(usage)), String::new()),
-        Delta::Error { error, kind, .. } => (format!("error {kind:?}: "), error.clone()),
+        Delta::Error(ModelError {
+            message: error,
+            kind,
+            ..
+        }) => (format!("error {kind:?}: "), error.clone()),
         Delta::Raw { data } => (format!("raw {data}"), String::new()),
         other => (serde_json::to_string(other).unwrap(), String::new()),
     };

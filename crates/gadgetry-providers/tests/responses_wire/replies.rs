@@ -1,7 +1,7 @@
 //! What replies say, delta by delta: also when something is emitted, not just that it is.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_providers::openai::responses;
 use gadgetry_providers::{Answer, Decode};
 
@@ -575,13 +575,8 @@ fn failures() {
         let mut answer = Answer::new(decoder());
         let mut deltas = Vec::new();
         answer.feed(sse(&[HI, &frame]).as_bytes(), &mut deltas);
-        let expected = Delta::Error {
-            error: message.to_owned(),
-            code: code.map(str::to_owned),
-            kind,
-            retry_after_ms: None,
-            overflow: None,
-        };
-        assert_eq!(deltas.last(), Some(&expected), "{frame}");
+        let mut expected = ModelError::new(kind, message);
+        expected.code = code.map(str::to_owned);
+        assert_eq!(deltas.last(), Some(&expected.into()), "{frame}");
     }
 }

@@ -24,8 +24,7 @@ pub(crate) fn check(data: &[u8]) {
     ];
     for decoder in decoders {
         let whole = deltas(decoder(), bytes, |_| usize::MAX);
-        let is_end =
-            |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. });
+        let is_end = |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error(_));
         assert_eq!(
             whole.iter().filter(|delta| is_end(delta)).count(),
             1,

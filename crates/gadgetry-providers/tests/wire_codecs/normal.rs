@@ -1,7 +1,7 @@
 //! What is not in normal form: each row says what an API makes of it.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelErrorKind, Span};
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelError, ModelErrorKind, Span};
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::openai::{chat, responses};
 use gadgetry_providers::{RequestError, Wire as _, anthropic};
@@ -144,12 +144,12 @@ fn deltas_that_an_api_has_no_form_for() {
             std::slice::from_ref(&no_hour),
         ],
     );
-    let error = |retry_after_ms| Delta::Error {
-        error: "slow down".to_owned(),
-        code: Some("rate_limit_error".to_owned()),
-        kind: ModelErrorKind::RateLimit,
-        retry_after_ms,
-        overflow: None,
+    let error = |retry_after_ms| {
+        Delta::Error(
+            ModelError::new(ModelErrorKind::RateLimit, "slow down")
+                .with_code("rate_limit_error")
+                .with_retry_after_ms(retry_after_ms),
+        )
     };
     let failed = [error(None)];
     check("a wait", &[error(Some(7))], [&failed, &failed, &failed]);

@@ -1,7 +1,7 @@
 //! Replies: decoding what was encoded gives the same deltas, streamed in pieces of any size, and as one document.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::openai::{chat, responses};
 use gadgetry_providers::{Answer, Decode, Encode, anthropic, openai};
@@ -198,13 +198,9 @@ fn deltas(
             } else {
                 "context_length_exceeded"
             };
-            deltas.push(Delta::Error {
-                error: "not now".to_owned(),
-                code: Some(code.to_owned()),
-                kind: *kind,
-                retry_after_ms: None,
-                overflow: None,
-            });
+            deltas.push(Delta::Error(
+                ModelError::new(*kind, "not now").with_code(code),
+            ));
         }
     }
     deltas

@@ -3,6 +3,7 @@
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelError;
 use serde_json::Value;
 
 use super::row::{Finish, Kept};
@@ -64,12 +65,12 @@ pub(crate) async fn read(mut deltas: impl Stream<Item = Delta> + Unpin) -> Resul
                 kept.finish = Finish::Stop(stop_reason);
                 kept.usage = usage;
             }
-            Delta::Error {
+            Delta::Error(ModelError {
                 kind,
                 retry_after_ms,
-                error,
+                message: error,
                 ..
-            } => {
+            }) => {
                 if error.is_empty() {
                     return Err("an error without words".to_owned());
                 }

@@ -25,7 +25,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             ..
         } => {
             let stop_reason = word(&json!(stop_reason));
-            let error = error.as_ref().map(|error| format!(" {error:?}"));
+            let error = error.as_ref().map(|error| format!(" {:?}", error.message));
             let (tokens, cost, purpose) = (
                 tokens(usage),
                 dollars(cost.unwrap_or_default()),
@@ -37,12 +37,14 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         EventKind::ModelRetry {
             attempt,
             delay_ms,
-            kind,
             error,
             ..
         } => {
-            let kind = word(&json!(kind));
-            format!("retry {attempt} after {delay_ms}ms because {kind} {error:?}")
+            let kind = word(&json!(error.kind));
+            format!(
+                "retry {attempt} after {delay_ms}ms because {kind} {:?}",
+                error.message
+            )
         }
         EventKind::ReplyWithdrawn { iteration } => format!("reply_withdrawn {iteration}"),
         EventKind::RateLimited { delay_ms } => format!("rate_limited {delay_ms}ms"),
@@ -147,7 +149,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             error,
             ..
         } => {
-            let error = error.as_ref().map(|error| format!(" {error:?}"));
+            let error = error.as_ref().map(|error| format!(" {:?}", error.message));
             let (reason, cost) = (
                 word(&json!(reason)),
                 dollars(total_cost.unwrap_or_default()),

@@ -253,7 +253,7 @@ impl EventLog {
 }
 
 /// Returns the subagent that an event comes from.
-fn origin(path: &[Ancestor]) -> String {
+pub(crate) fn origin(path: &[Ancestor]) -> String {
     let names = path.iter().map(|ancestor| match ancestor.agent {
         0 => ancestor.invocation_id.to_string(),
         number => format!("{}#{number}", ancestor.invocation_id),
@@ -266,7 +266,7 @@ fn origin(path: &[Ancestor]) -> String {
 }
 
 /// Adjacent texts, and adjacent thoughts, as one event at the time of the first.
-fn joined(events: &[Event]) -> Vec<Event> {
+pub(crate) fn joined(events: &[Event]) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     for event in events {
         let last = out.last_mut().filter(|last| last.path == event.path);

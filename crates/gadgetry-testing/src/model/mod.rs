@@ -11,7 +11,7 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::convo::TextForm;
 use gadgetry::proto::delta::Delta;
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::{Message, Request};
 use gadgetry::{Model, ModelInfo};
 
@@ -234,13 +234,9 @@ impl Shared {
         let conversation = render_conversation(&all_messages);
         let complaint = report::unmatched(model, number, &conversation, &refusals);
         self.complain(before, &complaint);
-        vec![Step::Send(Delta::Error {
-            error: complaint,
-            code: Some(UNMATCHED.to_owned()),
-            kind: ModelErrorKind::BadRequest, // which no retry makes better
-            retry_after_ms: None,
-            overflow: None,
-        })]
+        vec![Step::Send(Delta::Error(
+            ModelError::new(ModelErrorKind::BadRequest, complaint).with_code(UNMATCHED),
+        ))]
     }
 
     fn complain(&self, request: usize, complaint: &str) {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use gadgetry::{Classified, Fault};
+
 use crate::model::rule::Rule;
 use crate::render::indented;
 
@@ -9,6 +11,12 @@ use crate::render::indented;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub(super) String);
+
+impl Classified for Mismatch {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 /// A request that no rule answers, and why each refused.
 pub(super) fn unmatched(

@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::delta::Delta;
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::Request;
 use gadgetry::{Human, Model, Services, Toolbox};
 
@@ -98,13 +98,10 @@ struct NoModel;
 
 impl Model for NoModel {
     fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
-        let error = Delta::Error {
-            error: "the test gives the gadget no model; add one with `.model(…)`".to_owned(),
-            code: None,
-            kind: ModelErrorKind::BadRequest,
-            retry_after_ms: None,
-            overflow: None,
-        };
+        let error = Delta::Error(ModelError::new(
+            ModelErrorKind::BadRequest,
+            "the test gives the gadget no model; add one with `.model(…)`",
+        ));
         stream::iter([error]).boxed()
     }
 

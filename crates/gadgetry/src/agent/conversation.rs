@@ -14,7 +14,7 @@ use crate::agent::Finished;
 /// own instructions: each run adds those of its agent. Serialize it to store a conversation between two requests of a
 /// server; `clone` it to try something and return to where it was.
 ///
-/// [`Agent::ask_in`](crate::Agent::ask_in) adds to it. An empty conversation begins with the history and the synthetic
+/// [`Agent::ask_in`](crate::Agent::ask_in) adds to it, and [`Agent::ask_owned`](crate::Agent::ask_owned) takes it. An empty conversation begins with the history and the synthetic
 /// calls of the agent.
 ///
 /// ```
@@ -78,6 +78,16 @@ impl From<&Finished> for Conversation {
             messages: finished.history.clone(),
             outputs: finished.outputs.clone(),
             markers: Some(finished.markers.clone()),
+        }
+    }
+}
+
+impl From<Finished> for Conversation {
+    fn from(finished: Finished) -> Self {
+        Self {
+            messages: finished.history,
+            outputs: finished.outputs,
+            markers: Some(finished.markers),
         }
     }
 }

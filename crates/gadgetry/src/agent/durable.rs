@@ -15,7 +15,7 @@ pub struct Durable {
     inner: Arc<Inner>,
     journal: Arc<dyn Journal>,
     id: Option<String>,
-    before: Option<Conversation>,
+    before: Conversation,
     is_forced: bool,
 }
 
@@ -44,7 +44,7 @@ impl Agent {
             inner: Arc::clone(&self.inner),
             journal: Arc::new(journal.clone()),
             id: None,
-            before: None,
+            before: Conversation::default(),
             is_forced: false,
         }
     }
@@ -77,7 +77,7 @@ impl Durable {
     /// # }
     /// ```
     pub fn after(mut self, conversation: Conversation) -> Self {
-        self.before = Some(conversation);
+        self.before = conversation;
         self
     }
 
@@ -130,7 +130,7 @@ impl Durable {
             outputs: opened.header.outputs.clone(),
             markers: Some(opened.header.config.markers.clone()),
         };
-        let mut run = AgentRun::after(conversation, &self.inner, question, None);
+        let mut run = AgentRun::after(conversation, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
             prepared.take_up(slot, opened, self.is_forced)?;
@@ -140,11 +140,8 @@ impl Durable {
 
     async fn begin(self, question: Message) -> Result<AgentRun<'static>, JournalError> {
         let slot = self.slot()?;
-        let before = self.before.filter(|it| !it.is_empty());
-        let mut run = match before {
-            Some(before) => AgentRun::after(before, &self.inner, question, None),
-            None => AgentRun::new(&self.inner, question, None),
-        };
+        let before = self.before.clone();
+        let mut run = AgentRun::after(before, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
             let header = prepared.origin.header();

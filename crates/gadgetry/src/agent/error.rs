@@ -3,9 +3,11 @@
 use std::fmt;
 
 use gadgetry_proto::block::WriteError;
+use gadgetry_proto::error::{Classified, Fault, ModelError};
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::PlanError;
 
+use crate::agent::conversation::Conversation;
 use crate::agent::finished::Finished;
 use crate::limiter::RateLimitsError;
 use crate::toolbox::ToolboxError;
@@ -133,8 +135,8 @@ pub enum AgentError {
 /// |---|---|
 /// | [`FinishReason::MaxIterations`] | allow more, or ask for less |
 /// | [`FinishReason::Truncated`] | the token limit of the model is too low for its replies |
-/// | [`FinishReason::Withheld`] | the provider refused; its words, if it gave any, are in the [`Summary`](crate::proto::run::Summary) |
-/// | [`FinishReason::ModelError`] | the words of the error are in the [`Summary`](crate::proto::run::Summary) |
+/// | [`FinishReason::Withheld`] | the provider refused; its message, if it gave any, is [`RunError::model_error`] |
+/// | [`FinishReason::ModelError`] | see [`RunError::model_error`] |
 /// | [`FinishReason::BudgetExceeded`] | allow more |
 /// | [`FinishReason::GadgetError`] | the run was to stop when a gadget fails |
 /// | [`FinishReason::Cancelled`] | it was cancelled |
@@ -168,6 +170,28 @@ impl RunError {
         &self.0
     }
 
+    /// Returns the error of the model call that ended the run; `None` if it ended for another reason. If the provider refused with a
+    /// message, the kind is [`ModelErrorKind::ContentFilter`](crate::ModelErrorKind::ContentFilter).
+    ///
+    /// ```
+    /// use gadgetry::{ModelErrorKind, RunError};
+    ///
+    /// /// The status for the client of a server, with the seconds of `Retry-After`.
+    /// fn status(error: &RunError) -> (u16, Option<u64>) {
+    ///     let Some(error) = error.model_error() else { return (500, None) };
+    ///     let status = match error.kind {
+    ///         ModelErrorKind::RateLimit => 429,
+    ///         ModelErrorKind::ContextOverflow => 413,
+    ///         ModelErrorKind::Authentication | ModelErrorKind::BadRequest => 500,
+    ///         _ => 502,
+    ///     };
+    ///     (status, error.retry_after().map(|wait| wait.as_secs()))
+    /// }
+    /// ```
+    pub fn model_error(&self) -> Option<&ModelError> {
+        self.0.summary.error.as_ref()
+    }
+
     /// The same, to keep.
     pub fn into_finished(self) -> Finished {
         *self.0
@@ -198,8 +222,9 @@ impl fmt::Display for RunError {
             | FinishReason::Stopped
             | _) => write!(f, "the run ended: {reason:?}"),
         }?;
-        match summary.error.as_ref().or(self.0.fault.as_ref()) {
-            Some(error) => write!(f, ": {error}"),
+        let message = summary.error.as_ref().map(|error| &error.message);
+        match message.or(self.0.fault.as_ref()) {
+            Some(message) => write!(f, ": {message}"),
             None => Ok(()),
         }
     }
@@ -227,6 +252,56 @@ impl Finished {
     }
 }
 
+impl Classified for RunError {
+    /// The fault of the model error, if one ended the run. Limits and gadgets are the program's; a cancelled run is the caller's,
+    /// unless a controller has panicked.
+    fn fault(&self) -> Fault {
+        if let Some(error) = self.model_error() {
+            return error.fault();
+        }
+        match self.reason() {
+            FinishReason::Cancelled if self.0.fault.is_none() => Fault::Caller,
+            FinishReason::ModelError | FinishReason::Withheld => Fault::Model,
+            _ => Fault::Program,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.model_error().is_some_and(ModelError::is_retryable)
+    }
+}
+
+impl Classified for AgentError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
+
+/// A run that has not ended, so there is no conversation to continue from yet.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("the run has not ended; read its stream to the end first")]
+pub struct Unfinished {
+    before: Box<Conversation>,
+}
+
+impl Unfinished {
+    pub(super) fn new(before: Conversation) -> Self {
+        let before = Box::new(before);
+        Self { before }
+    }
+
+    /// Returns the conversation as it was before the question.
+    pub fn into_conversation(self) -> Conversation {
+        *self.before
+    }
+}
+
+impl Classified for Unfinished {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
+
 /// Error for a run without an answer of the type.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -243,4 +318,27 @@ pub enum TypedError {
     /// The stream of the run was read before, so the model does not know the gadget.
     #[error("the run has begun; call `.typed()` before its events are read")]
     Begun,
+}
+
+impl TypedError {
+    /// Returns the error of the model call that ended the run, as [`RunError::model_error`].
+    pub fn model_error(&self) -> Option<&ModelError> {
+        match self {
+            Self::Run(error) => error.model_error(),
+            Self::Agent(_) | Self::NoAnswer(_) | Self::Begun => None,
+        }
+    }
+}
+
+impl Classified for TypedError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Run(error) => error.fault(),
+            Self::Agent(_) | Self::NoAnswer(_) | Self::Begun => Fault::Program,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.model_error().is_some_and(ModelError::is_retryable)
+    }
 }

@@ -2,9 +2,11 @@
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::OutputStore;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::Summary;
-use gadgetry_proto::tree::CostTree;
+use gadgetry_proto::tree::{CostTree, NodeId, NodeKind, Status};
+use gadgetry_proto::usage::Usage;
 
 /// End of a run, with its messages and costs.
 ///
@@ -38,7 +40,60 @@ pub struct Finished {
     pub fault: Option<String>,
 }
 
-impl Finished {}
+/// A call of a gadget in a run that has ended, from [`Finished::calls`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FinishedCall<'f> {
+    /// The number of the call in the run.
+    pub call: CallId,
+    /// The id of the call for the model.
+    pub invocation_id: &'f str,
+    /// The name as written.
+    pub gadget_name: &'f str,
+    /// The result, in a word.
+    pub status: Status,
+}
+
+impl Finished {
+    /// Returns the calls of gadgets that the model made, in order, without those of subagents. With none, the model did not use its
+    /// gadgets: it may not know the format, see `gadgetry doctor`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = r#"{"text": "The weather in Paris is Paris."}"#.parse()?;
+    /// let finished = gadgetry::Agent::builder().model(model).ask("What is the weather in Paris?")?.await?;
+    /// if finished.calls().next().is_none() {
+    ///     eprintln!("the model called nothing");
+    /// }
+    /// assert_eq!(finished.usage().output_tokens, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn calls(&self) -> impl Iterator<Item = FinishedCall<'_>> {
+        let nodes = self.costs.children(NodeId::ROOT).iter();
+        nodes.filter_map(|id| match &self.costs.node(*id)?.kind {
+            NodeKind::Gadget {
+                call,
+                invocation_id,
+                gadget_name,
+                status,
+                ..
+            } => Some(FinishedCall {
+                call: *call,
+                invocation_id: invocation_id.as_str(),
+                gadget_name,
+                status: *status,
+            }),
+            _ => None,
+        })
+    }
+
+    /// Returns the tokens of all model calls, those of subagents and compaction included.
+    pub fn usage(&self) -> Usage {
+        self.costs.tokens()
+    }
+}
 
 pub(super) fn systems(messages: &[Message]) -> impl Iterator<Item = &Message> {
     messages

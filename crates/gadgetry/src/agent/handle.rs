@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 #[cfg(doc)]
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::Command;
@@ -119,4 +120,14 @@ pub enum NotInjected {
     /// Too many commands wait, because the run was not polled.
     #[error("{WAITING} commands are waiting already; poll the run before sending more")]
     TooMany,
+}
+
+impl Classified for NotInjected {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+
+    fn is_retryable(&self) -> bool {
+        *self == Self::TooMany
+    }
 }

@@ -67,12 +67,13 @@ use gadgetry_proto::run::Plan;
 pub use builder::AgentBuilder;
 pub use conversation::Conversation;
 pub use durable::Durable;
-pub use error::{AgentError, RunError, TypedError};
-pub use finished::Finished;
+pub use error::{AgentError, RunError, TypedError, Unfinished};
+pub use finished::{Finished, FinishedCall};
 pub use handle::{AgentHandle, NotInjected};
 pub use hooks::OnGadgetError;
 pub use run::AgentRun;
 pub use single::{SingleCall, single_call};
+pub use typed::Typed;
 
 use inner::Inner;
 
@@ -105,7 +106,7 @@ impl Agent {
 
     /// A run about one message of the user. Nothing happens until the run is consumed.
     pub fn ask(&self, prompt: impl Into<String>) -> AgentRun<'static> {
-        AgentRun::new(&self.inner, Message::text(Role::User, prompt), None)
+        self.ask_owned(Conversation::default(), prompt)
     }
 
     /// A run that continues `conversation`: the model reads what was said before, and the run adds to it.
@@ -133,8 +134,52 @@ impl Agent {
         conversation: &'t mut Conversation,
         prompt: impl Into<String>,
     ) -> AgentRun<'t> {
+        let run = self.ask_owned(conversation.clone(), prompt);
+        run.keeping_in(conversation)
+    }
+
+    /// [`Agent::ask_in`] with a conversation of its own: the run borrows nothing, so it can be spawned, or be the body of a
+    /// response. [`AgentRun::into_conversation`] returns the conversation after the end.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"Yes.\"}".parse()?;
+    /// use std::sync::{Arc, Mutex};
+    /// use futures_util::{Stream, StreamExt as _, stream};
+    /// use gadgetry::{Agent, Conversation};
+    ///
+    /// /// The text of a reply, as the body of a response. The session has the conversation when all of it was sent.
+    /// fn body(agent: &Agent, session: Arc<Mutex<Conversation>>, prompt: &str) -> impl Stream<Item = String> + 'static + use<> {
+    ///     let talk = session.lock().unwrap().clone();
+    ///     let run = agent.ask_owned(talk, prompt);
+    ///     let events = stream::unfold((run, session), async |(mut run, session)| {
+    ///         if let Some(event) = run.next().await {
+    ///             return Some((event, (run, session)));
+    ///         }
+    ///         *session.lock().unwrap() = run.into_conversation().ok()?;
+    ///         None
+    ///     });
+    ///     events.filter_map(async |event| event.own_text().map(str::to_owned))
+    /// }
+    ///
+    /// let agent = Agent::builder().model(model).build()?;
+    /// let session = Arc::default();
+    /// let first = tokio::spawn(body(&agent, Arc::clone(&session), "What is 2+2?").collect::<String>());
+    /// assert_eq!(first.await?, "4");
+    /// let second = body(&agent, Arc::clone(&session), "Are you sure?");
+    /// assert_eq!(second.collect::<String>().await, "Yes.");
+    /// assert_eq!(session.lock().unwrap().messages().len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ask_owned(
+        &self,
+        conversation: Conversation,
+        prompt: impl Into<String>,
+    ) -> AgentRun<'static> {
         let question = Message::text(Role::User, prompt);
-        AgentRun::new(&self.inner, question, Some(conversation))
+        AgentRun::after(conversation, &self.inner, question)
     }
 
     /// A run about a message with more than text: pictures, sounds, files.
@@ -158,7 +203,7 @@ impl Agent {
     /// # }
     /// ```
     pub fn ask_with(&self, content: Vec<Content>) -> AgentRun<'static> {
-        AgentRun::new(&self.inner, of_user(content), None)
+        AgentRun::after(Conversation::default(), &self.inner, of_user(content))
     }
 }
 

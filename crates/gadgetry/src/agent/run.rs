@@ -18,7 +18,7 @@ use crate::agent::finished::systems;
 use crate::agent::inner::Inner;
 use crate::agent::prepared::{Origin, Prepared};
 use crate::agent::scope::AgentScope;
-use crate::agent::{AgentHandle, Conversation, Finished, RunError, TypedError};
+use crate::agent::{AgentHandle, Conversation, Finished, RunError, TypedError, Unfinished};
 use crate::gadget::DynGadget;
 use crate::log::{Header, LogError};
 use crate::observer::Observer;
@@ -53,6 +53,8 @@ pub struct AgentRun<'t> {
     events: Queue,
     handle: AgentHandle,
     origin: Arc<Origin>,
+    /// Whether the conversation was not empty before the question.
+    is_continued: bool,
     /// Conversation that the run extends when it has ended.
     conversation: Option<&'t mut Conversation>,
 }
@@ -65,28 +67,19 @@ enum State {
     Done(Box<Finished>),
 }
 
-impl<'t> AgentRun<'t> {
-    pub(super) fn new(
-        inner: &Arc<Inner>,
-        question: Message,
-        conversation: Option<&'t mut Conversation>,
-    ) -> Self {
-        let begun = conversation.as_deref().filter(|it| !it.is_empty());
-        let before = begun.cloned().unwrap_or_else(|| Conversation {
-            messages: inner.opening.clone(),
-            outputs: inner.outputs.clone(),
-            markers: None,
-        });
-        Self::after(before, inner, question, conversation)
-    }
-
-    /// A run about `question` after what was said `before`.
-    pub(super) fn after(
-        before: Conversation,
-        inner: &Arc<Inner>,
-        question: Message,
-        conversation: Option<&'t mut Conversation>,
-    ) -> Self {
+impl AgentRun<'static> {
+    /// A run about `question` after what was said `before`. An empty conversation begins with what the agent's begin with.
+    pub(super) fn after(before: Conversation, inner: &Arc<Inner>, question: Message) -> Self {
+        let is_continued = !before.is_empty();
+        let before = if is_continued {
+            before
+        } else {
+            Conversation {
+                messages: inner.opening.clone(),
+                outputs: inner.outputs.clone(),
+                markers: None,
+            }
+        };
         let scope = AgentScope::of(inner);
         let retry = inner.plan.config().retry.as_ref();
         let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
@@ -120,10 +113,21 @@ impl<'t> AgentRun<'t> {
                 given,
                 taken: None,
             })),
-            conversation,
+            is_continued,
+            conversation: None,
         }
     }
 
+    /// The same, and `conversation` is as after the run when that has ended.
+    pub(super) fn keeping_in(self, conversation: &mut Conversation) -> AgentRun<'_> {
+        AgentRun {
+            conversation: Some(conversation),
+            ..self
+        }
+    }
+}
+
+impl AgentRun<'_> {
     /// The answer: what the gadget that completed the run has said, or the visible text of the last reply that has any.
     ///
     /// A run that ended otherwise is an error, with everything that was said in it. The answer is
@@ -255,6 +259,41 @@ impl<'t> AgentRun<'t> {
         match &self.state {
             State::Done(finished) if lock(&self.events).is_empty() => Some(finished),
             State::Done(_) | State::Ready(_) | State::Streaming(_) => None,
+        }
+    }
+
+    /// Returns the conversation with the question, every reply and every result, to continue from. After a failed or cancelled run it
+    /// has what was said until then, with an answer for every call.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfinished`] if the stream was not read to its end; it has the conversation as it was before the question.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// use futures_util::StreamExt as _;
+    /// use gadgetry::{Agent, Conversation};
+    /// let agent = Agent::builder().model(model).build()?;
+    /// let mut run = agent.ask_owned(Conversation::default(), "What is 2+2?");
+    /// while run.next().await.is_some() {}
+    /// assert_eq!(run.into_conversation()?.messages().len(), 2);
+    ///
+    /// let run = agent.ask_owned(Conversation::default(), "What is 3+3?");
+    /// let unfinished = run.into_conversation().unwrap_err();
+    /// assert!(unfinished.into_conversation().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_conversation(self) -> Result<Conversation, Unfinished> {
+        match self.state {
+            State::Done(finished) => Ok((*finished).into()),
+            State::Ready(_) | State::Streaming(_) => Err(Unfinished::new(if self.is_continued {
+                self.origin.before.clone()
+            } else {
+                Conversation::default()
+            })),
         }
     }
 

@@ -13,15 +13,25 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::agent::inner::Inner;
-use crate::agent::{Agent, AgentError, AgentRun, TypedError};
+use crate::agent::{Agent, AgentError, AgentRun, Finished, TypedError};
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, GadgetInfo, read};
 
 /// Name of the gadget that the model calls to give its answer.
 const NAME: &str = "FinalAnswer";
 
+/// The answer of a run as a value, from [`AgentRun::typed`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Typed<T> {
+    /// The answer.
+    pub value: T,
+    /// The run: messages, costs, calls. [`Finished::usage`] has its tokens.
+    pub finished: Finished,
+}
+
 impl AgentRun<'_> {
-    /// The answer as a value.
+    /// The answer as a value, with the run that gave it.
     ///
     /// The run gets one more gadget, `FinalAnswer`, whose parameters are those of `T`; a `T` that is not an object is its one
     /// parameter `answer`. The model reads the description of the fields from the doc comments of `T`. A call that does
@@ -55,12 +65,13 @@ impl AgentRun<'_> {
     /// }
     ///
     /// let agent = gadgetry::Agent::builder().model(model).build()?;
-    /// let rating: Rating = agent.ask("Rate this crate").typed().await?;
-    /// assert_eq!((rating.stars, rating.why.as_str()), (4, "It works."));
+    /// let rated = agent.ask("Rate this crate").typed::<Rating>().await?;
+    /// assert_eq!((rated.value.stars, rated.value.why.as_str()), (4, "It works."));
+    /// println!("{} tokens, {:?} dollars", rated.finished.usage().output_tokens, rated.finished.summary.total_cost);
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn typed<T>(mut self) -> Result<T, TypedError>
+    pub async fn typed<T>(mut self) -> Result<Typed<T>, TypedError>
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
@@ -69,9 +80,10 @@ impl AgentRun<'_> {
         self.add_before_start(Arc::new(gadget))?;
         let finished = self.finish().await?;
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
-        answer
-            .take()
-            .ok_or_else(|| TypedError::NoAnswer(Box::new(finished)))
+        match answer.take() {
+            Some(value) => Ok(Typed { value, finished }),
+            None => Err(TypedError::NoAnswer(Box::new(finished))),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::Approval;
 use gadgetry_proto::id::ApprovalId;
 use tokio::sync::{Mutex, oneshot};
@@ -159,4 +160,10 @@ pub enum NotAnswered {
     /// The approval was answered or withdrawn before, or what would be approved has changed.
     #[error("the approval is closed: it was answered before, or no longer matters")]
     Closed,
+}
+
+impl Classified for NotAnswered {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gadgetry_proto::error::{Classified, Fault};
 use serde_json::Value;
 
 use super::pattern::{Pattern, Wildcards};
@@ -390,6 +391,12 @@ impl Eq for Rule {}
 pub struct InvalidRule {
     text: String,
     reason: &'static str,
+}
+
+impl Classified for InvalidRule {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }
 
 impl InvalidRule {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Retry;
 use gadgetry_proto::usage::Usage;
@@ -38,10 +38,8 @@ pub enum Received {
     Retry {
         /// The time until then.
         delay: Duration,
-        /// The kind of failure.
-        kind: ModelErrorKind,
-        /// The error message.
-        error: String,
+        /// The failure.
+        error: ModelError,
     },
 }
 
@@ -61,7 +59,7 @@ type OnUsage = dyn Fn(Usage) + Send + Sync;
 /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
 /// let mut reply = ModelCall::new(Arc::new(model)).retry(Some(Retry::default())).send(Request::default());
 /// while let Some(received) = reply.next().await {
-///     if let Received::Retry { delay, error, .. } = received {
+///     if let Received::Retry { delay, error } = received {
 ///         eprintln!("{error}; retrying in {delay:?}");
 ///     }
 /// }
@@ -128,7 +126,7 @@ impl ModelCall {
     /// Sets what is retried; `None` for nothing. `seed: 0` picks a random seed.
     ///
     /// A reply is retried while it contains no text and no tool call; reasoning may have been received. It fails with a
-    /// [retryable](ModelErrorKind::is_retryable) error, by ending without [`Delta::MessageEnd`], or, with
+    /// [retryable](gadgetry_proto::error::ModelErrorKind::is_retryable) error, by ending without [`Delta::MessageEnd`], or, with
     /// [`Retry::on_empty`], by being empty. The last failure is passed on as it came.
     #[must_use]
     pub fn retry(mut self, retry: Option<Retry>) -> Self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::{Delta, DeltaKind};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{Classified as _, ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Retry;
 
@@ -67,8 +67,7 @@ enum Phase {
     /// Reports a retry. A phase of its own, because the usage of the failed attempt is reported first.
     Announce {
         delay: Duration,
-        kind: ModelErrorKind,
-        error: String,
+        error: ModelError,
     },
     Sleep(Duration),
     Over,
@@ -94,9 +93,9 @@ impl Retrying {
                         content: Content::Nothing,
                     };
                 }
-                Phase::Announce { delay, kind, error } => {
+                Phase::Announce { delay, error } => {
                     self.phase = Phase::Sleep(delay);
-                    return Some(Received::Retry { delay, kind, error });
+                    return Some(Received::Retry { delay, error });
                 }
                 Phase::Sleep(delay) => {
                     let runtime = &self.call.runtime;
@@ -123,7 +122,7 @@ impl Retrying {
         let Some(received) = received else {
             let lost = "the connection ended before the model had finished its reply";
             if !self.is_over {
-                self.fails(content, ModelErrorKind::Truncated, lost, None);
+                self.fails(content, &ModelError::new(ModelErrorKind::Truncated, lost));
             }
             return None;
         };
@@ -134,14 +133,8 @@ impl Retrying {
                 return Some(received.into());
             }
         };
-        if let Delta::Error {
-            error,
-            kind,
-            retry_after_ms,
-            ..
-        } = &delta
-        {
-            if kind.is_retryable() && self.fails(content, *kind, error, *retry_after_ms) {
+        if let Delta::Error(error) = &delta {
+            if error.is_retryable() && self.fails(content, error) {
                 return None;
             }
             self.is_over = true;
@@ -149,7 +142,7 @@ impl Retrying {
             let is_empty =
                 content == Content::Nothing && stop_reason.is_clean() && self.retry.on_empty;
             let empty = "the reply was empty";
-            if is_empty && self.fails(content, ModelErrorKind::Other, empty, None) {
+            if is_empty && self.fails(content, &ModelError::new(ModelErrorKind::Other, empty)) {
                 let usage = (*usage)?;
                 return Some(Received::Delta(Delta::Usage { usage }));
             }
@@ -161,25 +154,20 @@ impl Retrying {
     }
 
     /// Plans a retry of a reply that has failed. Returns whether there is one.
-    fn fails(
-        &mut self,
-        content: Content,
-        kind: ModelErrorKind,
-        error: &str,
-        retry_after_ms: Option<u64>,
-    ) -> bool {
+    fn fails(&mut self, content: Content, error: &ModelError) -> bool {
         if content == Content::Answer {
             return false;
         }
-        let delay = self.retry.delay_ms(1, self.retries + 1, retry_after_ms);
+        let delay = self
+            .retry
+            .delay_ms(1, self.retries + 1, error.retry_after_ms);
         let Some(delay) = delay else {
             return false;
         };
         self.retries += 1;
         self.phase = Phase::Announce {
             delay: Duration::from_millis(delay),
-            kind,
-            error: error.to_owned(),
+            error: error.clone(),
         };
         true
     }

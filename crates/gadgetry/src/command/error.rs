@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::schema::SchemaError;
 
 use crate::toolbox::ToolboxError;
@@ -31,6 +32,16 @@ pub enum GadgetFileError {
         /// Mistake in the file.
         problem: GadgetFileProblem,
     },
+}
+
+impl Classified for GadgetFileError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Read { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Program
+        }
+    }
 }
 
 /// Mistake at a position of a gadget file, with what to do about it.
@@ -114,4 +125,10 @@ pub enum GadgetFileProblem {
         /// Value, as written in the file.
         value: String,
     },
+}
+
+impl Classified for GadgetFileProblem {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

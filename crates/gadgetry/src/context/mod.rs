@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, OptionFuture, select};
+use gadgetry_proto::error::{Classified, Fault};
 
 #[doc(no_inline)]
 pub use gadgetry_proto::{
@@ -451,6 +452,12 @@ impl Drop for OpenQuestion<'_> {
 #[error("a cost must be a finite amount of US dollars, 0 or more, got {0}")]
 pub struct InvalidCost(pub f64);
 
+impl Classified for InvalidCost {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
+
 /// A question to the user has no answer. A gadget that needs the answer fails with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -464,4 +471,13 @@ pub enum HumanError {
     /// The call was cancelled before there was an answer.
     #[error("cancelled before the question was answered")]
     Cancelled,
+}
+
+impl Classified for HumanError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Nobody => Fault::Program,
+            Self::NoAnswer | Self::Cancelled => Fault::Caller,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Subjects of controllers, and their decisions.
 
 use gadgetry_proto::delta::StopReason;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::{Message, Request};
 use gadgetry_proto::run::{AboutCall, Decision};
 use gadgetry_proto::usage::Usage;
@@ -24,10 +24,8 @@ pub struct Reply {
 pub struct ModelFailure {
     /// The number of the reply, from 1.
     pub iteration: u32,
-    /// The kind of error.
-    pub kind: ModelErrorKind,
-    /// The error message.
-    pub error: String,
+    /// The error.
+    pub error: ModelError,
 }
 
 /// The result of a gadget.

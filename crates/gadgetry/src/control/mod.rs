@@ -143,14 +143,9 @@ impl<C: Controller> DynController for C {
                     };
                     self.after_model_call(&reply).await.into()
                 }
-                QuestionKind::ModelError {
-                    iteration,
-                    kind,
-                    error,
-                } => {
+                QuestionKind::ModelError { iteration, error } => {
                     let failure = ModelFailure {
                         iteration: *iteration,
-                        kind: *kind,
                         error: error.clone(),
                     };
                     self.on_model_error(&failure).await.into()

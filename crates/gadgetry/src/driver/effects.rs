@@ -109,7 +109,8 @@ impl Driver<'_> {
                 let outcome = Outcome::error("not started, because the journal has failed");
                 self.queue.push_back(Input::Done(start.id, outcome));
             }
-            Output::Send(request) => {
+            Output::Send(mut request) => {
+                request.resumed_after = self.resumed_after.at(request.iteration);
                 self.iteration = request.iteration;
                 self.requests += 1;
                 self.observer.request(&request);

@@ -7,6 +7,7 @@ mod effects;
 mod handle;
 mod outside;
 mod reply;
+mod resumed;
 mod subagent;
 mod tasks;
 
@@ -46,6 +47,7 @@ pub use subagent::{Subagent, SubagentError};
 
 use handle::RunHandle;
 use reply::Reply;
+use resumed::Resumed;
 use tasks::{Ending, Task, Tasks};
 
 /// Result of a driven run.
@@ -168,6 +170,9 @@ struct Driver<'a> {
     requests: u32,
     /// The iteration of the last request.
     iteration: u32,
+    /// Number of replies that were read before the run was resumed: as far as it is known before the first request, and exactly
+    /// from then on.
+    resumed_after: Resumed,
     tasks: Tasks,
     running: BTreeMap<CallId, Running>,
     questions: BTreeMap<QuestionId, Task>,
@@ -232,6 +237,7 @@ impl<'a> Driver<'a> {
             reply: Reply::default(),
             requests: 0,
             iteration: run.iterations(),
+            resumed_after: Resumed::of(&run, recording.as_ref()),
             tasks,
             running: BTreeMap::new(),
             questions: BTreeMap::new(),

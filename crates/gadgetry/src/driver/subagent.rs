@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Request;
@@ -206,4 +207,10 @@ pub enum SubagentError {
     /// [`BudgetScope::budget`](crate::BudgetScope::budget) is spent.
     #[error("the budget is spent: finish without a subagent")]
     BudgetExhausted,
+}
+
+impl Classified for SubagentError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

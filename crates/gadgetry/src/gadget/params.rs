@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::schema::{GadgetSpec, Problem, Schema, SchemaError, json_message};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,6 +14,12 @@ use serde_path_to_error::{Path, Segment};
 pub struct InvalidParams {
     /// The problems, each with its pointer; never empty.
     pub problems: Vec<Problem>,
+}
+
+impl Classified for InvalidParams {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
 }
 
 struct Lines<'a>(&'a [Problem]);

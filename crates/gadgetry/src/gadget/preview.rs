@@ -1,5 +1,7 @@
 //! Effects of a call before it runs, for rules about it, and for the user who approves it.
 
+use gadgetry_proto::error::{Classified, Fault};
+
 use crate::error::GadgetError;
 
 /// Decision about a call before it runs.
@@ -51,6 +53,12 @@ impl std::str::FromStr for Permission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `allow`, `ask` or `deny`")]
 pub struct UnknownPermission;
+
+impl Classified for UnknownPermission {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
 
 /// Target of a call. Rules with a pattern for the argument compare it.
 #[derive(Clone, Debug, PartialEq, Eq)]

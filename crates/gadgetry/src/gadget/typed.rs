@@ -282,7 +282,7 @@ impl GadgetInfo {
     }
 }
 
-// Without it, the compiler says that a function does not implement `Gadget`, which is no help.
+// Without it, the compiler reports that a function lacks `Gadget`, not that its gadget has another name.
 #[diagnostic::do_not_recommend]
 impl<G: Gadget> IntoGadget for G {
     fn into_gadget(self) -> Arc<dyn DynGadget> {

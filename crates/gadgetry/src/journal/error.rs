@@ -1,5 +1,6 @@
 //! Errors of journals.
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::run::{LoadError, QuestionRef};
 
 use crate::journal::{InvalidRunId, RunId};
@@ -94,6 +95,28 @@ pub enum JournalError {
     /// The storage failed.
     #[error("the journal cannot be used: {0}")]
     Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Classified for JournalError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Id(_) | Self::Unknown(_) | Self::NoQuestion { .. } => Fault::Caller,
+            Self::Changed { .. } | Self::Version { .. } | Self::TooLarge { .. } | Self::Load(_) => {
+                Fault::Program
+            }
+            Self::Log(error) => error.fault(),
+            Self::Owned { .. } | Self::Lost { .. } | Self::Damaged { .. } | Self::Storage(_) => {
+                Fault::Environment
+            }
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Owned { .. } | Self::Lost { .. } | Self::Storage(_)
+        )
+    }
 }
 
 impl JournalError {

@@ -7,7 +7,7 @@ use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Input, Output, QuestionRef, Report, Run};
 use gadgetry_proto::time::Time;
-use gadgetry_proto::tree::CostTree;
+use gadgetry_proto::tree::{CostTree, Node, NodeId, NodeKind};
 
 use crate::journal::{Checkpoint, Durability, Incoming, JournalError, Message, Progress, Recorder};
 
@@ -50,6 +50,15 @@ impl Recording {
             committed_at: Time::default(),
             messages: Vec::new(),
         }
+    }
+
+    /// The number of the run's own model calls that have ended.
+    pub(crate) fn model_calls(&self) -> u32 {
+        let nodes = self.costs.children(NodeId::ROOT).iter();
+        let nodes = nodes.filter_map(|id| self.costs.node(*id));
+        let is_call = |node: &&Node| matches!(node.kind, NodeKind::ModelCall { .. });
+        let ended = nodes.filter(|node| node.ended.is_some()).filter(is_call);
+        u32::try_from(ended.count()).unwrap_or(u32::MAX)
     }
 
     /// The next message from outside; `None` once another owner has the run.

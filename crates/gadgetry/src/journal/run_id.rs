@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::id::CallId;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The name of a run in its journal.
 ///
@@ -15,6 +18,8 @@ use gadgetry_proto::id::CallId;
 /// let id: RunId = "invoice-42".parse()?;
 /// assert_eq!(id.as_str(), "invoice-42");
 /// assert!("a/b".parse::<RunId>().is_err());
+/// let read: RunId = gadgetry::serde_json::from_str(r#""invoice-42/5.0""#).unwrap();
+/// assert_eq!(read.as_str(), "invoice-42/5.0");
 /// # Ok::<(), gadgetry::journal::InvalidRunId>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +62,20 @@ impl std::str::FromStr for RunId {
     }
 }
 
+impl Serialize for RunId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// As [`RunId::parse_any`].
+impl<'de> Deserialize<'de> for RunId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse_any(&text).map_err(D::Error::custom)
+    }
+}
+
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -69,3 +88,9 @@ impl fmt::Display for RunId {
     "{0:?} cannot name a run: use 1 to 128 characters, without `/`, control characters and surrounding blanks"
 )]
 pub struct InvalidRunId(String);
+
+impl Classified for InvalidRunId {
+    fn fault(&self) -> Fault {
+        Fault::Caller
+    }
+}

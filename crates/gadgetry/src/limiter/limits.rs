@@ -1,5 +1,7 @@
 //! Limits of a provider.
 
+use gadgetry_proto::error::{Classified, Fault};
+
 /// Limits of a provider. `None` means unlimited.
 ///
 /// ```
@@ -82,4 +84,10 @@ pub enum RateLimitsError {
     /// The margin is not a part of 1.
     #[error("the safety margin must be above 0 and at most 1, got {0}")]
     SafetyMargin(f64),
+}
+
+impl Classified for RateLimitsError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

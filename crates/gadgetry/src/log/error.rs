@@ -1,5 +1,6 @@
 //! Errors of logs.
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::run::{Misuse, PlanError};
 use gadgetry_proto::schema::RegistryError;
 
@@ -44,4 +45,16 @@ pub enum LogError {
         /// Mistake in the input.
         source: Misuse,
     },
+}
+
+impl Classified for LogError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Io(_) => Fault::Environment,
+            Self::Empty | Self::Line { .. } | Self::Version(_) | Self::Misuse { .. } => {
+                Fault::Caller
+            }
+            Self::Gadgets(_) | Self::Plan(_) | Self::Code(_) => Fault::Program,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Errors of model calls by gadgets.
 
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{Classified, Fault, ModelError};
 
 /// A model call of a gadget failed. A gadget that needs the answer fails with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,13 +15,8 @@ pub enum ModelCallError {
         known: Vec<String>,
     },
     /// The model failed.
-    #[error("{error}")]
-    Failed {
-        /// The kind of failure.
-        kind: ModelErrorKind,
-        /// The error message.
-        error: String,
-    },
+    #[error(transparent)]
+    Failed(#[from] ModelError),
     /// The reply ended before the model had finished it: without a stop reason, or with one that is not
     /// [clean](gadgetry_proto::delta::StopReason::is_clean).
     #[error("the model's reply was cut off")]
@@ -29,6 +24,21 @@ pub enum ModelCallError {
     /// The gadget's call was cancelled.
     #[error("cancelled before the model answered")]
     Cancelled,
+}
+
+impl Classified for ModelCallError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::UnknownModel { .. } => Fault::Program,
+            Self::Failed(error) => error.fault(),
+            Self::CutOff => Fault::Model,
+            Self::Cancelled => Fault::Caller,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.is_retryable())
+    }
 }
 
 fn what_to_do(known: &[String]) -> String {

@@ -161,8 +161,8 @@ impl ModelClient {
                     if let Delta::Text { delta, .. } = delta {
                         return Some((Ok(delta), Some((deltas, ended))));
                     }
-                    if let Delta::Error { error, kind, .. } = delta {
-                        return Some((Err(ModelCallError::Failed { kind, error }), None));
+                    if let Delta::Error(error) = delta {
+                        return Some((Err(error.into()), None));
                     }
                     // Counts may follow.
                     ended |= matches!(&delta, Delta::MessageEnd { stop_reason, .. } if stop_reason.is_clean());

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gadgetry_proto::error::ModelError;
 use gadgetry_proto::event::{Ancestor, CallAnswer, Event, EventKind, FinishReason};
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::time::Time;
@@ -62,8 +63,8 @@ pub enum FailureKind {
     ModelCall {
         /// The number of the reply in its run, from 1.
         iteration: u32,
-        /// The message of the error.
-        error: String,
+        /// The error.
+        error: ModelError,
     },
     /// A model call failed and is retried.
     Retry {
@@ -73,8 +74,8 @@ pub enum FailureKind {
         attempt: u32,
         /// The number of retries that may follow that one.
         left: u32,
-        /// The message of the error.
-        error: String,
+        /// The error.
+        error: ModelError,
     },
     /// A gadget call failed: it was malformed, refused, too late or cancelled, or its gadget failed.
     Gadget {
@@ -98,8 +99,8 @@ pub enum FailureKind {
     Run {
         /// The reason the run ended.
         reason: FinishReason,
-        /// The message of the error, if there was one.
-        error: Option<String>,
+        /// The error, if a model call has ended it.
+        error: Option<ModelError>,
     },
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::{Ancestor, Event, EventKind};
 use gadgetry_proto::message::{Purpose, Request, Role};
 use gadgetry_proto::run::Input;
@@ -59,6 +60,12 @@ pub struct FileLoggingError {
     pub path: PathBuf,
     /// Error of the file system.
     pub source: io::Error,
+}
+
+impl Classified for FileLoggingError {
+    fn fault(&self) -> Fault {
+        Fault::Environment
+    }
 }
 
 impl FileLogging {
@@ -182,7 +189,7 @@ impl Observer for FileLogging {
                 let mut ending =
                     format!("{stop_reason:?}, {input} tokens in, {output} out, {cost}");
                 if let Some(error) = error {
-                    ending.extend(["\n", error]);
+                    ending.extend(["\n", &error.message]);
                 }
                 self.respond(path, &ending);
             }

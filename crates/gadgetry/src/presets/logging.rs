@@ -62,11 +62,13 @@ fn log(event: &Event) {
         } => {
             let (input, output) = (usage.input_tokens, usage.output_tokens);
             match error {
-                Some(error) => {
+                Some(failed) => {
+                    let (kind, error) = (failed.kind, &failed.message);
                     say!(
                         error,
                         iteration,
                         ?purpose,
+                        ?kind,
                         input,
                         output,
                         cost,
@@ -93,9 +95,9 @@ fn log(event: &Event) {
             attempt,
             left,
             delay_ms,
-            kind,
             error,
         } => {
+            let (kind, error) = (error.kind, &error.message);
             say! { warn, iteration, attempt, left, delay_ms, ?kind, error, "retrying model call" }
         }
         EventKind::ReplyWithdrawn { iteration } => {
@@ -272,7 +274,16 @@ fn log(event: &Event) {
             ..
         } => {
             if let Some(error) = error {
-                say!(error, ?reason, iterations, total_cost, error, "run failed");
+                let (kind, error) = (error.kind, &error.message);
+                say!(
+                    error,
+                    ?reason,
+                    iterations,
+                    total_cost,
+                    ?kind,
+                    error,
+                    "run failed"
+                );
             } else if is_wanted(*reason) {
                 say!(info, ?reason, iterations, total_cost, "run finished");
             } else {

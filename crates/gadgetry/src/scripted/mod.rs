@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::message::Request;
 
 use gadgetry_files as files;
@@ -38,7 +39,8 @@ const LIMIT: u64 = 64 << 20;
 /// A model that gives the replies of a script, one a call, in order.
 ///
 /// A call takes its reply when [`Model::stream`] is called, whether or not the stream is read to its end. After the
-/// last reply every further call gets an empty reply that ends cleanly. Delays are tokio's, so they pass at once under
+/// last reply every further call gets an empty reply that ends cleanly. A durable run that another process began continues after the
+/// replies that it has read there ([`Request::resumed_after`]); its subagents need models of their own for that. Delays are tokio's, so they pass at once under
 /// its paused clock.
 #[derive(Debug)]
 pub struct ScriptedModel {
@@ -100,6 +102,8 @@ impl FromStr for ScriptedModel {
 
 impl Model for ScriptedModel {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let resumed = usize::try_from(request.resumed_after).unwrap_or(usize::MAX);
+        self.next.fetch_max(resumed, Ordering::Relaxed);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let steps = match self.replies.get(number) {
             Some(reply) => reply.steps(&request),
@@ -150,6 +154,16 @@ pub enum ScriptError {
         /// Mistake, with what belongs there.
         message: String,
     },
+}
+
+impl Classified for ScriptError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Read { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Program
+        }
+    }
 }
 
 fn parse(script: &str, text: &str) -> Result<Vec<ScriptedReply>, ScriptError> {

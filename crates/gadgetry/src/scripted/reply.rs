@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
@@ -68,13 +68,13 @@ impl ScriptedReply {
             Finish::Stop => StopReason::Stop,
             Finish::Length => StopReason::MaxTokens,
             Finish::Error => {
-                let error = Delta::Error {
-                    error: "the script says that the model fails here".to_owned(),
-                    code: Some("script".to_owned()),
-                    kind: ModelErrorKind::Other,
-                    retry_after_ms: None,
-                    overflow: None,
-                };
+                let error = Delta::Error(
+                    ModelError::new(
+                        ModelErrorKind::Other,
+                        "the script says that the model fails here",
+                    )
+                    .with_code("script"),
+                );
                 return self.counts().chain([error]).collect();
             }
             Finish::Disconnect => return self.counts().collect(),
@@ -106,13 +106,9 @@ impl ScriptedReply {
             missing.join(" and "),
             last_chars(&text, SHOWN_CHARS),
         );
-        Some(Delta::Error {
-            error,
-            code: Some("expectation".to_owned()),
-            kind: ModelErrorKind::Other,
-            retry_after_ms: None,
-            overflow: None,
-        })
+        Some(Delta::Error(
+            ModelError::new(ModelErrorKind::Other, error).with_code("expectation"),
+        ))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gadgetry_proto::error::{Classified, Fault};
+
 /// Skills that cannot be used. The mistake is in the folder or in its `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,6 +62,16 @@ pub enum SkillError {
         /// The folder of the other.
         second: PathBuf,
     },
+}
+
+impl Classified for SkillError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Read { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Program
+        }
+    }
 }
 
 /// Mistake at a position of a `SKILL.md`, with what to do about it.
@@ -129,6 +141,12 @@ pub enum SkillProblem {
     },
 }
 
+impl Classified for SkillProblem {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}
+
 /// The arguments of a skill are longer than [`ARGUMENTS_LIMIT`](super::ARGUMENTS_LIMIT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -138,6 +156,12 @@ pub enum SkillProblem {
 pub struct ArgumentsTooLong {
     /// Length in bytes.
     pub bytes: usize,
+}
+
+impl Classified for ArgumentsTooLong {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
 }
 
 /// A file of a skill that cannot be given to a model. The messages name no path outside the skill.
@@ -192,6 +216,16 @@ pub enum ResourceError {
         /// Error of the file system.
         source: io::Error,
     },
+}
+
+impl Classified for ResourceError {
+    fn fault(&self) -> Fault {
+        if matches!(self, Self::Read { .. }) {
+            Fault::Environment
+        } else {
+            Fault::Model
+        }
+    }
 }
 
 /// Empty if nothing is close.

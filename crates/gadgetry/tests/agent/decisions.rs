@@ -81,7 +81,7 @@ async fn on_a_model_error() {
     let run = Agent::builder()
         .model(model)
         .on_model_error(async |failure| {
-            assert_eq!(failure.kind, ModelErrorKind::BadRequest);
+            assert_eq!(failure.error.kind, ModelErrorKind::BadRequest);
             OnModelError::Reply("I am not well.".to_owned())
         });
     assert_eq!(

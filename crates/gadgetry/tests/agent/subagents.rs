@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::support::{Mock, Sleepers, after, call, echo, failed, gadget, story};
 
 /// A gadget that asks the agent with these options, and gives its answer.
-fn delegate(
+pub(crate) fn delegate(
     name: &str,
     options: impl Fn(AgentBuilder) -> AgentBuilder + Send + Sync + 'static,
 ) -> impl IntoGadget {

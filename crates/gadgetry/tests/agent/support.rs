@@ -10,7 +10,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::convo::prompt_text;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::message::{Constraint, Request, Sampling};
 use gadgetry::proto::schema::GadgetSpec;
@@ -62,16 +62,13 @@ pub(crate) fn ended(text: &str, stop_reason: StopReason) -> Reply {
 }
 
 pub(crate) fn failed(kind: ModelErrorKind) -> Reply {
-    let error = Delta::Error {
-        error: "out of order".to_owned(),
-        code: None,
-        kind,
-        retry_after_ms: None,
-        overflow: None,
-    };
+    failing(ModelError::new(kind, "out of order"))
+}
+
+pub(crate) fn failing(error: ModelError) -> Reply {
     Reply {
         after: Duration::ZERO,
-        deltas: vec![error],
+        deltas: vec![error.into()],
     }
 }
 

@@ -1,6 +1,7 @@
 //! Answers of a type.
 
 use gadgetry::proto::event::FinishReason;
+use gadgetry::proto::tree::Status;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{Agent, Conversation, TypedError};
@@ -36,9 +37,20 @@ async fn a_refused_call_is_mended_and_a_text_is_reminded() {
         .build()
         .unwrap();
     let mut talk = Conversation::default();
-    let answer: Rating = agent.ask_in(&mut talk, "Rate it").typed().await.unwrap();
+    let rated = agent
+        .ask_in(&mut talk, "Rate it")
+        .typed::<Rating>()
+        .await
+        .unwrap();
     let tags = vec!["good".to_owned()];
-    assert_eq!(answer, Rating { stars: 4, tags });
+    assert_eq!(rated.value, Rating { stars: 4, tags });
+    // Four replies, of which three made a call.
+    assert_eq!(rated.finished.usage().output_tokens, 200);
+    let statuses: Vec<_> = rated.finished.calls().map(|call| call.status).collect();
+    assert_eq!(
+        statuses,
+        [Status::Failed, Status::Failed, Status::Succeeded]
+    );
 
     assert!(model.system().contains("## FinalAnswer") && model.system().contains("From 1 to 5"));
     let asked = model.asked();
@@ -82,7 +94,7 @@ async fn what_is_no_object_is_one_parameter() {
     {
         let model = Mock::new([call("FinalAnswer", "a", arguments)]);
         let agent = Agent::builder().model(model).build().unwrap();
-        assert_eq!(agent.ask("?").typed::<T>().await.unwrap(), expected);
+        assert_eq!(agent.ask("?").typed::<T>().await.unwrap().value, expected);
     }
     check(&[("answer", "42")], 42_u32).await;
     check(&[("answer", "true")], true).await;

@@ -85,7 +85,7 @@ fn every_event_is_logged_at_its_level() {
             "INFO model call finished: depth=0 iteration=2 purpose=Summary stop_reason=Stop input=900 output=90 cost=0.5",
             "INFO conversation compacted: depth=0 strategy=Summary removed_turns=3 before=1000 after=300",
             "DEBUG calling model: depth=0 iteration=2 purpose=Reply",
-            "ERROR model call failed: depth=0 iteration=2 purpose=Reply input=0 output=0 cost=0.0 error=\"busy\\nnow\"",
+            "ERROR model call failed: depth=0 iteration=2 purpose=Reply kind=Other input=0 output=0 cost=0.0 error=\"busy\\nnow\"",
             "WARN retrying model call: depth=0 iteration=2 attempt=1 left=2 delay_ms=10 kind=Overloaded error=\"busy\"",
             "WARN request delayed by rate limit: depth=0 delay_ms=5",
             "DEBUG calling model: depth=0 iteration=2 purpose=Reply",
@@ -133,7 +133,7 @@ fn every_event_is_logged_at_its_level() {
             "INFO gadget restarted after an interruption: depth=0 gadget=\"Ask\" id=\"a\"",
             "INFO cost reported after timeout: depth=0 gadget=\"Ask\" id=\"a\" cost=0.5",
             "INFO run finished: depth=0 reason=Stopped iterations=1 total_cost=0.0",
-            "ERROR run failed: depth=0 reason=ModelError iterations=1 total_cost=0.0 error=\"down\"",
+            "ERROR run failed: depth=0 reason=ModelError iterations=1 total_cost=0.0 kind=Other error=\"down\"",
         ]
     );
 }

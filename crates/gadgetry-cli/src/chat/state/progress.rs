@@ -79,7 +79,7 @@ impl App {
             } if is_own => {
                 let delay = Duration::from_millis(*delay_ms).as_secs_f64();
                 // Without a retry, the end of the run says so.
-                let error = short(error);
+                let error = short(&error.message);
                 self.note(Tone::Alert, format!("model call failed: {error}"));
                 self.does(Activity::Retrying(format!("retrying in {delay:.1} s")));
             }

@@ -227,7 +227,7 @@ async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<()
     let (mut bytes, mut problem) = (0, None);
     while let Some(delta) = deltas.next().await {
         match &delta {
-            Delta::Error { error, .. } => problem = Some(error.clone()),
+            Delta::Error(error) => problem = Some(error.message.clone()),
             Delta::Text { delta, .. }
             | Delta::Reasoning { delta, .. }
             | Delta::ToolCallDelta { delta, .. } => bytes += delta.len(),

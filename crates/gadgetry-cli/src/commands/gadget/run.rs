@@ -61,7 +61,7 @@ pub(crate) async fn run(
         }
         Some(CallAnswer::Error(error)) => Err(Error::Failed(own_words(&error).to_owned())),
         None => {
-            let words = summary.error.as_deref();
+            let words = summary.error.as_ref().map(|it| it.message.as_str());
             let words = words.unwrap_or("the gadget was not executed");
             Err(Error::Failed(words.to_owned()))
         }

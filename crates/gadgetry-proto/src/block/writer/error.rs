@@ -1,5 +1,7 @@
 //! Errors of writing a block.
 
+use crate::error::{Classified, Fault};
+
 /// Error for a call that cannot be written as a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,3 +40,9 @@ messages! {WriteError {
     Self::TooDeep { limit } => "the parameters may have at most {limit} levels of nesting";
     Self::Marker => "the parameters need JSON, and a marker looks like JSON syntax";
 }}
+
+impl Classified for WriteError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}

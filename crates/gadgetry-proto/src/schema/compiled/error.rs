@@ -1,5 +1,7 @@
 //! Errors of schemas.
 
+use crate::error::{Classified, Fault};
+
 /// Error for an invalid schema; always a mistake in the definition of the gadget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,3 +31,9 @@ messages! {SchemaError {
     Self::TooMuch => "the schema is too complex: its references multiply, or are nested too deeply, or its patterns are too large";
     Self::Broken { pointer, message } => "invalid schema at #{pointer}: {message}";
 }}
+
+impl Classified for SchemaError {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
+}

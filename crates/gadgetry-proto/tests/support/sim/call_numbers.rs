@@ -50,7 +50,9 @@ impl CallNumbers {
             }
             EventKind::GadgetStart { invocation_id, .. }
             | EventKind::GadgetCost { invocation_id, .. }
-            | EventKind::GadgetProgress { invocation_id, .. } => {
+            | EventKind::GadgetProgress { invocation_id, .. }
+            | EventKind::ApprovalRequired { invocation_id, .. }
+            | EventKind::ApprovalAnswered { invocation_id, .. } => {
                 self.complete(call, invocation_id);
             }
             EventKind::GadgetResult { invocation_id, .. }

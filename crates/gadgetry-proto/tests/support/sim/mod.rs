@@ -305,7 +305,7 @@ impl<'a> Sim<'a> {
             Finish::Filter => stop(StopReason::ContentFilter),
             Finish::Reason(reason) => stop(reason.clone()),
             Finish::Disconnect => (None, Close::Ended),
-            Finish::Error(words) => (None, Close::Failed(words.clone())),
+            Finish::Error(words) => (None, Close::failed(words)),
         };
         if let Some(stop_reason) = stop_reason {
             let end = Delta::MessageEnd {

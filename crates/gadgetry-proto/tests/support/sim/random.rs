@@ -7,7 +7,7 @@ use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::viewer;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::event::{Ancestor, Approval, ApprovalAnswer, Event, EventKind};
 use gadgetry_proto::id::{ApprovalId, CallId};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
@@ -297,13 +297,18 @@ fn reply(random: &mut Random, pauses: bool) -> Reply {
     }
     if random.one_in(6) {
         use ModelErrorKind as Kind;
-        pieces.push(Piece::Delta(Delta::Error {
-            error: "sorry".to_owned(),
-            code: None,
-            kind: *random.pick(&[Kind::Overloaded, Kind::RateLimit, Kind::BadRequest]),
-            retry_after_ms: *random.pick(&[None, Some(0), Some(9), Some(u64::MAX)]),
-            overflow: None,
-        }));
+        pieces.push(Piece::Delta(Delta::Error(
+            ModelError::new(
+                *random.pick(&[Kind::Overloaded, Kind::RateLimit, Kind::BadRequest]),
+                "sorry",
+            )
+            .with_retry_after_ms(*random.pick(&[
+                None,
+                Some(0),
+                Some(9),
+                Some(u64::MAX),
+            ])),
+        )));
     }
     let finish = match random.below(12) {
         0 => Finish::Length,

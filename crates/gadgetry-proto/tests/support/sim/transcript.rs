@@ -169,8 +169,8 @@ fn subject(question: &QuestionKind) -> String {
             format!("beforeModelCall {}", request.iteration)
         }
         QuestionKind::AfterModelCall { iteration, .. } => format!("afterModelCall {iteration}"),
-        QuestionKind::ModelError { kind, error, .. } => {
-            format!("modelError {}: {error}", word(kind))
+        QuestionKind::ModelError { error, .. } => {
+            format!("modelError {}: {error}", word(&error.kind))
         }
         QuestionKind::BeforeGadget { start } => {
             format!("beforeGadget {} {}", start.invocation_id, start.parameters)

@@ -1,63 +1,28 @@
-//! Errors in a block that a model wrote, and diagnostics about a reply.
+//! Errors: of model calls, in a block that a model wrote, and diagnostics about a reply. And whose fault an error is.
 //!
 //! Nothing that a model writes is an error of the program: a malformed block is data, carried by an event to the code
 //! that answers the model.
 
+mod fault;
+mod model;
+
 use serde::{Deserialize, Serialize};
 
-use crate::limits::LimitExceeded;
+use crate::limits::{Limit, LimitExceeded};
 
-/// The kind of a failed model call, as far as it decides what to do about it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum ModelErrorKind {
-    /// The key is missing or refused.
-    Authentication,
-    /// Too many requests or tokens for now.
-    RateLimit,
-    /// The provider has no room for now, or failed inside.
-    Overloaded,
-    /// The conversation is longer than the model's window.
-    ContextOverflow,
-    /// The request is one that the provider does not take.
-    BadRequest,
-    /// The connection could not be made, or broke.
-    Transport,
-    /// The stream ended before the reply did.
-    Truncated,
-    /// The provider withheld the reply.
-    ContentFilter,
-    /// An error of any other kind.
-    #[default]
-    Other,
-}
+pub use fault::{Classified, Fault};
+pub use model::{ModelError, ModelErrorKind, Overflow};
 
-impl ModelErrorKind {
-    /// Returns `true` if the same request may succeed later.
-    pub fn is_retryable(self) -> bool {
-        match self {
-            Self::RateLimit | Self::Overloaded | Self::Transport | Self::Truncated => true,
-            Self::Authentication
-            | Self::ContextOverflow
-            | Self::BadRequest
-            | Self::ContentFilter
-            | Self::Other => false,
-        }
+impl Classified for LimitExceeded {
+    fn fault(&self) -> Fault {
+        Fault::Model
     }
 }
 
-/// The facts that a provider gives about a conversation that was too long, as far as it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Overflow {
-    /// The tokens of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_tokens: Option<u64>,
-    /// The context window of the model, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_window: Option<u64>,
+impl Classified for Limit {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
 }
 
 /// Error for a gadget block without parameters. Its text is what the model reads.
@@ -157,6 +122,12 @@ impl From<LimitExceeded> for ParseError {
     }
 }
 
+impl Classified for ParseError {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
+}
+
 /// An integer beyond 64 bits where the schema admits numbers but no text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigitsLost {
@@ -167,6 +138,12 @@ pub struct DigitsLost {
 messages! {DigitsLost {
     Self { digits } => "the digits of {digits} cannot be kept, since numbers have at most 64 bits. Write a smaller integer; for longer ones the gadget's schema has to admit a string";
 }}
+
+impl Classified for DigitsLost {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
+}
 
 impl DigitsLost {
     /// Characters that are shown.
@@ -196,6 +173,12 @@ messages! {JsonError {
     Self { line, column, problem } => "line {line}, column {column}: {problem}";
 }}
 
+impl Classified for JsonError {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
+}
+
 /// The text or child that a pointer conflicts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -211,6 +194,12 @@ messages! {PointerConflict {
     Self::ParentIsValue => "its parent already has a plain value";
     Self::HasChildren => "values were already set below it";
 }}
+
+impl Classified for PointerConflict {
+    fn fault(&self) -> Fault {
+        Fault::Model
+    }
+}
 
 /// A half-open range of bytes of the reply, counted from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
