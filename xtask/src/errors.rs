@@ -41,7 +41,8 @@ pub(crate) fn problems(files: &[PathBuf], root: &Path) -> Result<Vec<String>, St
 fn error_types(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut derives = false;
-    for line in text.lines() {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    for line in text.lines().filter(is_code) {
         derives |= line.contains("thiserror::Error");
         let Some(name) = type_name(line) else {
             continue;
@@ -62,8 +63,7 @@ fn type_name(line: &str) -> Option<&str> {
         .split([' ', '<', '(', ';'])
         .filter(|word| !word.is_empty());
     words.find(|word| matches!(*word, "struct" | "enum"))?;
-    let is_definition = !line.trim_start().starts_with("//");
-    words.next().filter(|_| is_definition)
+    words.next()
 }
 
 #[cfg(test)]

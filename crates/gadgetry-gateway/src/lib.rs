@@ -13,17 +13,13 @@
 //! | [`settings`] | routes, keys, limits |
 //! | [`config`] | settings from a file |
 //! | [`server`] | the service: it waits |
+//! | `guide` | a document whose code is compiled |
 //!
 //! ```no_run
 //! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-//! use std::sync::Arc;
-//! use gadgetry_providers::{BaseUrl, HttpConfig};
-//! use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
 //! use gadgetry_gateway::{Gateway, Settings};
 //!
-//! let url = BaseUrl::new("http://127.0.0.1:8080/v1");
-//! let upstream = Upstream::new("local", Target::Server { url, api: UpstreamApi::Chat, key: None }, HttpConfig::new())?;
-//! let gateway = Gateway::new(Settings { upstreams: vec![Arc::new(upstream)], ..Settings::default() });
+//! let gateway = Gateway::new(Settings::simple("http://127.0.0.1:8080/v1")?);
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
 //! gadgetry_gateway::server::serve(listener, gateway, std::future::pending()).await;
 //! # Ok(())
@@ -39,6 +35,8 @@ pub mod api;
 pub mod config;
 pub mod exchange;
 mod faults;
+#[cfg(doctest)]
+mod guide;
 mod memory;
 pub mod server;
 pub mod settings;

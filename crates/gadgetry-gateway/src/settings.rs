@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gadgetry_providers::{BaseUrl, HttpConfig, ProviderError};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::exchange::{ModelRules, RulesPatch};
 use crate::memory::Owner;
-use crate::upstream::Upstream;
+use crate::upstream::{Target, Upstream, UpstreamApi};
 
 /// Everything that can be changed while a gateway runs.
 #[derive(Clone, Debug, Default)]
@@ -135,6 +136,30 @@ pub(crate) struct Destination {
 }
 
 impl Settings {
+    /// Returns the settings of a gateway to one server of Chat Completions without a key, by its base URL.
+    ///
+    /// # Errors
+    ///
+    /// If the HTTP client cannot be made, as without certificates.
+    ///
+    /// ```
+    /// use gadgetry_gateway::{Gateway, Settings};
+    /// let gateway = Gateway::new(Settings::simple("http://127.0.0.1:8080/v1")?);
+    /// # Ok::<(), gadgetry_providers::ProviderError>(())
+    /// ```
+    pub fn simple(upstream: impl Into<BaseUrl>) -> Result<Self, ProviderError> {
+        let target = Target::Server {
+            url: upstream.into(),
+            api: UpstreamApi::Chat,
+            key: None,
+        };
+        let upstream = Upstream::new("upstream", target, HttpConfig::new())?;
+        Ok(Self {
+            upstreams: vec![Arc::new(upstream)],
+            ..Self::default()
+        })
+    }
+
     /// The upstreams of models with and without a route; some more than once.
     pub(crate) fn all_upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         let routes = self.routes.iter().flat_map(|route| &route.upstreams);

@@ -1,5 +1,11 @@
 //! Errors of model calls as earlier versions have written them, in logs, events and snapshots.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::wildcard_enum_match_arm,
+    reason = "tests take what is easiest to write, and name what they expect"
+)]
+
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{ModelError, ModelErrorKind, Overflow};
 use gadgetry_proto::event::{Event, EventKind};

@@ -31,7 +31,8 @@ impl Classified for Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(field: &str, message: impl Into<String>) -> Self {
+    /// A refusal because of `field`.
+    pub fn new(field: &str, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             field: Some(field.to_owned()),

@@ -34,6 +34,8 @@ use items::Items;
 use metrics::Metrics;
 
 pub use listen::serve;
+pub use response::{failed, json_response};
+pub use stream::event_stream;
 
 /// Bytes of the lists of tools that are kept compiled.
 const TOOLSETS: usize = 256 << 20;

@@ -16,7 +16,7 @@ pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {
 }
 
 /// Returns an answer with a JSON body.
-pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
+pub fn json_response(status: StatusCode, body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
@@ -24,8 +24,8 @@ pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-/// The answer to a request that has no reply.
-pub(super) fn failed(api: Api, failure: &Failure) -> Response {
+/// Returns the answer to a request that has no reply: the status, body and headers that clients of `api` understand.
+pub fn failed(api: Api, failure: &Failure) -> Response {
     let status = StatusCode::from_u16(failure.status(api)).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = json_response(status, &failure.body(api));
     let headers = response.headers_mut();

@@ -5,10 +5,10 @@ use std::pin::{Pin, pin};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
 use gadgetry_providers::sse::Event;
 use tokio::sync::mpsc;
@@ -43,7 +43,7 @@ pub(super) fn streamed(
     first: Vec<Delta>,
     keep_alive: Duration,
 ) -> Response {
-    let mut headers = axum::http::HeaderMap::new();
+    let mut headers = HeaderMap::new();
     reply.describe(&mut headers);
     let stream = StreamedReply {
         reply,
@@ -59,6 +59,16 @@ pub(super) fn streamed(
         let bytes = stream.next().await?;
         Some((bytes, stream))
     });
+    event_stream(headers, parts)
+}
+
+/// Returns a stream of server-sent events with these headers and parts.
+///
+/// The stream of parts is dropped when the client leaves, and when it reads nothing for two minutes. Needs a tokio runtime.
+pub fn event_stream(
+    mut headers: HeaderMap,
+    parts: impl Stream<Item = Bytes> + Send + 'static,
+) -> Response {
     let mut response = Response::new(Body::from_stream(pumped(parts)));
     headers.insert(
         header::CONTENT_TYPE,
@@ -74,8 +84,8 @@ pub(super) fn streamed(
 /// The parts of a reply. A client that takes none of them for [`UNREAD`] has no reply any more, and no place among the requests
 /// in flight: the server asks for the next part only once the client has read.
 fn pumped(
-    reply: impl futures_util::Stream<Item = Bytes> + Send + 'static,
-) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
+    reply: impl Stream<Item = Bytes> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> {
     // `None` is the end.
     let (parts, receiver) = mpsc::channel::<Option<Bytes>>(1);
     tokio::spawn(async move {

@@ -259,10 +259,13 @@ impl Classified for RunError {
         if let Some(error) = self.model_error() {
             return error.fault();
         }
-        match self.reason() {
-            FinishReason::Cancelled if self.0.fault.is_none() => Fault::Caller,
-            FinishReason::ModelError | FinishReason::Withheld => Fault::Model,
-            _ => Fault::Program,
+        let reason = self.reason();
+        if reason == FinishReason::Cancelled && self.0.fault.is_none() {
+            Fault::Caller
+        } else if matches!(reason, FinishReason::ModelError | FinishReason::Withheld) {
+            Fault::Model
+        } else {
+            Fault::Program
         }
     }
 

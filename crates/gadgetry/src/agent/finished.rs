@@ -72,20 +72,23 @@ impl Finished {
     /// ```
     pub fn calls(&self) -> impl Iterator<Item = FinishedCall<'_>> {
         let nodes = self.costs.children(NodeId::ROOT).iter();
-        nodes.filter_map(|id| match &self.costs.node(*id)?.kind {
-            NodeKind::Gadget {
+        nodes.filter_map(|id| {
+            let NodeKind::Gadget {
                 call,
                 invocation_id,
                 gadget_name,
                 status,
                 ..
-            } => Some(FinishedCall {
+            } = &self.costs.node(*id)?.kind
+            else {
+                return None;
+            };
+            Some(FinishedCall {
                 call: *call,
                 invocation_id: invocation_id.as_str(),
                 gadget_name,
                 status: *status,
-            }),
-            _ => None,
+            })
         })
     }
 

@@ -194,7 +194,8 @@ impl AgentRun<'_> {
             ..
         } = self;
         let finished = match state {
-            State::Ready(prepared) => prepared.drive(observer).await,
+            // Boxed, so that the futures of callers stay small.
+            State::Ready(prepared) => Box::pin(prepared.drive(observer)).await,
             State::Streaming(mut driving) => {
                 poll_fn(|cx| {
                     let ended = driving.as_mut().poll(cx);

@@ -68,7 +68,7 @@ async fn so_many_asks_send_twice_as_many_messages() {
     let mut chat = Agent::builder().model(model.clone()).system("s");
     for ask in 0..ASKS {
         let run = chat.clone().build().unwrap().ask(format!("{ask}?"));
-        chat = chat.continue_from(&run.finish().await.unwrap());
+        chat = chat.continue_from(run.finish().await.unwrap());
     }
     assert_eq!(sent(&model), even);
 }

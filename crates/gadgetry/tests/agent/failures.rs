@@ -1,5 +1,10 @@
 //! Failed model calls keep what is known of them: through retries, subagents and journals.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "each test picks the events with an error"
+)]
+
 use gadgetry::journal::MemoryJournal;
 use gadgetry::proto::error::Overflow;
 use gadgetry::{
