@@ -11,13 +11,12 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, Unterminated, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{
-    CallPreview, DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, InvalidParams,
-    Permission, params, schema,
+    CallPreview, DynGadget, FromModel, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _,
+    InvalidParams, Permission, params, schema,
 };
 use crate::run_context::Need;
 
@@ -71,7 +70,7 @@ use crate::run_context::Need;
 pub trait Gadget: Send + Sync + 'static {
     /// Parameters of a call. A struct with named fields, an enum whose variants are objects, or a map;
     /// [`NoParams`] for nothing.
-    type Params: DeserializeOwned + JsonSchema + Send;
+    type Params: FromModel + Send;
     /// Result of a call: anything `Serialize`, or a [`GadgetOutput`].
     type Output: Into<GadgetOutput> + Send;
 
@@ -296,6 +295,8 @@ impl GadgetInfo {
     }
 }
 
+// Without it, the compiler reports that a function lacks `Gadget`, not that its gadget has another name.
+#[diagnostic::do_not_recommend]
 impl<G: Gadget> IntoGadget for G {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
         let mut info = self.info();

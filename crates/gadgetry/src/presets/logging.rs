@@ -1,7 +1,7 @@
 //! Events into `tracing`.
 
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::InvocationId;
 
 use crate::observer::Observer;
@@ -167,7 +167,7 @@ fn log(event: &Event) {
         } => {
             let id = invocation_id.as_str();
             match answer {
-                Answer::Result(result) => {
+                CallAnswer::Result(result) => {
                     let chars = result.chars().count();
                     say!(
                         info,
@@ -180,7 +180,7 @@ fn log(event: &Event) {
                     );
                     say!(debug, id, result, "gadget result");
                 }
-                Answer::Error(error) => {
+                CallAnswer::Error(error) => {
                     say!(
                         warn,
                         gadget = gadget_name,
