@@ -9,7 +9,7 @@ use gadgetry::approval::{Answer as Approval, ApprovalRequest, Approvals, Rules};
 use gadgetry::control::{BeforeModelCall, RunContext, RunInfo};
 use gadgetry::journal::{Journal as _, MemoryJournal};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Request;
 use gadgetry::{
@@ -80,7 +80,7 @@ async fn an_observer_can_tell_concurrent_runs_apart() {
         }
         let answers = events.iter().filter_map(|event| match &event.kind {
             EventKind::GadgetResult {
-                answer: Answer::Result(text),
+                answer: CallAnswer::Result(text),
                 ..
             } => Some(text.as_str()),
             _ => None,
@@ -260,7 +260,7 @@ async fn values_of_the_run_go_before_those_of_the_agent() {
         let mut found = Vec::new();
         let ended = run(agent.ask("?")).on_event(|event| {
             if let EventKind::GadgetResult {
-                answer: Answer::Result(text),
+                answer: CallAnswer::Result(text),
                 ..
             } = &event.kind
             {
@@ -312,7 +312,7 @@ async fn subagents_inherit_values_and_may_have_others() {
         let mut found = String::new();
         let ended = agent.ask("?").on_event(|event| {
             if let EventKind::GadgetResult {
-                answer: Answer::Result(text),
+                answer: CallAnswer::Result(text),
                 ..
             } = &event.kind
             {
@@ -332,7 +332,7 @@ async fn subagents_inherit_values_and_may_have_others() {
     let mut results = Vec::new();
     let ended = agent.ask("?").with(User("ada")).on_event(|event| {
         if let EventKind::GadgetResult {
-            answer: Answer::Result(text),
+            answer: CallAnswer::Result(text),
             ..
         } = &event.kind
         {
@@ -437,7 +437,7 @@ async fn a_function_takes_values_of_the_run() {
     let mut results = Vec::new();
     let ended = agent.ask("?").with(User("ada")).on_event(|event| {
         if let EventKind::GadgetResult {
-            answer: Answer::Result(text),
+            answer: CallAnswer::Result(text),
             ..
         } = &event.kind
         {
