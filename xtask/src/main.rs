@@ -11,12 +11,15 @@ mod fuzz;
 mod models;
 mod mutants;
 mod peers;
+mod readme;
+mod release;
 mod servers;
 mod shell;
 mod summaries;
 mod test;
 mod tidy;
 mod titles;
+mod trees;
 mod words;
 
 use std::process::ExitCode;
@@ -34,6 +37,8 @@ cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (n
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask picture             draws docs/demo.svg again, from a run of the demo
+cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
+                                refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
 cargo xtask mutants [K/N]       changes the code and looks which changes no test notices, all or one shard of N
 cargo xtask help                prints this
 
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         "models" => models::run(rest),
         "mutants" => mutants::run(rest),
         "picture" => picture(rest),
+        "release" => release::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());
             Ok(())

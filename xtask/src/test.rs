@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::Failure;
+use crate::release;
 use crate::servers;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 use crate::tidy;
+use crate::trees;
 
 /// The outcome of a step that did not fail.
 enum Outcome {
@@ -34,7 +36,7 @@ const KILLS: &str = "200";
 const MODELS: &str = "models";
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step {
         name: CHAOS,
         run: chaos,
@@ -74,6 +76,10 @@ const STEPS: [Step; 12] = [
     Step {
         name: "servers",
         run: foreign_servers,
+    },
+    Step {
+        name: "package",
+        run: package,
     },
     Step {
         name: "features",
@@ -256,10 +262,26 @@ fn skipped(missing: &[String]) -> Outcome {
     Outcome::Skipped(why.into())
 }
 
-/// The tests have all features.
+/// Without a network: the crates that are not ours are in the lock file.
+fn package() -> Result<Outcome, String> {
+    release::package(&["--allow-dirty", "--offline"])?;
+    Ok(Outcome::Done)
+}
+
+/// The tests have all features. Of the engine, the parser alone is tested as well.
 fn features() -> Result<Outcome, String> {
+    trees::check()?;
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
+    let parser = [
+        "test",
+        "--package",
+        "gadgetry-proto",
+        "--no-default-features",
+    ];
+    for part in [&["--lib"][..], &["--doc"], &["--test", "tests", "vectors"]] {
+        sh(cargo(&parser).args(part))?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use gadgetry::proto::call::Parameters;
-use gadgetry::proto::event::{Answer, Approval, ApprovalAnswer, FinishReason};
+use gadgetry::proto::event::{Approval, ApprovalAnswer, CallAnswer, FinishReason};
 use gadgetry::proto::id::CallId;
 use gadgetry::{Event, EventKind};
 use serde_json::{Value, json};
@@ -144,13 +144,13 @@ impl UiMessages {
                 answer,
                 ..
             } => match answer {
-                Answer::Result(text) => {
+                CallAnswer::Result(text) => {
                     self.input(*call, gadget_name, &Value::Null);
                     self.out.push(json!({
                         "type": "tool-output-available", "toolCallId": id(*call), "output": text, "dynamic": true,
                     }));
                 }
-                Answer::Error(error) => self.failed(*call, gadget_name, error),
+                CallAnswer::Error(error) => self.failed(*call, gadget_name, error),
             },
             EventKind::GadgetSkipped {
                 call,

@@ -230,6 +230,10 @@ impl Builtins {
     /// Returns the gadgets.
     pub fn gadgets(&self) -> Vec<Arc<dyn DynGadget>> {
         let workspace = || Arc::clone(&self.workspace);
+        #[cfg_attr(
+            not(feature = "fetch"),
+            expect(unused_mut, reason = "nothing is added")
+        )]
         let mut gadgets = vec![
             read_file::ReadFile {
                 workspace: workspace(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::{Agent, DynGadget, ScriptedModel};
 use gadgetry_builtins::Builtins;
 use gadgetry_testing::test_gadget;

@@ -4,7 +4,7 @@ use std::mem;
 use std::time::Duration;
 
 use gadgetry::proto::call::Parameters;
-use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
 use crate::lines::short;
@@ -142,12 +142,12 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             duration_ms,
             ..
         } => match answer {
-            Answer::Result(text) => format!(
+            CallAnswer::Result(text) => format!(
                 "  + {} done in {duration_ms} ms: {}",
                 id(invocation_id),
                 short(text)
             ),
-            Answer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
+            CallAnswer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
         },
         EventKind::GadgetSkipped {
             invocation_id,
@@ -174,7 +174,7 @@ fn for_the_user(kind: &EventKind) -> Option<&str> {
     match kind {
         EventKind::GadgetResult {
             gadget_name,
-            answer: Answer::Result(text),
+            answer: CallAnswer::Result(text),
             ..
         } if SHOWN.contains(&gadget_name.as_str()) => Some(text),
         _ => None,

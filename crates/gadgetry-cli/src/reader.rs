@@ -1,6 +1,6 @@
 //! Text in, events as JSON out.
 
-use gadgetry::proto::reply::{Event, Scanner, ScannerState};
+use gadgetry::proto::reply::{ReplyEvent, Scanner, ScannerState};
 
 use crate::blocks::Options;
 use crate::schemas::Schemas;
@@ -51,11 +51,11 @@ impl Reader {
 }
 
 impl EventOptions {
-    fn write(&self, event: &Event<'_>, out: &mut Vec<u8>, separator: u8) {
-        if !self.partials && matches!(event, Event::Argument { .. }) {
+    fn write(&self, event: &ReplyEvent<'_>, out: &mut Vec<u8>, separator: u8) {
+        if !self.partials && matches!(event, ReplyEvent::Argument { .. }) {
             return;
         }
-        let schema = if let Event::Call(call) = event {
+        let schema = if let ReplyEvent::Call(call) = event {
             self.schemas.of(call.header().gadget_name())
         } else {
             None

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gadgetry::proto::event::{Ancestor, Answer, Event, EventKind};
+use gadgetry::proto::event::{Ancestor, CallAnswer, Event, EventKind};
 use gadgetry::proto::id::CallId;
 
 /// The width of the longest bar, in characters.
@@ -53,8 +53,8 @@ impl Timeline {
                 ..
             } => {
                 let fate = match answer {
-                    Answer::Result(_) => "done",
-                    Answer::Error(_) => "failed",
+                    CallAnswer::Result(_) => "done",
+                    CallAnswer::Error(_) => "failed",
                 };
                 self.close(event, *call, now.saturating_sub(*duration_ms), fate);
             }

@@ -89,7 +89,7 @@ fn take_parameters(inputs: &mut Punctuated<FnArg, Token![,]>) -> Vec<Parameter> 
         let (mut own, mut field) = (Vec::new(), Vec::new());
         for attribute in std::mem::take(&mut input.attrs) {
             let path = attribute.path();
-            if path.is_ident("gadget") {
+            if path.is_ident("gadget") || path.is_ident("tool") {
                 own.push(attribute);
             } else if ["doc", "serde", "schemars"]
                 .iter()

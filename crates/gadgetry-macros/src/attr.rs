@@ -6,7 +6,7 @@ mod json;
 use proc_macro2::{Group, TokenStream};
 use quote::quote;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Expr, ExprUnary, Lit, LitFloat, LitStr, Type, UnOp};
+use syn::{Attribute, Expr, ExprUnary, Lit, LitFloat, LitStr, Path, Type, UnOp};
 
 use crate::mistakes::Mistakes;
 use crate::words;
@@ -14,7 +14,7 @@ use entries::{Entry, Key, literal, read};
 
 pub(crate) use entries::string_literal;
 
-const GADGET: [Key; 10] = [
+const GADGET: [Key; 12] = [
     Key::new("name", r#"name = "Weather""#),
     Key::new("description", r#"description = "Gets the weather""#),
     Key::new("timeout", r#"timeout = "10s""#),
@@ -24,6 +24,8 @@ const GADGET: [Key; 10] = [
     Key::new("sticky_result", "sticky_result"),
     Key::new("unterminated", r#"unterminated = "confirm""#),
     Key::new("on_interrupt", r#"on_interrupt = "rerun""#),
+    Key::new("permission", r#"permission = "ask""#),
+    Key::new("preview", "preview = preview_of_delete"),
     Key::new(
         "example",
         r#"example(params = {"city": "Paris"}, output = "21°C")"#,
@@ -51,6 +53,10 @@ pub(crate) struct Options {
     pub(crate) unterminated: Option<&'static str>,
     /// The name of a variant of `OnInterrupt`.
     pub(crate) on_interrupt: Option<&'static str>,
+    /// The name of a variant of `Permission`.
+    pub(crate) permission: Option<&'static str>,
+    /// The function that previews a call.
+    pub(crate) preview: Option<Path>,
     pub(crate) examples: Vec<Example>,
 }
 
@@ -105,28 +111,18 @@ impl Options {
                 self.sticky_result = true;
             }
             "unterminated" => {
-                let policy = entry.text(input)?;
-                self.unterminated = Some(match policy.value().as_str() {
-                    "execute" => "Execute",
-                    "confirm" => "Confirm",
-                    _ => {
-                        let message = "`unterminated` is \"execute\" or \"confirm\"";
-                        return Err(syn::Error::new_spanned(policy, message));
-                    }
-                });
+                let words = [("execute", "Execute"), ("confirm", "Confirm")];
+                self.unterminated = Some(entry.word(input, &words)?);
             }
             "on_interrupt" => {
-                let policy = entry.text(input)?;
-                self.on_interrupt = Some(match policy.value().as_str() {
-                    "fail" => "Fail",
-                    "rerun" => "Rerun",
-                    "ask" => "Ask",
-                    _ => {
-                        let message = "`on_interrupt` is \"fail\", \"rerun\" or \"ask\"";
-                        return Err(syn::Error::new_spanned(policy, message));
-                    }
-                });
+                let words = [("fail", "Fail"), ("rerun", "Rerun"), ("ask", "Ask")];
+                self.on_interrupt = Some(entry.word(input, &words)?);
             }
+            "permission" => {
+                let words = [("allow", "Allow"), ("ask", "Ask"), ("deny", "Deny")];
+                self.permission = Some(entry.word(input, &words)?);
+            }
+            "preview" => self.preview = Some(entry.path(input)?),
             _ => {
                 let content = entry.list(input)?;
                 self.examples.extend(example(entry, &content, mistakes)?);

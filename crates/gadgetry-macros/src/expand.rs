@@ -1,14 +1,14 @@
 //! The gadget, written.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
 use syn::{Attribute, ReturnType, Type};
 
 use crate::ast::Function;
 use crate::attr::{self, DefaultValue, Example, Options};
-use crate::valid::{Argument, Gadget, Input};
+use crate::valid::{self, Argument, Gadget, Input};
 
 /// The function, and its gadget next to it.
 pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
@@ -47,7 +47,10 @@ pub(crate) fn implementation(
 ) -> TokenStream {
     let (params, params_definition) = params(type_name, gadget);
     let info = info(gadget);
-    let execute = execute(function, gadget, callee);
+    let permission = gadget.options.permission.map(permission);
+    let preview = preview(gadget, callee);
+    let preview_method = preview.as_ref().map(preview_method);
+    let execute = execute(function, gadget, callee, preview.as_ref());
     quote! {
         #params_definition
 
@@ -61,6 +64,10 @@ pub(crate) fn implementation(
             }
 
             #execute
+
+            #permission
+
+            #preview_method
         }
     }
 }
@@ -75,7 +82,14 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
         return (quote!(::gadgetry::NoParams), None);
     }
     let name = format_ident!("__{type_name}Params");
-    let fields = arguments.iter().copied().map(field);
+    let generics = generics(&arguments);
+    let fields = arguments
+        .iter()
+        .zip(&generics)
+        .map(|(argument, generic)| field(argument, generic.as_ref()));
+    let names: Vec<&Ident> = generics.iter().flatten().collect();
+    let bounds = bounds(&names);
+    let concrete = concrete(&name, &arguments, &generics);
     let default_functions = arguments.iter().copied().filter_map(default_function);
     // An undeclared argument could not be read, so a slip is reported to the model. What serde reads by other names is not in
     // the schema, which would refuse it.
@@ -90,15 +104,66 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
         )]
         #[serde(crate = "::gadgetry::__private::serde")]
         #[schemars(crate = "::gadgetry::__private::schemars")]
+        #bounds
         #closed
         #[allow(unreachable_pub)]
-        pub struct #name {
+        pub struct #name <#(#names),*> {
             #(#fields,)*
         }
 
         #(#default_functions)*
     };
-    (quote!(#name), Some(definition))
+    (concrete, Some(definition))
+}
+
+/// A type parameter for each argument whose type is all that is known about it; `None` for the others.
+///
+/// So the derives hold for any type, and one that a model cannot write is reported once, where the parameters are used, and not by
+/// each line that the derives write.
+fn generics(arguments: &[&Argument]) -> Vec<Option<Ident>> {
+    let plain = |argument: &Argument| {
+        let has_default = argument.default.is_some();
+        !has_default
+            && argument
+                .attributes
+                .iter()
+                .all(|it| it.path().is_ident("doc"))
+    };
+    let numbered = arguments.iter().enumerate();
+    numbered
+        .map(|(number, argument)| plain(argument).then(|| format_ident!("__Argument{number}")))
+        .collect()
+}
+
+/// The struct of the parameters with the types of the arguments, located at them for messages.
+fn concrete(name: &Ident, arguments: &[&Argument], generics: &[Option<Ident>]) -> TokenStream {
+    let types = arguments
+        .iter()
+        .zip(generics)
+        .filter(|(_, generic)| generic.is_some());
+    let types: Vec<&Type> = types.map(|(argument, _)| &argument.ty).collect();
+    let (Some(first), Some(last)) = (types.first(), types.last()) else {
+        return quote!(#name);
+    };
+    let at = |ty: &Type| Span::call_site().located_at(ty.span());
+    let name = Ident::new(&name.to_string(), at(first));
+    let end = quote_spanned!(at(last)=> >);
+    quote!(#name <#(#types),* #end)
+}
+
+/// The derives' bounds on these type parameters.
+fn bounds(names: &[&Ident]) -> Option<TokenStream> {
+    let bounds: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}: ::gadgetry::gadget::FromModel"))
+        .collect();
+    let bounds = bounds.join(", ");
+    (!names.is_empty()).then(|| {
+        quote! {
+            #[serde(bound(deserialize = #bounds))]
+            #[schemars(bound = #bounds)]
+        }
+    })
 }
 
 /// The unit struct, as visible as the function, with its documentation.
@@ -138,7 +203,7 @@ impl Input {
     }
 }
 
-fn field(argument: &Argument) -> TokenStream {
+fn field(argument: &Argument, generic: Option<&Ident>) -> TokenStream {
     let Argument {
         name,
         ty,
@@ -152,6 +217,7 @@ fn field(argument: &Argument) -> TokenStream {
             quote!(#[serde(default = #function)])
         }
     });
+    let ty = generic.map_or_else(|| ty.to_token_stream(), ToTokens::to_token_stream);
     quote!(#(#attributes)* #default #name: #ty)
 }
 
@@ -235,12 +301,64 @@ fn example(example: &Example) -> TokenStream {
     }
 }
 
-/// The names of its locals are hygienic, so that they shadow no name of the user.
-fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenStream {
+fn permission(variant: &str) -> TokenStream {
+    let variant = format_ident!("{variant}");
+    quote! {
+        fn permission(&self) -> ::gadgetry::Permission {
+            ::gadgetry::Permission::#variant
+        }
+    }
+}
+
+/// The parameters in a method of the gadget. The names of locals are hygienic, so that they shadow no name of the user.
+fn params_local() -> Ident {
+    Ident::new("params", Span::mixed_site())
+}
+
+/// The preview of a call with [`params_local`], as an expression of a `Result`. The function reads the arguments by reference,
+/// because the call still needs them.
+fn preview(gadget: &Gadget, callee: &Callee<'_>) -> Option<TokenStream> {
+    let path = gadget.options.preview.as_ref()?;
+    let params = params_local();
+    let arguments = gadget.inputs.iter().filter_map(Input::argument);
+    let arguments = arguments.map(|argument| &argument.name);
+    // Errors about the types of the function are reported where it is named.
+    let place = Span::call_site().located_at(path.span());
+    let call = match callee {
+        Callee::Function => quote_spanned!(place=> #path(#(&#params.#arguments),*)),
+        Callee::Method(ty) => {
+            let name = valid::method_name(path)?;
+            quote_spanned!(place=> <#ty>::#name(&self.0, #(&#params.#arguments),*))
+        }
+    };
+    Some(quote_spanned!(place=> ::gadgetry::gadget::IntoPreview::into_preview(#call)))
+}
+
+fn preview_method(preview: &TokenStream) -> TokenStream {
+    let params = params_local();
+    quote! {
+        #[allow(unused_variables)]
+        async fn preview(
+            &self,
+            #params: Self::Params,
+        ) -> ::core::result::Result<::gadgetry::CallPreview, ::gadgetry::GadgetError> {
+            #preview
+        }
+    }
+}
+
+fn execute(
+    function: &Function,
+    gadget: &Gadget,
+    callee: &Callee<'_>,
+    preview: Option<&TokenStream>,
+) -> TokenStream {
     let name = &function.signature.ident;
-    let params = Ident::new("params", Span::mixed_site());
+    let params = params_local();
     let context = Ident::new("context", Span::mixed_site());
     let state = Ident::new("state", Span::mixed_site());
+    // What runs is what was approved, if anything was.
+    let check = preview.map(|preview| quote!(#context.check_approved(&#preview?)?;));
     let inputs = gadget.inputs.iter().map(|input| match input {
         Input::Argument(argument) => {
             let name = &argument.name;
@@ -278,6 +396,7 @@ fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenSt
             #params: Self::Params,
             #context: ::gadgetry::ExecutionContext,
         ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
+            #check
             #state_definition
             #result
         }

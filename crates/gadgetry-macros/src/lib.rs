@@ -77,7 +77,16 @@ mod tests;
 /// | `sticky_result` | compaction keeps its results |
 /// | `unterminated = "confirm"` | a block that only the end of the reply completes is not executed, and the model writes it again; `"execute"` for the opposite |
 /// | `on_interrupt = "rerun"` | a call that was running when the program ended is executed again once the run continues; `"ask"` lets the user decide, `"fail"` is the default: the model reads that its effect is unknown |
+/// | `permission = "ask"` | where no rule decides, the user does: for gadgets that write, send, buy or run something; `"deny"` refuses, `"allow"` is the default. An agent with such a gadget and without approvals is not built |
+/// | `preview = function` | a function that says what a call would do, for rules and for the user who approves it (see below) |
 /// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
+///
+/// # Previews
+///
+/// The function of `preview` takes the arguments of the gadget in the same order, by reference and without the context. It is
+/// not `async`, changes nothing, and returns a `CallPreview` or what becomes one: a `Subject`, a text for the user, or a `Result`,
+/// whose error refuses the call. It runs before the decision and again when the call executes; if the two differ, the call is
+/// decided about again. In `#[gadgets]` it is a method of the type, in an impl block of its own.
 ///
 /// # Errors
 ///

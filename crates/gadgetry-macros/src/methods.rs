@@ -107,7 +107,7 @@ fn parts(block: &ItemImpl, mistakes: &mut Mistakes) -> (Vec<TokenStream>, Vec<(F
 
 fn is_own(attribute: &Attribute) -> bool {
     let last = attribute.path().segments.last();
-    last.is_some_and(|segment| segment.ident == "gadget")
+    last.is_some_and(|segment| segment.ident == "gadget" || segment.ident == "tool")
 }
 
 /// Returns the arguments of `#[gadget(…)]` on a method; empty without it.

@@ -4,7 +4,8 @@ use quote::format_ident;
 use syn::ext::IdentExt as _;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, FnArg, Ident, Pat, PatIdent, PatType, Signature, Type, TypeImplTrait, TypeReference,
+    Attribute, FnArg, Ident, Pat, PatIdent, PatType, Path, Signature, Type, TypeImplTrait,
+    TypeReference,
 };
 
 use crate::ast::{Function, Parameter};
@@ -69,6 +70,14 @@ impl Gadget {
             }
             Some(_) => {}
         }
+        if let Some(path) = &options.preview
+            && method_name(path).is_none()
+        {
+            mistakes.add(
+                path,
+                "in `#[gadgets]`, `preview` names a method of the type, in an impl block of its own: `preview = preview_of_delete`",
+            );
+        }
         let type_name = named_after(signature, mistakes);
         Self::of(function, type_name, options, mistakes)
     }
@@ -100,6 +109,13 @@ impl Gadget {
             inputs,
         }
     }
+}
+
+/// Returns the name of the method that a path names: `method` or `Self::method`.
+pub(crate) fn method_name(path: &Path) -> Option<&Ident> {
+    let last = path.segments.last()?;
+    let of_self = path.segments.len() == 2 && path.segments[0].ident == "Self";
+    (path.get_ident().is_some() || of_self).then_some(&last.ident)
 }
 
 fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::{Agent, DynGadget, ScriptedModel};
 use gadgetry_mcp::Servers;
 use serde_json::json;

@@ -9,7 +9,7 @@ mod support;
 
 use std::hint::black_box;
 
-use gadgetry_proto::reply::Event;
+use gadgetry_proto::reply::ReplyEvent;
 use support::engine::{drive, plan};
 use support::loads::{CHAIN, ITERATIONS, Load, PARALLEL};
 use support::reading::{consume, scanner};
@@ -64,7 +64,7 @@ fn pushes(place: Place, rounds: usize) {
     let text = prose(1 << 16);
     let chunks = chunks(&text, 4);
     let mut scanner = scanner();
-    let mut events = |event: Event<'_>| {
+    let mut events = |event: ReplyEvent<'_>| {
         black_box(consume(event));
     };
     scanner.push(place.opener, &mut events);
@@ -77,8 +77,8 @@ fn calls(rounds: usize, size: usize) {
     let texts: Vec<String> = (0..100).map(call).collect();
     let calls: Vec<Vec<&str>> = texts.iter().map(|text| chunks(text, size)).collect();
     let mut scanner = scanner();
-    let mut events = |event: Event<'_>| {
-        if let Event::Call(call) = event {
+    let mut events = |event: ReplyEvent<'_>| {
+        if let ReplyEvent::Call(call) = event {
             black_box(call.parameters(None)).expect("the call is well formed");
         }
     };

@@ -191,6 +191,60 @@ pub struct Request {
     /// The constraint that the server holds the reply to. A backend whose server takes no constraints sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
+    /// Settings of this reply. They take precedence over those of the model.
+    #[serde(default, skip_serializing_if = "Sampling::is_default")]
+    pub sampling: Sampling,
+}
+
+/// Settings of a reply that a server applies while it samples. What is not set is left to the model's own options.
+///
+/// ```
+/// use gadgetry_proto::message::Sampling;
+/// let sampling = Sampling::default().temperature(0.2).max_tokens(500);
+/// assert_eq!(sampling.max_tokens, Some(500));
+/// assert_eq!(sampling.stop, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Sampling {
+    /// The temperature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The maximum number of tokens in a reply, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Stop sequences; an empty list removes those of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Vec<String>>,
+}
+
+impl Sampling {
+    /// Sets the temperature.
+    #[must_use]
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// Sets the maximum number of tokens in a reply, reasoning included.
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets the stop sequences.
+    #[must_use]
+    pub fn stop(mut self, sequences: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.stop = Some(sequences.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Returns `true` if everything is left to the model's own options.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

@@ -4,7 +4,7 @@ use allocation_counter::{AllocationInfo, measure};
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{Event, Format, Pipeline, ReplyStage, Scanner};
+use gadgetry_proto::reply::{Format, Pipeline, ReplyEvent, ReplyStage, Scanner};
 use gadgetry_proto::run::{Input, Output, Run, RunConfig};
 use gadgetry_proto::schema::Registry;
 use gadgetry_proto::time::Time;
@@ -47,16 +47,18 @@ fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
 fn stream(scanner: &mut Scanner, text: &str, size: usize, times: usize) -> AllocationInfo {
     let mut seen = 0;
     let info = measure(|| {
-        let mut events = |event: Event<'_>| match event {
-            Event::Text(delta) | Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => {
+        let mut events = |event: ReplyEvent<'_>| match event {
+            ReplyEvent::Text(delta)
+            | ReplyEvent::Argument { delta, .. }
+            | ReplyEvent::TagDelta { delta, .. } => {
                 seen += delta.len();
             }
-            Event::CallStart(_)
-            | Event::Call(_)
-            | Event::TagStart { .. }
-            | Event::TagEnd { .. }
-            | Event::Tag { .. }
-            | Event::Diagnostic(_) => {}
+            ReplyEvent::CallStart(_)
+            | ReplyEvent::Call(_)
+            | ReplyEvent::TagStart { .. }
+            | ReplyEvent::TagEnd { .. }
+            | ReplyEvent::Tag { .. }
+            | ReplyEvent::Diagnostic(_) => {}
         };
         for _ in 0..times {
             for chunk in chunks(text, size) {

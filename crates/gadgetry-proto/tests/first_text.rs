@@ -3,7 +3,7 @@
 use crate::support::joined::scanner;
 use crate::support::naive::{Seen, read};
 use crate::support::{cut, generate};
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 use proptest::prelude::*;
 
 /// The number of the piece with which anything but a diagnostic is told first.
@@ -11,7 +11,7 @@ fn first_told(scanner: &mut Scanner, pieces: &[&str]) -> Option<usize> {
     pieces.iter().position(|piece| {
         let mut told = false;
         scanner.push(piece, &mut |event| {
-            told |= !matches!(event, Event::Diagnostic(_));
+            told |= !matches!(event, ReplyEvent::Diagnostic(_));
         });
         told
     })
@@ -122,7 +122,9 @@ fn the_first_text_comes_with_the_first_piece_that_has_text() {
         let mut scanner = scanner(&format);
         let first = pieces.iter().position(|piece| {
             let mut told = false;
-            scanner.push(piece, &mut |event| told |= matches!(event, Event::Text(_)));
+            scanner.push(piece, &mut |event| {
+                told |= matches!(event, ReplyEvent::Text(_))
+            });
             told
         });
         assert_eq!(first, Some(expected), "{pieces:?}");

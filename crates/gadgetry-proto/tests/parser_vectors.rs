@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::piece::EndReason;
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 use serde_json::{Value, json};
 
 const BLOCKS: &str = include_str!("../../../corpus/block-vectors.json");
@@ -194,7 +194,7 @@ fn text_after_a_block_is_emitted_at_once() {
     ] {
         let mut texts = String::new();
         scanner.push(chunk, &mut |event| {
-            if let Event::Text(text) = event {
+            if let ReplyEvent::Text(text) = event {
                 texts.push_str(text);
             }
         });
@@ -250,9 +250,9 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
     let mut reason = EndReason::Closed;
     let mut deltas = String::new();
     let mut value = String::new();
-    let mut hear = |event: Event<'_>| match event {
-        Event::Text(text) => lines.text.push_str(text),
-        Event::Argument {
+    let mut hear = |event: ReplyEvent<'_>| match event {
+        ReplyEvent::Text(text) => lines.text.push_str(text),
+        ReplyEvent::Argument {
             header,
             pointer,
             delta,
@@ -268,7 +268,7 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
                 ));
             }
         }
-        Event::Call(block) => {
+        ReplyEvent::Call(block) => {
             let header = block.header();
             let parameters = block
                 .parameters(None)
@@ -279,9 +279,9 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
                 "call {name} {id} after {dependencies:?} {parameters}"
             ));
         }
-        Event::TagDelta { delta, .. } => deltas.push_str(delta),
-        Event::TagEnd { reason: why, .. } => reason = why,
-        Event::Tag {
+        ReplyEvent::TagDelta { delta, .. } => deltas.push_str(delta),
+        ReplyEvent::TagEnd { reason: why, .. } => reason = why,
+        ReplyEvent::Tag {
             tag,
             content,
             attributes,
@@ -291,7 +291,7 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
             let attributes = Value::Object(attributes.clone());
             lines.push(format!("block {tag} {attributes} {content:?} {reason:?}"));
         }
-        Event::CallStart(_) | Event::TagStart { .. } | Event::Diagnostic(_) => {}
+        ReplyEvent::CallStart(_) | ReplyEvent::TagStart { .. } | ReplyEvent::Diagnostic(_) => {}
     };
     for chunk in chunks {
         scanner.push(chunk, &mut hear);

@@ -3,7 +3,7 @@
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 
 const VALUE: &str = "!!!GADGET_START:A\n!!!ARG:x\n";
 const FENCED: &str = "!!!GADGET_START:A\n```\n!!!ARG:x\n";
@@ -118,8 +118,8 @@ fn near_misses_are_capped() {
         let many = unit.repeat(50_000);
         for reply in [format!("x{many}"), format!("{VALUE}x{many}")] {
             let mut codes = Vec::new();
-            let mut hear = |event: Event<'_>| {
-                if let Event::Diagnostic(diagnostic) = event {
+            let mut hear = |event: ReplyEvent<'_>| {
+                if let ReplyEvent::Diagnostic(diagnostic) = event {
                     codes.push(diagnostic.code);
                 }
             };

@@ -5,7 +5,7 @@ use crate::support::naive::{Seen, read};
 use crate::support::{cut, generate};
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::piece::EndReason;
-use gadgetry_proto::reply::{Event, Format, Scanner, ScannerState};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner, ScannerState};
 use proptest::prelude::*;
 
 fn agree(format: &Format, text: &str, pieces: &[&str]) -> Result<(), TestCaseError> {
@@ -218,10 +218,10 @@ struct Rebuilt<'a> {
 }
 
 impl Rebuilt<'_> {
-    fn hear(&mut self, event: Event<'_>) {
+    fn hear(&mut self, event: ReplyEvent<'_>) {
         match event {
-            Event::Text(more) => self.take(more),
-            Event::Call(block) => {
+            ReplyEvent::Text(more) => self.take(more),
+            ReplyEvent::Call(block) => {
                 let span = block.span();
                 self.skip_to(usize::try_from(span.start).expect("it is small"));
                 self.at = usize::try_from(span.end).expect("it is small");
@@ -231,8 +231,8 @@ impl Rebuilt<'_> {
                     self.fail(format!("{:?} is not in {written:?}", block.raw()));
                 }
             }
-            Event::TagEnd { reason, .. } => self.closed = reason == EndReason::Closed,
-            Event::Tag {
+            ReplyEvent::TagEnd { reason, .. } => self.closed = reason == EndReason::Closed,
+            ReplyEvent::Tag {
                 tag,
                 content,
                 self_closing,
@@ -254,7 +254,9 @@ impl Rebuilt<'_> {
                     self.at = self.text.len() - closing.unwrap_or(rest).len();
                 }
             }
-            Event::Diagnostic(diagnostic) if diagnostic.code == DiagnosticCode::EscapedMarker => {
+            ReplyEvent::Diagnostic(diagnostic)
+                if diagnostic.code == DiagnosticCode::EscapedMarker =>
+            {
                 // Those of values come when their block is not yet accounted for.
                 let at = usize::try_from(diagnostic.span.start).expect("it is small");
                 let gap = self.text.get(self.at..at);
@@ -263,17 +265,17 @@ impl Rebuilt<'_> {
                     self.take("\\");
                 }
             }
-            Event::Diagnostic(diagnostic)
+            ReplyEvent::Diagnostic(diagnostic)
                 if diagnostic.code == DiagnosticCode::StrayReasoningEnd =>
             {
                 self.skip_to(usize::try_from(diagnostic.span.start).expect("it is small"));
                 self.at = usize::try_from(diagnostic.span.end).expect("it is small");
             }
-            Event::CallStart(_)
-            | Event::Argument { .. }
-            | Event::TagStart { .. }
-            | Event::TagDelta { .. }
-            | Event::Diagnostic(_) => {}
+            ReplyEvent::CallStart(_)
+            | ReplyEvent::Argument { .. }
+            | ReplyEvent::TagStart { .. }
+            | ReplyEvent::TagDelta { .. }
+            | ReplyEvent::Diagnostic(_) => {}
         }
     }
 
@@ -332,7 +334,7 @@ fn a_scanner_without_a_format_passes_all_text() {
     let mut seen = Vec::new();
     for piece in ["<think>", "!!!GADGET", "_START:A\n"] {
         reader.push(piece, &mut |event| {
-            if let Event::Text(text) = event {
+            if let ReplyEvent::Text(text) = event {
                 seen.push(text.to_owned());
             }
         });

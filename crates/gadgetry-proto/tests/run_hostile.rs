@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::event::{Answer, EventKind};
+use gadgetry_proto::event::{CallAnswer, EventKind};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::StopEarly;
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Start};
@@ -59,7 +59,7 @@ fn play_plan(plan: &Arc<Plan>, reply: &str, result: &str) -> (Vec<Start>, Vec<St
             }
             Output::Event(event) => match event.kind {
                 EventKind::GadgetResult {
-                    answer: Answer::Error(text),
+                    answer: CallAnswer::Error(text),
                     ..
                 }
                 | EventKind::GadgetSkipped { error: text, .. } => answers.push(text),

@@ -8,7 +8,7 @@ use gadgetry_proto::block::Markers;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::event::{Answer, EventKind};
+use gadgetry_proto::event::{CallAnswer, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{
@@ -154,7 +154,7 @@ fn a_result_that_has_arrived_is_not_late() {
         let is_answer = |output: &Output| match output {
             Output::Event(event) => matches!(
                 &event.kind,
-                EventKind::GadgetResult { answer: Answer::Result(text), .. } if text == "ding"
+                EventKind::GadgetResult { answer: CallAnswer::Result(text), .. } if text == "ding"
             ),
             _ => false,
         };

@@ -2,7 +2,7 @@
 //!
 //! Calls are compared in their order, results and skips by id: the file says that their order is an observation. What differs from the reference, and why, stands in [`DEVIATIONS`].
 
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::run::{Decision, Input, Output, QuestionKind};
 use serde_json::{Value, json};
 
@@ -270,8 +270,8 @@ fn said(event: &Event) -> Option<Value> {
     } = &event.kind
     {
         return Some(match answer {
-            Answer::Result(text) => json!(["result", invocation_id, "ok", text]),
-            Answer::Error(text) => json!(["result", invocation_id, "error", text]),
+            CallAnswer::Result(text) => json!(["result", invocation_id, "ok", text]),
+            CallAnswer::Error(text) => json!(["result", invocation_id, "error", text]),
         });
     }
     let EventKind::GadgetSkipped {

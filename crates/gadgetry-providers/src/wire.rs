@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
-use gadgetry_proto::message::{Media, Request};
+use gadgetry_proto::message::{Media, Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_proto::usage::Usage;
 use serde_json::Value;
@@ -38,6 +38,13 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
     #[must_use]
     fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
         let _ = gadgets;
+        None
+    }
+
+    /// The same API with these settings in place of its own; `None` if it takes none.
+    #[must_use]
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        let _ = sampling;
         None
     }
 }

@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 use serde_json::Value;
 
@@ -75,10 +75,14 @@ impl<W: Wire> WireModel<W> {
 
 impl<W: Wire> Model for WireModel<W> {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
-        match self.wire.request(&request) {
+        let sampling = &request.sampling;
+        let other = (!sampling.is_default()).then(|| self.wire.with_sampling(sampling));
+        let other = other.flatten();
+        let wire = other.as_ref().unwrap_or(&self.wire);
+        match wire.request(&request) {
             Ok(sent) => {
-                let omitted = omitted(&request, |medium| self.wire.leaves_out(medium));
-                let reply = self.http.stream(sent, self.wire.decoder());
+                let omitted = omitted(&request, |medium| wire.leaves_out(medium));
+                let reply = self.http.stream(sent, wire.decoder());
                 stream::iter(omitted).chain(reply).boxed()
             }
             Err(error) => stream::iter([Delta::from(error)]).boxed(),
@@ -263,6 +267,18 @@ impl Common {
             ..self.options.clone()
         };
         Self::new(self.model.clone(), options)
+    }
+
+    /// The same with these settings in place of its own.
+    pub(super) fn with_sampling(&self, sampling: &Sampling) -> Self {
+        let mut common = self.clone();
+        let options = &mut common.options;
+        options.temperature = sampling.temperature.or(options.temperature);
+        options.max_tokens = sampling.max_tokens.or(options.max_tokens);
+        if let Some(stop) = &sampling.stop {
+            options.stop.clone_from(stop);
+        }
+        common
     }
 
     /// Returns whether calls and results go through the provider's own interface.

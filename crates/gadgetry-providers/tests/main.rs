@@ -11,6 +11,8 @@ mod openai_wire;
 mod resolve;
 #[cfg(feature = "http")]
 mod responses_wire;
+#[cfg(feature = "http")]
+mod sampling;
 mod sse;
 mod support;
 mod wire_codecs;

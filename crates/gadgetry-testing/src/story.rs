@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::call::Parameters;
-use gadgetry::proto::event::{Answer, ApprovalAnswer, EventKind};
+use gadgetry::proto::event::{ApprovalAnswer, CallAnswer, EventKind};
 use serde_json::json;
 
 use crate::events::{EventLog, joined, origin};
@@ -96,8 +96,8 @@ fn line(kind: &EventKind) -> Option<String> {
             answer,
             ..
         } => match answer {
-            Answer::Result(text) => format!("result {gadget_name}: {text}"),
-            Answer::Error(text) => format!("error {gadget_name}: {text}"),
+            CallAnswer::Result(text) => format!("result {gadget_name}: {text}"),
+            CallAnswer::Error(text) => format!("error {gadget_name}: {text}"),
         },
         EventKind::GadgetSkipped { gadget_name, .. } => format!("skip {gadget_name}"),
         EventKind::ApprovalRequired { approval, .. } => {

@@ -1,7 +1,7 @@
 //! The log: its lines, its questions, and what it says when it is wrong.
 
 use gadgetry::driver::Observer;
-use gadgetry::proto::event::{Answer, Event, EventKind, FinishReason};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind, FinishReason};
 use gadgetry_testing::EventLog;
 use serde_json::{Value, json};
 
@@ -232,9 +232,9 @@ fn questions() {
     ]);
     assert_eq!(log.started(), ["b", "a"]);
     let answers = [
-        ("a".to_owned(), Answer::Result("1".to_owned())),
-        ("b".to_owned(), Answer::Error("no".to_owned())),
-        ("a".to_owned(), Answer::Result("2".to_owned())),
+        ("a".to_owned(), CallAnswer::Result("1".to_owned())),
+        ("b".to_owned(), CallAnswer::Error("no".to_owned())),
+        ("a".to_owned(), CallAnswer::Result("2".to_owned())),
     ];
     assert_eq!(log.results(), answers);
     assert_eq!(log.expect_result("a"), "2");

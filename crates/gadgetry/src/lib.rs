@@ -41,7 +41,7 @@
 //! ```
 //!
 //! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
-//! the runtime; it waits, so that the engine in [`proto`] can decide.
+//! the runtime; it waits, so that the engine in the crate `gadgetry-proto` can decide.
 //!
 //! # Modules, in the order in which they depend on each other
 //!
@@ -73,7 +73,7 @@
 //! | [`log`] | the log of a run, and its replay |
 //! | [`journal`] | [`Journal`](journal::Journal): keeps what durable runs know; the seam for engines of durability |
 //! | [`services`] | [`Services`]: what a run is driven with |
-//! | [`driver`] | runs a [`proto::run::Run`] with services |
+//! | [`driver`] | runs the engine of a run with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | `guide` `readme` | documents whose code is compiled |
 //!
@@ -83,6 +83,8 @@
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
+//!
+//! A gadget is what others call a tool: [`#[tool]`](macro@tool) is `#[gadget]`, and [`AgentBuilder::tool`] is [`AgentBuilder::gadget`].
 //!
 //! # Features
 //!
@@ -97,6 +99,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// The engine. It changes with any release: what users need of it is at the root of this crate, or in a module.
+#[doc(hidden)]
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
@@ -161,12 +165,12 @@ pub mod prelude {
 /// The format of replies without an agent: parsers, the writer, and their settings.
 ///
 /// ```
-/// use gadgetry::format::{Anchoring, BlockParser, Event, Limits, Markers};
+/// use gadgetry::format::{BlockParser, ReplyEvent};
 ///
-/// let mut parser = BlockParser::new(Markers::default(), Anchoring::default(), Limits::default());
+/// let mut parser = BlockParser::default();
 /// let mut names = Vec::new();
-/// let mut see = |event: Event<'_>| {
-///     if let Event::Call(block) = event {
+/// let mut see = |event: ReplyEvent<'_>| {
+///     if let ReplyEvent::Call(block) = event {
 ///         names.push(block.to_call(None).gadget_name);
 ///     }
 /// };
@@ -182,7 +186,7 @@ pub mod format {
         dialect,
         dialect::Dialect,
         limits::Limits,
-        reply::{BlockParser, Event, Format, Pipeline, ReplyStage, TagParser},
+        reply::{BlockParser, Format, Pipeline, ReplyEvent, ReplyStage, TagParser},
         tags::TagNameError,
     };
 }
@@ -261,6 +265,9 @@ pub use gadget::{
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub use gadgetry_macros::gadget;
+/// [`#[gadget]`](macro@gadget) by the name that most others have for it.
+#[doc(no_inline)]
+pub use gadgetry_macros::gadget as tool;
 /// Makes gadgets of the methods of a type, which share its value.
 ///
 /// ```
@@ -303,7 +310,7 @@ pub use gadgetry_proto::{
     convo::{char_limit, prompt_text},
     delta::{Delta, StopReason},
     error::{Classified, Fault, ModelError, ModelErrorKind},
-    event::{Answer, Event, EventKind, FinishReason},
+    event::{CallAnswer, Event, EventKind, FinishReason},
     message::{Content, Message, Request, Role, ToolChoice},
     prompt::{GadgetSearch, SearchWhen},
     run::{AboutCall, Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Named, Rule, Rules};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind, RunInfo};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind, RunInfo};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::serde_json::{Value, json};
 use gadgetry::{

@@ -10,7 +10,7 @@ use futures_core::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
 use gadgetry::control::BeforeGadget;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::serde_json::{Value, json};
 use gadgetry::{

@@ -13,7 +13,7 @@ use gadgetry::approval::{
 };
 use gadgetry::journal::{Incoming, Journal, MemoryJournal, QuestionRef, RunId};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind, FinishReason};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind, FinishReason};
 use gadgetry::proto::run::Decision;
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::serde_json::Value;

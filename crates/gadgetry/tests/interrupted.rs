@@ -12,7 +12,7 @@ use gadgetry::journal::{
 };
 use gadgetry::log::Header;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::run::{Input, Output, Report, Run, RunConfig};
 use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::proto::time::Time;
@@ -50,7 +50,7 @@ fn line(event: &Event) -> Option<String> {
     Some(match &event.kind {
         EventKind::GadgetRestarted { gadget_name, .. } => format!("{gadget_name} again"),
         EventKind::GadgetResult { answer, cost, .. } => {
-            let (Answer::Result(text) | Answer::Error(text)) = answer;
+            let (CallAnswer::Result(text) | CallAnswer::Error(text)) = answer;
             format!("${cost} {text}")
         }
         EventKind::HumanInputRequired { .. } => "question".to_owned(),

@@ -386,4 +386,6 @@ mod places {
 fn mistakes_are_compile_errors() {
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/ui/*.rs");
+    // Eleven that users make.
+    cases.compile_fail("tests/ui/typical/*.rs");
 }

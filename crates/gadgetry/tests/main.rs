@@ -17,6 +17,7 @@ mod gadgets;
 mod interrupted;
 pub mod macro_gadgets;
 pub mod macro_methods;
+pub mod macro_permissions;
 mod module_order;
 mod presets;
 mod runtime;

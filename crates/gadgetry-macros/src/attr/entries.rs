@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, Group, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
-use syn::{Expr, ExprLit, Ident, Lit, LitStr, Token, token};
+use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token, token};
 
 use super::json;
 use crate::mistakes::Mistakes;
@@ -67,6 +67,37 @@ impl Entry {
             let message = format!("`{name}` is a string literal: `{sample}`");
             syn::Error::new_spanned(&value, message)
         })
+    }
+
+    /// `= "word"`, one of these; returns its meaning.
+    pub(super) fn word(
+        &self,
+        input: ParseStream<'_>,
+        words: &[(&str, &'static str)],
+    ) -> syn::Result<&'static str> {
+        let text = self.text(input)?;
+        let value = text.value();
+        let found = words.iter().find(|(word, _)| *word == value);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+            let (last, others) = words
+                .split_last()
+                .map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+            let message = format!("`{}` is {} or {last}", self.key.name, others.join(", "));
+            syn::Error::new_spanned(text, message)
+        })
+    }
+
+    /// `= function`
+    pub(super) fn path(&self, input: ParseStream<'_>) -> syn::Result<Path> {
+        match self.value(input)? {
+            Expr::Path(path) if path.qself.is_none() => Ok(path.path),
+            other => {
+                let Key { name, sample, .. } = self.key;
+                let message = format!("`{name}` names a function: `{sample}`");
+                Err(syn::Error::new_spanned(other, message))
+            }
+        }
     }
 
     /// `= {…}`

@@ -2,7 +2,7 @@
 
 use super::{read, tokens};
 
-const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `on_interrupt`, `example`";
+const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `on_interrupt`, `permission`, `preview`, `example`";
 const TIMEOUT: &str = "a timeout is a text such as \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
      and greater than 0";
 const COUNT: &str = "`max_concurrent` is a whole number, 1 or more";
@@ -19,6 +19,7 @@ fn check(arguments: &str, expected: &[&str]) {
 fn all_are_read() {
     let arguments = r#"
         name = "bell", description = " Rings. ", timeout = "1.5s", max_concurrent = 2, exclusive, sticky_result, unterminated = "confirm", on_interrupt = "rerun",
+        permission = "ask", preview = previews::of_ring,
         example(params = {"times": 1}, output = "ding", comment = "Once"), example(params = {}),
     "#;
     let (gadget, said) = read(arguments, "/// Not this.\nfn ring() {}");
@@ -32,6 +33,9 @@ fn all_are_read() {
     assert!(options.exclusive && options.sticky_result);
     assert_eq!(options.unterminated, Some("Confirm"));
     assert_eq!(options.on_interrupt, Some("Rerun"));
+    assert_eq!(options.permission, Some("Ask"));
+    let preview = options.preview.as_ref().expect("a path");
+    assert_eq!(preview.segments.len(), 2);
     let [once, bare] = options.examples.as_slice() else {
         panic!("not two examples");
     };
@@ -67,6 +71,18 @@ fn they_have_right_forms() {
             r#"`name` is a string literal: `name = "Weather"`"#,
         ),
         (r#"name = "a" "b""#, "expected `,`"),
+        (
+            r#"permission = "maybe""#,
+            r#"`permission` is "allow", "ask" or "deny""#,
+        ),
+        (
+            r#"unterminated = "maybe""#,
+            r#"`unterminated` is "execute" or "confirm""#,
+        ),
+        (
+            r#"preview = "of_ring""#,
+            "`preview` names a function: `preview = preview_of_delete`",
+        ),
         (
             r#"name = """#,
             "a gadget has a name; without `name` it is that of its type",

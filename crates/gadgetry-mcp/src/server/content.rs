@@ -1,15 +1,15 @@
 //! The result of a gadget as the result of a tool.
 
 use gadgetry::agent::SingleCall;
-use gadgetry::proto::event::Answer;
+use gadgetry::proto::event::CallAnswer;
 use gadgetry::{Media, MediaData, MediaKind};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 
 /// The result of a call that has ended; `fault` says why if it has none.
 pub(super) fn result(call: SingleCall, fault: Option<String>, limit: usize) -> CallToolResult {
     let (text, failed) = match call.answer {
-        Some(Answer::Result(text)) => (text, false),
-        Some(Answer::Error(text)) => (text, true),
+        Some(CallAnswer::Result(text)) => (text, false),
+        Some(CallAnswer::Error(text)) => (text, true),
         None => {
             let text = fault.unwrap_or_else(|| "the gadget was not executed".to_owned());
             (text, true)
@@ -64,7 +64,7 @@ fn medium(medium: Media) -> ContentBlock {
 #[cfg(test)]
 mod tests {
     use gadgetry::agent::SingleCall;
-    use gadgetry::proto::event::Answer;
+    use gadgetry::proto::event::CallAnswer;
     use gadgetry::{Media, MediaData, MediaKind};
     use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn results() {
-        let check = |answer: Option<Answer>, media: Vec<Media>, expected: Value| {
+        let check = |answer: Option<CallAnswer>, media: Vec<Media>, expected: Value| {
             let call = SingleCall {
                 answer,
                 media,
@@ -83,13 +83,13 @@ mod tests {
             let found = json!([found["isError"], found["content"]]);
             assert_eq!(found, expected);
         };
-        let ok = |text: &str| Some(Answer::Result(text.to_owned()));
+        let ok = |text: &str| Some(CallAnswer::Result(text.to_owned()));
         let text = |text: &str| json!({ "type": "text", "text": text });
         check(ok("4"), vec![], json!([false, [text("4")]]));
         check(ok(""), vec![], json!([false, [text("")]]));
         check(None, vec![], json!([true, [text("cancelled")]]));
         check(
-            Some(Answer::Error("no".to_owned())),
+            Some(CallAnswer::Error("no".to_owned())),
             vec![],
             json!([true, [text("no")]]),
         );

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 use memchr::memmem::Finder;
 
 use super::MIB;
@@ -28,17 +28,17 @@ pub fn scanner() -> Scanner {
 
 /// Looks at an event as a consumer would; returns how much text it brought.
 #[inline]
-pub fn consume(event: Event<'_>) -> usize {
+pub fn consume(event: ReplyEvent<'_>) -> usize {
     match event {
-        Event::Text(delta) | Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => {
-            black_box(delta).len()
-        }
-        other @ (Event::CallStart(_)
-        | Event::Call(_)
-        | Event::TagStart { .. }
-        | Event::TagEnd { .. }
-        | Event::Tag { .. }
-        | Event::Diagnostic(_)) => {
+        ReplyEvent::Text(delta)
+        | ReplyEvent::Argument { delta, .. }
+        | ReplyEvent::TagDelta { delta, .. } => black_box(delta).len(),
+        other @ (ReplyEvent::CallStart(_)
+        | ReplyEvent::Call(_)
+        | ReplyEvent::TagStart { .. }
+        | ReplyEvent::TagEnd { .. }
+        | ReplyEvent::Tag { .. }
+        | ReplyEvent::Diagnostic(_)) => {
             black_box(other);
             0
         }
@@ -64,8 +64,8 @@ pub fn read<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>
 /// Reads one reply and every call's parameters; returns the number of calls.
 pub fn read_calls<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>) -> usize {
     let mut calls = 0;
-    let mut events = |event: Event<'_>| {
-        if let Event::Call(call) = event {
+    let mut events = |event: ReplyEvent<'_>| {
+        if let ReplyEvent::Call(call) = event {
             calls += usize::from(black_box(call.parameters(None)).is_ok());
         }
     };

@@ -274,5 +274,5 @@ impl Leaves<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 mod tests;

@@ -94,12 +94,13 @@ impl fmt::Display for Dialect {
 }
 
 /// A word that names no dialect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
-     kimi, deepseek, gemma and lfm2"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownDialect(pub String);
+
+messages! {UnknownDialect {
+    Self(inner) => "unknown dialect {inner:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
+     kimi, deepseek, gemma and lfm2";
+}}
 
 impl Classified for UnknownDialect {
     fn fault(&self) -> Fault {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::id::CallId;
 
-/// The identity of a run: what tells it apart from other runs, and what its caller says about it.
+/// The identity of a run: its id among other runs, and the facts that its caller gives.
 ///
 /// ```
 /// use gadgetry_proto::event::RunInfo;

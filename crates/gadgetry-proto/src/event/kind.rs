@@ -172,7 +172,7 @@ pub enum EventKind {
         gadget_name: String,
         /// The result or the error, in JSON the field `result` or `error`.
         #[serde(flatten)]
-        answer: Answer,
+        answer: CallAnswer,
         /// The duration of the gadget in milliseconds; 0 for a call that was not executed.
         duration_ms: u64,
         /// The cost of the gadget in US dollars, without its subagents. It includes what interrupted executions had reported.
@@ -328,7 +328,7 @@ impl EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
+pub enum CallAnswer {
     /// The result of the gadget.
     Result(String),
     /// The error that the model reads.

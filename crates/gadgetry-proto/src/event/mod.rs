@@ -36,7 +36,7 @@ use crate::time::Time;
 
 pub use approval::{Approval, ApprovalAnswer, ApprovalSubject, SubjectKind};
 pub use info::{RunInfo, RunParent};
-pub use kind::{Answer, EventKind};
+pub use kind::{CallAnswer, EventKind};
 pub use reason::{Compacted, CompactionStrategy, FinishReason};
 pub use version::EVENTS_VERSION;
 use version::Version;

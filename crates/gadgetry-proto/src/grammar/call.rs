@@ -75,7 +75,7 @@ impl<T> Calls<T> {
         Ok(true)
     }
 
-    /// Returns all that can be called. Fails if a call is demanded and there are none.
+    /// Returns all that can be called. Fails if a call is demanded and no gadget exists.
     pub(super) fn all(self) -> Result<Vec<T>, GrammarError> {
         match self.left_out {
             Some(error) if self.is_forced && self.made.is_empty() => Err(error),

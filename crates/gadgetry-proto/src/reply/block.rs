@@ -8,7 +8,7 @@ use crate::error::Span;
 use crate::limits::Limits;
 use crate::reply::emit::Emitter;
 use crate::reply::format::Prepared;
-use crate::reply::{ArgumentStart, Event};
+use crate::reply::{ArgumentStart, ReplyEvent};
 
 /// An open block. It keeps its memory for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl OpenBlock {
         self.opener = opener;
         self.header.read(line, auto_ids);
         self.body.begin(base, out.misses.room(out.limits));
-        out.event(Event::CallStart(&self.header));
+        out.event(ReplyEvent::CallStart(&self.header));
     }
 
     /// Returns the size of a piece that is worth reading at once.
@@ -78,9 +78,9 @@ impl OpenBlock {
         &'a mut self,
         piece: &'a str,
         limits: &Limits,
-    ) -> Option<Event<'a>> {
+    ) -> Option<ReplyEvent<'a>> {
         let pointer = self.body.take_plain(piece, limits)?;
-        Some(Event::Argument {
+        Some(ReplyEvent::Argument {
             header: &self.header,
             pointer,
             delta: piece,
@@ -115,7 +115,7 @@ impl OpenBlock {
         for diagnostic in self.body.diagnostics() {
             out.diagnostic(diagnostic);
         }
-        out.event(Event::Call(CallBlock {
+        out.event(ReplyEvent::Call(CallBlock {
             header: &self.header,
             body: &self.body,
             search: &format.search,
@@ -136,8 +136,8 @@ struct BlockOrigin {
     body: u64,
 }
 
-fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: BlockOrigin) -> Event<'a> {
-    Event::Argument {
+fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: BlockOrigin) -> ReplyEvent<'a> {
+    ReplyEvent::Argument {
         header,
         pointer: partial.pointer,
         delta: partial.delta,

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::block::{LinePrefix, MissCount};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{LimitExceeded, Limits};
-use crate::reply::Event;
+use crate::reply::ReplyEvent;
 
 /// The consumer of events. A trait object, so that the scanner is compiled once and not for each caller; the short cut of
 /// [`crate::reply::Scanner::push`] does without it.
-pub(super) type Sink<'a> = dyn FnMut(Event<'_>) + 'a;
+pub(super) type Sink<'a> = dyn FnMut(ReplyEvent<'_>) + 'a;
 
 /// The text before the current place of the prose. It lasts while a block or a tag is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,14 +84,14 @@ impl Emitter<'_> {
             }
         }
         self.begin_text();
-        (self.sink)(Event::Text(text));
+        (self.sink)(ReplyEvent::Text(text));
     }
 
     /// The segment is text, with the whitespace that was kept for it.
     pub(super) fn begin_text(&mut self) {
         self.around.segment = Segment::Text;
         if !self.around.white.is_empty() {
-            (self.sink)(Event::Text(&self.around.white));
+            (self.sink)(ReplyEvent::Text(&self.around.white));
             self.around.white.clear();
         }
     }
@@ -102,14 +102,14 @@ impl Emitter<'_> {
         self.around.segment = Segment::Quiet;
     }
 
-    pub(super) fn event(&mut self, event: Event<'_>) {
+    pub(super) fn event(&mut self, event: ReplyEvent<'_>) {
         (self.sink)(event);
     }
 
     /// Emits a diagnostic, unless the reply has had too many.
     pub(super) fn diagnostic(&mut self, diagnostic: Diagnostic) {
         if let Some(diagnostic) = self.misses.admit(diagnostic, self.limits) {
-            (self.sink)(Event::Diagnostic(diagnostic));
+            (self.sink)(ReplyEvent::Diagnostic(diagnostic));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::piece::EndReason;
 
 /// One thing in a reply. It borrows from the chunk or the scanner; take what you need before returning.
 #[derive(Clone, Debug)]
-pub enum Event<'a> {
+pub enum ReplyEvent<'a> {
     /// Visible text, never empty.
     Text(&'a str),
     /// The header of a gadget block is complete.

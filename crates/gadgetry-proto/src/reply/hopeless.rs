@@ -10,7 +10,7 @@ use crate::call::{Call, Parameters, TerminatedBy};
 use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
-use crate::reply::Event;
+use crate::reply::ReplyEvent;
 use crate::reply::event::ArgumentStart;
 use crate::schema::Registry;
 
@@ -79,7 +79,7 @@ impl Watch {
     /// Returns `true` if a call has ended the reply before this event, or does with it: then its error is appended.
     pub(super) fn ends(
         &mut self,
-        event: &Event<'_>,
+        event: &ReplyEvent<'_>,
         gadgets: Option<&ClosedGadgets>,
         out: &mut Vec<Delta>,
     ) -> bool {
@@ -94,15 +94,19 @@ impl Watch {
     }
 
     /// Takes note of an event. If the open call cannot become valid any more, returns why, and the call so far.
-    fn see(&mut self, event: &Event<'_>, gadgets: &ClosedGadgets) -> Option<(Diagnostic, Call)> {
-        let &Event::Argument {
+    fn see(
+        &mut self,
+        event: &ReplyEvent<'_>,
+        gadgets: &ClosedGadgets,
+    ) -> Option<(Diagnostic, Call)> {
+        let &ReplyEvent::Argument {
             header,
             pointer,
             begins: Some(begins),
             ..
         } = event
         else {
-            if matches!(event, Event::CallStart(_)) {
+            if matches!(event, ReplyEvent::CallStart(_)) {
                 self.pointers.clear();
                 self.names.clear();
             }

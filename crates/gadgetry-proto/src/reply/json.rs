@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Event;
+use super::ReplyEvent;
 use crate::block::{CallBlock, Header};
 use crate::call::TerminatedBy;
 use crate::error::Diagnostic;
@@ -12,7 +12,7 @@ use crate::message::Attributes;
 use crate::piece::EndReason;
 use crate::schema::Schema;
 
-impl Event<'_> {
+impl ReplyEvent<'_> {
     /// Appends the event to `out` as one JSON object without a line break, as `gadgetry parse` prints it: with a `type` in snake
     /// case, fields in camel case, and a call's parameters if `schema` admits them. `docs/cli.md` lists all fields.
     ///
@@ -93,15 +93,15 @@ enum EventLine<'a> {
 }
 
 impl<'a> EventLine<'a> {
-    fn of(event: &'a Event<'a>, schema: Option<&Schema>) -> Self {
+    fn of(event: &'a ReplyEvent<'a>, schema: Option<&Schema>) -> Self {
         match *event {
-            Event::Text(text) => Self::Text { text },
-            Event::CallStart(header) => Self::GadgetCallStart {
+            ReplyEvent::Text(text) => Self::Text { text },
+            ReplyEvent::CallStart(header) => Self::GadgetCallStart {
                 gadget_name: header.gadget_name(),
                 invocation_id: header.invocation_id(),
                 dependencies: Dependencies(header),
             },
-            Event::Argument {
+            ReplyEvent::Argument {
                 header,
                 pointer,
                 delta,
@@ -114,8 +114,8 @@ impl<'a> EventLine<'a> {
                 delta,
                 is_field_complete: complete,
             },
-            Event::Call(ref call) => Self::call(call, schema),
-            Event::TagStart {
+            ReplyEvent::Call(ref call) => Self::call(call, schema),
+            ReplyEvent::TagStart {
                 block,
                 tag,
                 attributes,
@@ -124,17 +124,17 @@ impl<'a> EventLine<'a> {
                 tag,
                 attrs: attributes,
             },
-            Event::TagDelta { block, tag, delta } => Self::CustomBlockDelta {
+            ReplyEvent::TagDelta { block, tag, delta } => Self::CustomBlockDelta {
                 block_id: block,
                 tag,
                 delta,
             },
-            Event::TagEnd { block, tag, reason } => Self::CustomBlockEnd {
+            ReplyEvent::TagEnd { block, tag, reason } => Self::CustomBlockEnd {
                 block_id: block,
                 tag,
                 reason,
             },
-            Event::Tag {
+            ReplyEvent::Tag {
                 block,
                 tag,
                 content,
@@ -148,7 +148,7 @@ impl<'a> EventLine<'a> {
                 attrs: attributes,
                 self_closing,
             },
-            Event::Diagnostic(ref diagnostic) => Self::Diagnostic(diagnostic),
+            ReplyEvent::Diagnostic(ref diagnostic) => Self::Diagnostic(diagnostic),
         }
     }
 

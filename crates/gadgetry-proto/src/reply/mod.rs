@@ -4,6 +4,7 @@
 //! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
 
 mod block;
+#[cfg(feature = "engine")]
 pub(crate) mod check;
 mod emit;
 mod event;
@@ -17,6 +18,7 @@ mod parsers;
 mod pass;
 mod pipeline;
 mod prose;
+#[cfg(feature = "engine")]
 mod reader;
 mod repetition;
 mod scanner;
@@ -25,15 +27,19 @@ mod stage;
 mod stop;
 mod suspects;
 mod tag;
+#[cfg(feature = "engine")]
 mod truncation;
 
+#[cfg(feature = "engine")]
 pub use check::Verdict;
-pub use event::{ArgumentStart, Event};
+pub use event::{ArgumentStart, ReplyEvent};
 pub use format::Format;
 pub use parsers::{BlockParser, TagParser};
 pub use pipeline::{Pipeline, PipelineState};
+#[cfg(feature = "engine")]
 pub use reader::{Reader, ReaderState};
 pub use scanner::{Scanner, ScannerState};
 pub use stage::ReplyStage;
 pub use stop::{StopEarly, Stopped};
+#[cfg(feature = "engine")]
 pub(crate) use truncation::Truncation;

@@ -2,23 +2,21 @@
 
 use crate::block::{Anchoring, Markers};
 use crate::limits::Limits;
-use crate::reply::Event;
 use crate::reply::Format;
+use crate::reply::ReplyEvent;
 use crate::reply::Scanner;
 use crate::tags::TagNameError;
 
 /// Reads gadget blocks alone; tags are text.
 ///
 /// ```
-/// use gadgetry_proto::block::{Anchoring, Markers};
 /// use gadgetry_proto::call::Parameters;
-/// use gadgetry_proto::limits::Limits;
-/// use gadgetry_proto::reply::{BlockParser, Event};
+/// use gadgetry_proto::reply::{BlockParser, ReplyEvent};
 /// use serde_json::json;
 ///
-/// let mut parser = BlockParser::new(Markers::default(), Anchoring::Anywhere, Limits::default());
+/// let mut parser = BlockParser::default();
 /// let mut calls = Vec::new();
-/// let mut see = |event: Event<'_>| if let Event::Call(block) = event { calls.push(block.to_call(None)) };
+/// let mut see = |event: ReplyEvent<'_>| if let ReplyEvent::Call(block) = event { calls.push(block.to_call(None)) };
 /// parser.push("Let me look.\n!!!GADGET_START:Read:r1\n!!!ARG:pa", &mut see);
 /// parser.push("th\nnotes.txt\n!!!GADGET_END", &mut see);
 /// parser.finish(&mut see);
@@ -37,13 +35,20 @@ impl BlockParser {
     }
 
     /// Reads more of the reply.
-    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
+    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(ReplyEvent<'_>)) {
         self.0.push(chunk, events);
     }
 
     /// Ends the reply. The parser is ready for the next one; automatic ids continue.
-    pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
+    pub fn finish(&mut self, events: &mut impl FnMut(ReplyEvent<'_>)) {
         self.0.finish(events);
+    }
+}
+
+/// A parser of blocks with the default markers, anywhere in a line.
+impl Default for BlockParser {
+    fn default() -> Self {
+        Self::new(Markers::default(), Anchoring::default(), Limits::default())
     }
 }
 
@@ -51,13 +56,13 @@ impl BlockParser {
 ///
 /// ```
 /// use gadgetry_proto::limits::Limits;
-/// use gadgetry_proto::reply::{Event, TagParser};
+/// use gadgetry_proto::reply::{ReplyEvent, TagParser};
 ///
 /// let mut parser = TagParser::new(&["think"], Limits::default())?;
 /// let (mut text, mut thoughts) = (String::new(), Vec::new());
-/// let mut see = |event: Event<'_>| match event {
-///     Event::Text(more) => text.push_str(more),
-///     Event::Tag { content, .. } => thoughts.push(content.to_owned()),
+/// let mut see = |event: ReplyEvent<'_>| match event {
+///     ReplyEvent::Text(more) => text.push_str(more),
+///     ReplyEvent::Tag { content, .. } => thoughts.push(content.to_owned()),
 ///     _ => {}
 /// };
 /// parser.push("<think depth='2'>hm</thi", &mut see);
@@ -83,12 +88,12 @@ impl TagParser {
     }
 
     /// Reads more of the reply.
-    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
+    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(ReplyEvent<'_>)) {
         self.0.push(chunk, events);
     }
 
     /// Ends the reply. The parser is ready for the next one.
-    pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
+    pub fn finish(&mut self, events: &mut impl FnMut(ReplyEvent<'_>)) {
         self.0.finish(events);
     }
 }

@@ -16,7 +16,7 @@ use crate::reply::format::Prepared;
 use crate::reply::mode::{Mode, Spare};
 use crate::reply::pass::Pass;
 use crate::reply::shortcut::PieceKind;
-use crate::reply::{Event, Format};
+use crate::reply::{Format, ReplyEvent};
 use crate::tags::{TagKind, TagNameError};
 
 /// Reads one reply after another, in any pieces.
@@ -26,12 +26,12 @@ use crate::tags::{TagKind, TagNameError};
 ///
 /// ```
 /// use gadgetry_proto::block::Markers;
-/// use gadgetry_proto::reply::{Event, Format, Scanner};
+/// use gadgetry_proto::reply::{ReplyEvent, Format, Scanner};
 ///
 /// let format = Format { markers: Some(Markers::default()), tags: vec!["think".into()], ..Format::default() };
 /// let mut scanner = Scanner::new(&format)?;
 /// let mut text = String::new();
-/// let mut see = |event: Event<'_>| if let Event::Text(more) = event { text.push_str(more) };
+/// let mut see = |event: ReplyEvent<'_>| if let ReplyEvent::Text(more) = event { text.push_str(more) };
 /// scanner.push("<think>hm</th", &mut see);
 /// scanner.push("ink>Hello", &mut see);
 /// scanner.finish(&mut see);
@@ -116,7 +116,7 @@ impl Scanner {
 
     /// Reads more of the reply.
     #[inline]
-    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
+    pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(ReplyEvent<'_>)) {
         if !self.state.read_plain(chunk, &self.format, events) {
             self.push_any(chunk, events);
         }
@@ -136,7 +136,7 @@ impl Scanner {
     }
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks continue.
-    pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
+    pub fn finish(&mut self, events: &mut impl FnMut(ReplyEvent<'_>)) {
         let (mode, mut pass) = self.pass(events);
         pass.finish(mode);
         let state = &mut self.state;
@@ -146,7 +146,7 @@ impl Scanner {
     }
 
     /// Emits held text, because something that is not text comes next. Open blocks and tags stay open.
-    pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
+    pub fn flush(&mut self, events: &mut impl FnMut(ReplyEvent<'_>)) {
         let (mode, mut pass) = self.pass(events);
         pass.flush(mode);
         if matches!(self.state.mode, Mode::Prose(_)) {
@@ -184,7 +184,7 @@ impl ScannerState {
         &mut self,
         piece: &str,
         format: &Prepared,
-        events: &mut impl FnMut(Event<'_>),
+        events: &mut impl FnMut(ReplyEvent<'_>),
     ) -> bool {
         match &mut self.mode {
             Mode::Prose(prose) => {
@@ -193,7 +193,7 @@ impl ScannerState {
                     return false;
                 }
                 self.around.ticked = piece.as_bytes().last() == Some(&b'`');
-                events(Event::Text(piece));
+                events(ReplyEvent::Text(piece));
             }
             Mode::Body(block) => {
                 if !format.stops.pass(piece, PieceKind::Value) {

@@ -7,8 +7,8 @@ use crate::delta::{ContentMetadata, Delta, DeltaKind};
 use crate::id::BlockId;
 use crate::message::{Attributes, CustomContentBlock};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart, EndReason};
-use crate::reply::Event;
 use crate::reply::Format;
+use crate::reply::ReplyEvent;
 use crate::reply::Scanner;
 use crate::reply::ScannerState;
 use crate::reply::hopeless::{ClosedGadgets, Watch, Watched};
@@ -142,11 +142,11 @@ impl ReplyStage {
         // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
         let mut whole = None;
         self.scanner.push(&text, &mut |event| {
-            if let Event::Text(part) = event
+            if let ReplyEvent::Text(part) = event
                 && std::ptr::eq(part, text.as_str())
             {
                 whole = Some(out.len());
-                rules.apply(Event::Text(""), &mut metadata, out);
+                rules.apply(ReplyEvent::Text(""), &mut metadata, out);
             } else if !watch.ends(&event, watched, out) {
                 rules.apply(event, &mut metadata, out);
             }
@@ -175,22 +175,22 @@ impl ReplyStage {
 impl StageRules {
     fn apply(
         &self,
-        event: Event<'_>,
+        event: ReplyEvent<'_>,
         metadata: &mut Option<ContentMetadata>,
         out: &mut Vec<Delta>,
     ) {
         match event {
-            Event::Text(text) => {
+            ReplyEvent::Text(text) => {
                 out.push(Delta::Text {
                     delta: text.to_owned(),
                     metadata: metadata.take(),
                 });
             }
-            Event::CallStart(header) => {
+            ReplyEvent::CallStart(header) => {
                 let start = CallStart::new(header.gadget_name(), header.invocation_id());
                 out.push(Delta::GadgetCallStart(start.after(header.dependencies())));
             }
-            Event::Argument {
+            ReplyEvent::Argument {
                 header,
                 pointer,
                 delta,
@@ -201,19 +201,19 @@ impl StageRules {
                 let args = ArgsPartial::new(name, id, pointer, delta).complete(complete);
                 out.push(Delta::GadgetArgsPartial(args));
             }
-            Event::Call(block) => {
+            ReplyEvent::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
                 let (call, lenient) = block.call_noting(gadget.map(RegisteredGadget::schema));
                 out.extend(lenient.map(Delta::Diagnostic));
                 out.push(Delta::GadgetCall(Arc::new(call)));
             }
-            Event::TagStart {
+            ReplyEvent::TagStart {
                 block,
                 tag,
                 attributes,
             } => self.start(block, tag, attributes, out),
-            Event::TagDelta { block, tag, delta } => {
+            ReplyEvent::TagDelta { block, tag, delta } => {
                 match self.rule(tag).map(CustomBlock::config) {
                     Some(rule) if rule.mode == BlockMode::Keep => {
                         out.push(content(block, rule, delta));
@@ -226,14 +226,14 @@ impl StageRules {
                     }),
                 }
             }
-            Event::TagEnd { block, tag, reason } => {
+            ReplyEvent::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.kept(tag) {
                     out.push(Delta::CustomBlockEnd(BlockEnd::new(
                         block, &rule.key, reason,
                     )));
                 }
             }
-            Event::Tag {
+            ReplyEvent::Tag {
                 block,
                 tag,
                 content,
@@ -252,7 +252,7 @@ impl StageRules {
                     complete(rule, block, reason, out);
                 }
             }
-            Event::Diagnostic(diagnostic) => out.push(Delta::Diagnostic(diagnostic)),
+            ReplyEvent::Diagnostic(diagnostic) => out.push(Delta::Diagnostic(diagnostic)),
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{MarkerSearch, Suspect, classify};
 use crate::error::Diagnostic;
-use crate::reply::Event;
+use crate::reply::ReplyEvent;
 use crate::reply::emit::Emitter;
 
 /// A run of the lead character, and its word, at the end of the prose so far. Both are already emitted as text.
@@ -51,7 +51,7 @@ impl Suspects {
             if let Some(diagnostic) = self.judge(search, Some(*next), out) {
                 out.text(&text[from..at]);
                 from = at;
-                out.event(Event::Diagnostic(diagnostic));
+                out.event(ReplyEvent::Diagnostic(diagnostic));
             }
         }
         out.text(&text[from..]);
@@ -65,7 +65,7 @@ impl Suspects {
         out: &mut Emitter<'_>,
     ) {
         if let Some(diagnostic) = self.judge(search, next, out) {
-            out.event(Event::Diagnostic(diagnostic));
+            out.event(ReplyEvent::Diagnostic(diagnostic));
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::BlockId;
 use crate::message::Attributes;
 use crate::piece::EndReason;
-use crate::reply::Event;
+use crate::reply::ReplyEvent;
 use crate::reply::emit::Emitter;
 use crate::reply::format::Prepared;
 use crate::tags::{ContentEnd, NameIndex, TagContent};
@@ -24,7 +24,7 @@ pub(super) struct OpenTag {
 impl OpenTag {
     /// Emits that the tag has opened.
     pub(super) fn start(&self, format: &Prepared, out: &mut Emitter<'_>) {
-        out.event(Event::TagStart {
+        out.event(ReplyEvent::TagStart {
             block: self.block,
             tag: format.names.text(self.name),
             attributes: &self.attributes,
@@ -55,7 +55,7 @@ impl OpenTag {
         &mut self,
         piece: &'a str,
         format: &'a Prepared,
-    ) -> Option<Event<'a>> {
+    ) -> Option<ReplyEvent<'a>> {
         let is_read = self.content.take_plain(piece, &format.limits);
         is_read.then(|| self.delta(piece, format))
     }
@@ -70,8 +70,8 @@ impl OpenTag {
     /// Emits the complete tag.
     pub(super) fn end(&self, reason: EndReason, format: &Prepared, out: &mut Emitter<'_>) {
         let (block, tag) = (self.block, format.names.text(self.name));
-        out.event(Event::TagEnd { block, tag, reason });
-        out.event(Event::Tag {
+        out.event(ReplyEvent::TagEnd { block, tag, reason });
+        out.event(ReplyEvent::Tag {
             block,
             tag,
             content: self.content.text(),
@@ -87,8 +87,8 @@ impl OpenTag {
         }
     }
 
-    fn delta<'a>(&self, delta: &'a str, format: &'a Prepared) -> Event<'a> {
-        Event::TagDelta {
+    fn delta<'a>(&self, delta: &'a str, format: &'a Prepared) -> ReplyEvent<'a> {
+        ReplyEvent::TagDelta {
             block: self.block,
             tag: format.names.text(self.name),
             delta,

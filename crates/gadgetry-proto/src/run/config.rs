@@ -8,7 +8,7 @@ use crate::convo::compaction::Compaction;
 use crate::dialect::Dialects;
 use crate::grammar::ModelSize;
 use crate::limits::Limits;
-use crate::message::{Notation, ToolChoice};
+use crate::message::{Notation, Sampling, ToolChoice};
 use crate::prompt::{CallStyle, GadgetSearch, PromptTemplate};
 use crate::reply::StopEarly;
 use crate::run::ephemeral::EphemeralMessage;
@@ -100,6 +100,9 @@ pub struct RunConfig {
     /// Calls at the same time, calls a reply, one at a time.
     #[serde(skip_serializing_if = "is_default")]
     pub schedule: sched::Config,
+    /// Settings of the replies. Summaries have those of the model.
+    #[serde(skip_serializing_if = "Sampling::is_default")]
+    pub sampling: Sampling,
     /// Maximum number of model replies; 10 by default.
     #[serde(skip_serializing_if = "is_default_iterations")]
     pub max_iterations: u32,
@@ -168,6 +171,7 @@ impl Default for RunConfig {
             dialects: Dialects::default(),
             limits: Limits::default(),
             stop_early: StopEarly::default(),
+            sampling: Sampling::default(),
             schedule: sched::Config::default(),
             max_iterations: MAX_ITERATIONS,
             default_timeout_ms: None,

@@ -157,6 +157,7 @@ impl RunConversation {
             request.tool_choice = choice.clone();
         }
         request.constraint = plan.constraint(&request.tool_choice);
+        request.sampling = plan.config.sampling.clone();
         let texts = plan.trailing(status);
         request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
         request

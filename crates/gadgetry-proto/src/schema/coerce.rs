@@ -426,5 +426,5 @@ fn begins_container(word: &str) -> Option<Types> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 mod tests;

@@ -9,23 +9,27 @@ mod fits;
 mod node;
 mod normal;
 mod problem;
+#[cfg(feature = "engine")]
+mod report;
 mod targets;
 pub(super) mod types;
+#[cfg(feature = "engine")]
+mod validators;
 mod view;
 mod walk;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_validator::{PATTERNS, patterns_bytes};
 use serde_json::Value;
 
 use crate::json::depth;
 use crate::schema::compiled::core::Core;
 use crate::schema::compiled::targets::Targets;
+#[cfg(feature = "engine")]
 pub(crate) use defaults::WrongDefault;
 pub use error::SchemaError;
 pub(crate) use normal::normal as normalized;
@@ -45,10 +49,11 @@ const DEPTH: usize = 256;
 ///
 /// let schema = Schema::new(json!({
 ///     "type": "object",
-///     "properties": { "servings": { "type": "integer", "minimum": 1 } },
+///     "properties": { "servings": { "type": "integer", "default": 2 } },
 /// }))?;
-/// let problems = schema.validate(&json!({ "servings": 0 }));
-/// assert_eq!(problems[0].to_string(), "servings: must be at least 1, got 0");
+/// let mut parameters = json!({});
+/// schema.apply_defaults(&mut parameters);
+/// assert_eq!(parameters, json!({ "servings": 2 }));
 /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 #[derive(Clone)]
@@ -59,11 +64,15 @@ struct Compiled {
     source: Value,
     core: Core,
     /// Whether there are defaults, and each of them can be judged by itself.
+    #[cfg(feature = "engine")]
     checkable_defaults: bool,
 }
 
 impl Schema {
     /// Compiles a schema. It must admit objects: parameters are one.
+    ///
+    /// Without the feature `engine`, the schema is only read for the types of values: nothing is validated, and
+    /// `patternProperties` say nothing.
     ///
     /// The formats of the standard, such as `email` and `date-time`, are checked; unknown ones say nothing. References
     /// may point only into the schema itself. Patterns are matched in linear time, so look-around and
@@ -72,24 +81,29 @@ impl Schema {
         if !matches!(schema, Value::Object(_) | Value::Bool(true)) {
             return Err(SchemaError::NotASchema);
         }
-        if depth(&schema) > DEPTH || patterns_bytes(&schema) > PATTERNS {
+        if depth(&schema) > DEPTH {
             return Err(SchemaError::TooMuch);
         }
+        #[cfg(feature = "engine")]
+        if validators::has_large_patterns(&schema) {
+            return Err(SchemaError::TooMuch);
+        }
+        #[cfg_attr(
+            not(feature = "engine"),
+            expect(unused_mut, reason = "defaults are checked with validators")
+        )]
         let mut normal = normal::normal(schema.clone());
         let targets = Targets::new(&normal);
         if !cost::is_finite(&normal, &targets) {
             return Err(SchemaError::TooMuch);
         }
-        let (mut defaults, mut conditions) = (false, false);
-        normal::visit(&mut normal, &mut |node| {
-            defaults |= node.contains_key("default");
-            conditions |= node.contains_key("if");
-        });
+        #[cfg(feature = "engine")]
+        let checkable_defaults = has_checkable_defaults(&mut normal);
         let schema = Self(Arc::new(Compiled {
             source: schema,
             core: Core::new(normal, targets)?,
-            // A condition may mean another call than one of defaults alone.
-            checkable_defaults: defaults && !conditions,
+            #[cfg(feature = "engine")]
+            checkable_defaults,
         }));
         let types = schema.root().types();
         if types.meets(Types::OBJECT) {
@@ -111,25 +125,42 @@ impl Schema {
         View::new(&self.0.core)
     }
 
+    /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
+    /// is put in once. Where defaults contain more others than can be put in, some are left out;
+    /// `Schema::complete` reports that.
+    pub fn apply_defaults(&self, parameters: &mut Value) {
+        defaults::apply(&self.root(), parameters);
+    }
+}
+
+/// Validation, with the feature `engine`.
+#[cfg(feature = "engine")]
+impl Schema {
     /// Lists the problems of parameters, in the order of the schema; empty for valid ones. Of more than a hundred
     /// problems, some are left out.
     ///
     /// A key that the schema does not declare is a problem only if the schema forbids it. Where something
     /// else is wrong, those at the root are listed too, since a missing parameter is often a misspelt one.
+    ///
+    /// ```
+    /// use gadgetry_proto::schema::Schema;
+    /// use serde_json::json;
+    ///
+    /// let schema = Schema::new(json!({
+    ///     "type": "object",
+    ///     "properties": { "servings": { "type": "integer", "minimum": 1 } },
+    /// }))?;
+    /// let problems = schema.validate(&json!({ "servings": 0 }));
+    /// assert_eq!(problems[0].to_string(), "servings: must be at least 1, got 0");
+    /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
+    /// ```
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
-        problem::problems(&self.0.core, parameters)
+        report::problems(&self.0.core, parameters)
     }
 
     /// Keys of valid parameters that the schema neither declares nor forbids: probably slips.
     pub(crate) fn undeclared(&self, parameters: &Value) -> Vec<Problem> {
-        problem::undeclared(&self.0.core, parameters)
-    }
-
-    /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
-    /// is put in once. Where defaults contain more others than can be put in, some are left out;
-    /// [`Schema::complete`] reports that.
-    pub fn apply_defaults(&self, parameters: &mut Value) {
-        defaults::apply(&self.root(), parameters);
+        report::undeclared(&self.0.core, parameters)
     }
 
     /// Puts the defaults in, and then lists what is wrong, as [`Schema::validate`] does.
@@ -160,7 +191,7 @@ impl Schema {
     pub fn check(&self, mut parameters: Value) -> Result<Value, Vec<Problem>> {
         let mut problems = self.complete(&mut parameters);
         if problems.is_empty() && !parameters.is_object() {
-            problems.push(problem::not_an_object(&parameters));
+            problems.push(report::not_an_object(&parameters));
         }
         if problems.is_empty() {
             Ok(parameters)
@@ -175,6 +206,17 @@ impl Schema {
         let checkable = self.0.checkable_defaults;
         checkable.then(|| defaults::wrong(&self.0.core)).flatten()
     }
+}
+
+/// Returns `true` if there are defaults, and no conditions: a condition may mean another call than one of defaults alone.
+#[cfg(feature = "engine")]
+fn has_checkable_defaults(normal: &mut Value) -> bool {
+    let (mut defaults, mut conditions) = (false, false);
+    normal::visit(normal, &mut |node| {
+        defaults |= node.contains_key("default");
+        conditions |= node.contains_key("if");
+    });
+    defaults && !conditions
 }
 
 impl fmt::Debug for Schema {

@@ -245,7 +245,8 @@ impl RegisteredGadget {
         &self.schema
     }
 
-    /// [`Schema::check`], with the answer that the model reads as the error.
+    /// [`Schema::check`], with the answer that the model reads as the error. With the feature `engine`.
+    #[cfg(feature = "engine")]
     pub fn check(&self, parameters: Value) -> Result<Value, String> {
         let checked = self.schema.check(parameters);
         checked.map_err(|problems| invalid_parameters(self.name(), &problems))
@@ -263,6 +264,7 @@ pub fn invalid_parameters(gadget: &str, problems: &[Problem]) -> String {
 }
 
 /// The answer to a call whose block could not be read.
+#[cfg(feature = "engine")]
 pub(crate) fn parse_failure(gadget: &str, error: impl Display) -> String {
     let error = error.to_string().replace('\n', "\n  ");
     format!("Error: Failed to parse parameters for '{gadget}':\n  {error}")

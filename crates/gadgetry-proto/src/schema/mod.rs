@@ -32,6 +32,7 @@ pub use gadget::OnInterrupt;
 pub use gadget::RegisteredGadget;
 pub use gadget::Unterminated;
 pub use gadget::invalid_parameters;
+#[cfg(feature = "engine")]
 pub(crate) use gadget::parse_failure;
 pub(crate) use json::Json;
 pub(crate) use json::has_too_many_values;
@@ -48,5 +49,5 @@ pub use registry::Registry;
 pub use registry::RegistryError;
 pub(crate) use slips::Slips;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 mod tests;

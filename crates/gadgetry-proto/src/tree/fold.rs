@@ -2,7 +2,7 @@
 
 use crate::call::amount;
 use crate::delta::StopReason;
-use crate::event::{Ancestor, Answer, Event, EventKind};
+use crate::event::{Ancestor, CallAnswer, Event, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 use crate::tree::{CostTree, NodeId, NodeKind, Status};
@@ -73,8 +73,8 @@ impl CostTree {
                 ..
             } => {
                 let status = match answer {
-                    Answer::Result(_) => Status::Succeeded,
-                    Answer::Error(_) => Status::Failed,
+                    CallAnswer::Result(_) => Status::Succeeded,
+                    CallAnswer::Error(_) => Status::Failed,
                 };
                 let node = self.gadget(event, *call, invocation_id, gadget_name);
                 self.gadget_ends(node, time, status, *duration_ms);

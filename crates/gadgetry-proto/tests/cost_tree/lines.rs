@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::{ModelError, ModelErrorKind, Span};
-use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind};
+use gadgetry_proto::event::{Ancestor, CallAnswer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::Purpose;
 use gadgetry_proto::time::Time;
@@ -107,9 +107,9 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             invocation_id,
             gadget_name,
             answer: if what == "ok" {
-                Answer::Result("fine".to_owned())
+                CallAnswer::Result("fine".to_owned())
             } else {
-                Answer::Error("no".to_owned())
+                CallAnswer::Error("no".to_owned())
             },
             duration_ms: word(4).parse().unwrap_or(0),
             cost: dollars(3),

@@ -1,7 +1,7 @@
 //! What gadgets tell while they run, and what their subagents cost.
 
 use gadgetry_proto::delta::StopReason;
-use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind};
+use gadgetry_proto::event::{Ancestor, CallAnswer, Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Purpose;
 use gadgetry_proto::run::{Command, Input, Report};
@@ -38,7 +38,7 @@ fn result(id: &str, cost: f64) -> Event {
         call: CallId(0),
         invocation_id: id.into(),
         gadget_name: "Inner".to_owned(),
-        answer: Answer::Result("ok".to_owned()),
+        answer: CallAnswer::Result("ok".to_owned()),
         duration_ms: 3,
         cost,
         media: Vec::new(),

@@ -5,7 +5,7 @@
     reason = "the transcript has the events that matter"
 )]
 
-use gadgetry_proto::event::{Answer, EventKind};
+use gadgetry_proto::event::{CallAnswer, EventKind};
 use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{Decision, Output, QuestionKind};
 
@@ -42,8 +42,8 @@ fn check(script: &Script, step: usize, expected: &[&str]) {
                     ..
                 } => {
                     let (word, text) = match answer {
-                        Answer::Result(text) => ("done", text),
-                        Answer::Error(text) => ("failed", text),
+                        CallAnswer::Result(text) => ("done", text),
+                        CallAnswer::Error(text) => ("failed", text),
                     };
                     let text = text.split(':').next().unwrap_or_default();
                     lines.push(format!("{word} {invocation_id}: {text}"));

@@ -2,7 +2,7 @@
 
 use gadgetry_proto::block::CallBlock;
 use gadgetry_proto::error::{Diagnostic, ParseError};
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 use gadgetry_proto::schema;
 use serde_json::Value;
 
@@ -33,9 +33,9 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    pub fn hear(&mut self, event: Event<'_>) {
+    pub fn hear(&mut self, event: ReplyEvent<'_>) {
         match event {
-            Event::Text(more) => {
+            ReplyEvent::Text(more) => {
                 assert!(!more.is_empty(), "a text delta is never empty");
                 if let Some(Told::Seen(Seen::Text(text))) = self.told.last_mut() {
                     text.push_str(more);
@@ -43,12 +43,12 @@ impl Joiner {
                     self.seen(Seen::Text(more.to_owned()));
                 }
             }
-            Event::CallStart(header) => self.seen(Seen::CallStart {
+            ReplyEvent::CallStart(header) => self.seen(Seen::CallStart {
                 name: header.gadget_name().to_owned(),
                 id: header.invocation_id().to_owned(),
                 dependencies: header.dependencies().map(str::to_owned).collect(),
             }),
-            Event::Argument {
+            ReplyEvent::Argument {
                 header,
                 pointer,
                 delta,
@@ -71,8 +71,8 @@ impl Joiner {
                     });
                 }
             }
-            Event::Call(block) => self.told.push(call(&block)),
-            Event::TagStart {
+            ReplyEvent::Call(block) => self.told.push(call(&block)),
+            ReplyEvent::TagStart {
                 block,
                 tag,
                 attributes,
@@ -81,7 +81,7 @@ impl Joiner {
                 tag: tag.to_owned(),
                 attrs: pairs(attributes),
             }),
-            Event::TagDelta { block, delta, .. } => {
+            ReplyEvent::TagDelta { block, delta, .. } => {
                 assert!(!delta.is_empty(), "a content delta is never empty");
                 if let Some(Told::Seen(Seen::TagContent { content, .. })) = self.told.last_mut() {
                     content.push_str(delta);
@@ -92,14 +92,14 @@ impl Joiner {
                     });
                 }
             }
-            Event::TagEnd { block, tag, reason } => {
+            ReplyEvent::TagEnd { block, tag, reason } => {
                 self.seen(Seen::TagEnd {
                     block: block.0,
                     tag: tag.to_owned(),
                     reason,
                 });
             }
-            Event::Tag {
+            ReplyEvent::Tag {
                 block,
                 tag,
                 content,
@@ -113,7 +113,7 @@ impl Joiner {
                 attrs: pairs(attributes),
                 self_closing,
             }),
-            Event::Diagnostic(diagnostic) => self.told.push(Told::Diagnostic(diagnostic)),
+            ReplyEvent::Diagnostic(diagnostic) => self.told.push(Told::Diagnostic(diagnostic)),
         }
     }
 

@@ -4,14 +4,18 @@
     reason = "benches and fuzz targets include some of it"
 )]
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 pub mod bfcl;
 pub mod cut;
+#[cfg(feature = "engine")]
 pub mod gbnf;
 pub mod generate;
 pub mod joined;
 pub mod naive;
+#[cfg(feature = "engine")]
 pub mod properties;
+#[cfg(feature = "engine")]
 pub mod sim;
 pub mod stream;
+#[cfg(feature = "engine")]
 pub mod virtual_time;

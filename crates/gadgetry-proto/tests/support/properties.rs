@@ -3,7 +3,7 @@
 
 use gadgetry_proto::block::{Anchoring, Markers, Writer};
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{BlockParser, Event, Format, Scanner, TagParser};
+use gadgetry_proto::reply::{BlockParser, Format, ReplyEvent, Scanner, TagParser};
 use gadgetry_proto::schema::{Schema, coerce};
 use serde_json::{Value, json};
 
@@ -151,14 +151,14 @@ fn read_back(parameters: &Value, schema: Option<&Schema>, anchoring: Anchoring) 
     }
     let mut parser = BlockParser::new(markers.clone(), anchoring, Limits::default());
     let mut read = Vec::new();
-    let mut see = |event: Event<'_>| match event {
-        Event::Call(block) => read.push(block.parameters(schema)),
-        Event::Text(text) => panic!("{text:?} is outside the block"),
-        Event::CallStart(_) | Event::Argument { .. } | Event::Diagnostic(_) => {}
-        Event::TagStart { .. }
-        | Event::TagDelta { .. }
-        | Event::TagEnd { .. }
-        | Event::Tag { .. } => panic!("there are no tags"),
+    let mut see = |event: ReplyEvent<'_>| match event {
+        ReplyEvent::Call(block) => read.push(block.parameters(schema)),
+        ReplyEvent::Text(text) => panic!("{text:?} is outside the block"),
+        ReplyEvent::CallStart(_) | ReplyEvent::Argument { .. } | ReplyEvent::Diagnostic(_) => {}
+        ReplyEvent::TagStart { .. }
+        | ReplyEvent::TagDelta { .. }
+        | ReplyEvent::TagEnd { .. }
+        | ReplyEvent::Tag { .. } => panic!("there are no tags"),
     };
     parser.push(&text, &mut see);
     parser.finish(&mut see);
@@ -206,10 +206,10 @@ struct Told {
 }
 
 impl Told {
-    fn hear(&mut self, event: &Event<'_>) {
+    fn hear(&mut self, event: &ReplyEvent<'_>) {
         match event {
-            Event::Text(text) => self.join("text ".to_owned(), text),
-            Event::Argument {
+            ReplyEvent::Text(text) => self.join("text ".to_owned(), text),
+            ReplyEvent::Argument {
                 header,
                 pointer,
                 delta,
@@ -224,17 +224,19 @@ impl Told {
                     self.line("complete".to_owned());
                 }
             }
-            Event::TagDelta { block, delta, .. } => self.join(format!("content {block:?} "), delta),
-            Event::Call(block) => {
+            ReplyEvent::TagDelta { block, delta, .. } => {
+                self.join(format!("content {block:?} "), delta)
+            }
+            ReplyEvent::Call(block) => {
                 let arguments: Vec<_> = block.arguments().collect();
                 let call = block.to_call(None);
                 self.line(format!("{call:?} {arguments:?}"));
             }
-            Event::CallStart(_)
-            | Event::TagStart { .. }
-            | Event::TagEnd { .. }
-            | Event::Tag { .. }
-            | Event::Diagnostic(_) => self.line(format!("{event:?}")),
+            ReplyEvent::CallStart(_)
+            | ReplyEvent::TagStart { .. }
+            | ReplyEvent::TagEnd { .. }
+            | ReplyEvent::Tag { .. }
+            | ReplyEvent::Diagnostic(_) => self.line(format!("{event:?}")),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::message::{Media, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaKind, Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 
 use super::reply::Decoder;
@@ -15,6 +15,7 @@ use crate::wire::{Decode, Wire};
 
 impl Wire for Messages {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
+        self.check()?;
         self.check_choice(&request.tool_choice)?;
         let body = encode::body(self, request);
         let base = self.common.base_url().trim_end_matches('/');
@@ -67,6 +68,13 @@ impl Wire for Messages {
     fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
         Some(Self {
             common: self.common.with_tools(gadgets),
+            own: self.own.clone(),
+        })
+    }
+
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        Some(Self {
+            common: self.common.with_sampling(sampling),
             own: self.own.clone(),
         })
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::call::{Call, Parameters};
-use gadgetry::proto::event::{Answer, ApprovalAnswer, EventKind};
+use gadgetry::proto::event::{ApprovalAnswer, CallAnswer, EventKind};
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::message::{Media, Purpose};
 use gadgetry::proto::usage::Usage;
@@ -79,8 +79,8 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
                 format!(" with {}", media.join(", "))
             };
             let (what, text) = match answer {
-                Answer::Result(text) => ("result", text),
-                Answer::Error(text) => ("error", text),
+                CallAnswer::Result(text) => ("result", text),
+                CallAnswer::Error(text) => ("error", text),
             };
             let (took, cost) = (milliseconds(*duration_ms), dollars(*cost));
             format!("{what} {invocation_id} {text:?}{media}{took}{cost}")

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::Call;
-use gadgetry::proto::event::{Ancestor, Answer, Event, EventKind, FinishReason};
+use gadgetry::proto::event::{Ancestor, CallAnswer, Event, EventKind, FinishReason};
 
 use line::line;
 
@@ -113,7 +113,7 @@ impl EventLog {
     }
 
     /// The id and the answer of each call that was answered, in that order. Skipped calls are not among them.
-    pub fn results(&self) -> Vec<(String, Answer)> {
+    pub fn results(&self) -> Vec<(String, CallAnswer)> {
         self.pick(|kind| match kind {
             EventKind::GadgetResult {
                 invocation_id,
@@ -163,8 +163,10 @@ impl EventLog {
     #[track_caller]
     pub fn expect_result(&self, id: &str) -> String {
         match self.answer(id) {
-            Some(Answer::Result(text)) => text,
-            Some(Answer::Error(error)) => self.fail(&format!("the call {id:?} failed: {error:?}")),
+            Some(CallAnswer::Result(text)) => text,
+            Some(CallAnswer::Error(error)) => {
+                self.fail(&format!("the call {id:?} failed: {error:?}"))
+            }
             None => self.fail(&format!("the call {id:?} has no result")),
         }
     }
@@ -177,15 +179,15 @@ impl EventLog {
     #[track_caller]
     pub fn expect_error(&self, id: &str) -> String {
         match self.answer(id) {
-            Some(Answer::Error(error)) => error,
-            Some(Answer::Result(text)) => {
+            Some(CallAnswer::Error(error)) => error,
+            Some(CallAnswer::Result(text)) => {
                 self.fail(&format!("the call {id:?} did not fail: {text:?}"))
             }
             None => self.fail(&format!("the call {id:?} has no error")),
         }
     }
 
-    fn answer(&self, id: &str) -> Option<Answer> {
+    fn answer(&self, id: &str) -> Option<CallAnswer> {
         let results = self.results().into_iter().rev();
         let mut answers = results.filter_map(|(of, answer)| (of == id).then_some(answer));
         answers.next()

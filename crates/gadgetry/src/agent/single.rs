@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::message::Media;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use crate::scripted::{ScriptError, ScriptedModel};
 ///
 /// ```
 /// use gadgetry::agent::{SingleCall, single_call};
-/// use gadgetry::{Answer, IntoGadget, gadget};
+/// use gadgetry::{CallAnswer, IntoGadget, gadget};
 ///
 /// /// Adds two numbers.
 /// #[gadget]
@@ -39,7 +39,7 @@ use crate::scripted::{ScriptError, ScriptedModel};
 /// let agent = single_call(Add.into_gadget(), r#"{ "a": 2, "b": 2 }"#, 1)?;
 /// // The run ends at its limit of one reply, which is not of interest here.
 /// let _ = agent.ask("")?.observe(&mut call).await;
-/// assert_eq!(call.answer, Some(Answer::Result("4".to_owned())));
+/// assert_eq!(call.answer, Some(CallAnswer::Result("4".to_owned())));
 /// # Ok(())
 /// # }
 /// ```
@@ -74,7 +74,7 @@ pub struct SingleCall {
     pub parameters: Option<Arc<Value>>,
     /// The result or the error; absent if the run has ended before.
     #[serde(flatten)]
-    pub answer: Option<Answer>,
+    pub answer: Option<CallAnswer>,
     /// Duration of the call.
     pub duration_ms: u64,
     /// US dollars.

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::schema::{GadgetSpec, invalid_parameters};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, GadgetInfo, IntoGadget, IntoOutcome, InvalidParams, params};
+use crate::gadget::{
+    DynGadget, FromModel, GadgetInfo, IntoGadget, IntoOutcome, InvalidParams, params,
+};
 
 /// A gadget that is a closure with parameters of a type: it captures what it needs, and the schema comes from the type.
 ///
@@ -43,7 +44,7 @@ use crate::gadget::{DynGadget, GadgetInfo, IntoGadget, IntoOutcome, InvalidParam
 /// ```
 pub fn typed<P, F, R>(info: GadgetInfo, function: F) -> TypedFn<P, F>
 where
-    P: DeserializeOwned + JsonSchema,
+    P: FromModel,
     F: Fn(P, ExecutionContext) -> R + Send + Sync,
     R: Future<Output: IntoOutcome> + Send + 'static,
 {

@@ -15,6 +15,7 @@
 mod approved;
 mod call;
 mod closure;
+mod from_model;
 mod function;
 mod outcome;
 mod output;
@@ -39,12 +40,15 @@ pub use crate::error::GadgetError;
 pub(crate) use approved::Approved;
 pub(crate) use call::{attempt, call, closed};
 pub use closure::{TypedFn, typed};
+pub use from_model::FromModel;
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub use params::InvalidParams;
 pub(crate) use params::read;
-pub use preview::{CallPreview, CommandLine, Origin, Permission, Subject, UnknownPermission};
+pub use preview::{
+    CallPreview, CommandLine, IntoPreview, Origin, Permission, Subject, UnknownPermission,
+};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 pub use validate::validate_gadget_params;
@@ -96,6 +100,12 @@ pub trait DynGadget: Send + Sync {
 ///
 /// Every [`Gadget`] is one, also in an `Arc`, so that its owner keeps it. A type that implements [`DynGadget`] itself is
 /// added as an `Arc<dyn DynGadget>`, or implements this as well.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a gadget",
+    label = "not a gadget",
+    note = "`#[gadget]` on `fn add` makes the type `Add`, which is the gadget: use `Add` in place of `add`",
+    note = "a closure becomes a gadget by `gadgetry::typed` or `gadgetry::from_fn`, another type by `impl Gadget`"
+)]
 pub trait IntoGadget {
     /// Converts it into the form that a toolbox holds.
     fn into_gadget(self) -> Arc<dyn DynGadget>;

@@ -2,6 +2,8 @@
 
 use gadgetry_proto::error::{Classified, Fault};
 
+use crate::error::GadgetError;
+
 /// Decision about a call before it runs.
 ///
 /// ```
@@ -202,5 +204,68 @@ impl CallPreview {
     pub fn bound_to(mut self, what: impl Into<String>) -> Self {
         self.bound.push(what.into());
         self
+    }
+}
+
+/// A call that acts on this.
+impl From<Subject> for CallPreview {
+    fn from(subject: Subject) -> Self {
+        Self::of(subject)
+    }
+}
+
+/// A line that the user should read.
+impl From<String> for CallPreview {
+    fn from(line: String) -> Self {
+        Self::default().note(line)
+    }
+}
+
+/// A line that the user should read.
+impl From<&str> for CallPreview {
+    fn from(line: &str) -> Self {
+        Self::from(line.to_owned())
+    }
+}
+
+/// Result of the function that `#[gadget(preview = …)]` names: anything that becomes a [`CallPreview`], such as a [`Subject`] or
+/// a text for the user, or a `Result` of it.
+///
+/// ```
+/// use gadgetry::gadget::IntoPreview;
+/// use gadgetry::{CallPreview, Subject};
+///
+/// fn deletion(path: &str) -> Result<Subject, String> {
+///     Ok(Subject::Path(path.to_owned()))
+/// }
+///
+/// let preview = deletion("notes.txt").into_preview().expect("a preview");
+/// assert_eq!(preview, CallPreview::of(Subject::Path("notes.txt".to_owned())));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a preview of a call",
+    label = "no preview can be made of this",
+    note = "the function of `preview = …` takes the gadget's arguments by reference, is not `async`, and returns a `CallPreview`, a `Subject`, \
+            a text, or a `Result` of these"
+)]
+pub trait IntoPreview {
+    /// Converts it.
+    ///
+    /// # Errors
+    ///
+    /// The call cannot be executed, for a reason that the model reads.
+    fn into_preview(self) -> Result<CallPreview, GadgetError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Into<CallPreview>> IntoPreview for P {
+    fn into_preview(self) -> Result<CallPreview, GadgetError> {
+        Ok(self.into())
+    }
+}
+
+impl<P: Into<CallPreview>, E: Into<GadgetError>> IntoPreview for Result<P, E> {
+    fn into_preview(self) -> Result<CallPreview, GadgetError> {
+        self.map(Into::into).map_err(Into::into)
     }
 }

@@ -9,13 +9,12 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, Unterminated, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{
-    CallPreview, DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, InvalidParams,
-    Permission, params, schema,
+    CallPreview, DynGadget, FromModel, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _,
+    InvalidParams, Permission, params, schema,
 };
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
@@ -68,7 +67,7 @@ use crate::gadget::{
 pub trait Gadget: Send + Sync + 'static {
     /// Parameters of a call. A struct with named fields, an enum whose variants are objects, or a map;
     /// [`NoParams`] for nothing.
-    type Params: DeserializeOwned + JsonSchema + Send;
+    type Params: FromModel + Send;
     /// Result of a call: anything `Serialize`, or a [`GadgetOutput`].
     type Output: Into<GadgetOutput> + Send;
 
@@ -283,6 +282,8 @@ impl GadgetInfo {
     }
 }
 
+// Without it, the compiler reports that a function lacks `Gadget`, not that its gadget has another name.
+#[diagnostic::do_not_recommend]
 impl<G: Gadget> IntoGadget for G {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
         let spec = self.info().into_spec::<G::Params>();

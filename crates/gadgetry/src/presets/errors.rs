@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gadgetry_proto::error::ModelError;
-use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind, FinishReason};
+use gadgetry_proto::event::{Ancestor, CallAnswer, Event, EventKind, FinishReason};
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::time::Time;
 
@@ -135,7 +135,7 @@ impl Failure {
             EventKind::GadgetResult {
                 invocation_id,
                 gadget_name,
-                answer: Answer::Error(error),
+                answer: CallAnswer::Error(error),
                 ..
             } => FailureKind::Gadget {
                 invocation_id: invocation_id.clone(),

@@ -1,7 +1,7 @@
 //! Events into `tracing`.
 
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::InvocationId;
 
 use crate::observer::Observer;
@@ -158,7 +158,7 @@ fn log(event: &Event) {
         } => {
             let id = invocation_id.as_str();
             match answer {
-                Answer::Result(result) => {
+                CallAnswer::Result(result) => {
                     let chars = result.chars().count();
                     say!(
                         info,
@@ -171,7 +171,7 @@ fn log(event: &Event) {
                     );
                     say!(debug, id, result, "gadget result");
                 }
-                Answer::Error(error) => {
+                CallAnswer::Error(error) => {
                     say!(
                         warn,
                         gadget = gadget_name,

@@ -12,7 +12,7 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::limits::Limits;
-use gadgetry::proto::message::{Constraint, Content, Message, Role};
+use gadgetry::proto::message::{Constraint, Content, Message, Role, Sampling};
 use gadgetry::proto::prompt::PromptTemplate;
 use gadgetry::proto::run::{HintTiming, UnmetDependencyPolicy};
 use gadgetry::proto::tags::CustomBlock;
@@ -405,4 +405,20 @@ async fn strings_of_small_models_are_bounded() {
             "{parameters:?} {examples:?}: {grammar}"
         );
     }
+}
+
+#[tokio::test]
+async fn settings_of_replies() {
+    let block = call("Echo", "e", &[("text", "hi")]);
+    let model = asked(&[&block, "."], |it| {
+        it.temperature(0.25).max_tokens(9).stop(["END"])
+    })
+    .await;
+    let expected = Sampling::default()
+        .temperature(0.25)
+        .max_tokens(9)
+        .stop(["END"]);
+    assert_eq!(model.samplings(), [expected.clone(), expected]);
+    let model = asked(&["."], |it| it).await;
+    assert_eq!(model.samplings(), [Sampling::default()]);
 }

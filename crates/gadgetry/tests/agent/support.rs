@@ -11,8 +11,8 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::convo::prompt_text;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::{ModelError, ModelErrorKind};
-use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::message::{Constraint, Request};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
+use gadgetry::proto::message::{Constraint, Request, Sampling};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::{Price, Usage};
 use gadgetry::{ExecutionContext, IntoGadget, Model, ModelInfo, from_fn};
@@ -151,6 +151,12 @@ impl Mock {
         requests.last()?.constraint.clone()
     }
 
+    /// The settings of its requests.
+    pub(crate) fn samplings(&self) -> Vec<Sampling> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().map(|it| it.sampling.clone()).collect()
+    }
+
     /// The system message of its first request.
     pub(crate) fn system(&self) -> String {
         self.asked().first().unwrap()[0].clone()
@@ -287,12 +293,12 @@ pub(crate) fn story(events: &[Event]) -> Vec<String> {
             EventKind::GadgetStart { invocation_id, .. } => format!("start {invocation_id}"),
             EventKind::GadgetResult {
                 invocation_id,
-                answer: Answer::Result(text),
+                answer: CallAnswer::Result(text),
                 ..
             } => format!("{invocation_id}: {text}"),
             EventKind::GadgetResult {
                 invocation_id,
-                answer: Answer::Error(text),
+                answer: CallAnswer::Error(text),
                 ..
             } => format!("{invocation_id} failed: {text}"),
             EventKind::GadgetSkipped { invocation_id, .. } => format!("skipped {invocation_id}"),

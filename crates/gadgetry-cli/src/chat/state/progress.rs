@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
 use super::call::CallItem;
 use super::dialog::Dialog;
@@ -157,13 +157,13 @@ impl App {
             } => {
                 let took = Duration::from_millis(*duration_ms);
                 match answer {
-                    Answer::Result(text) if *completes_run && event.path.is_empty() => {
+                    CallAnswer::Result(text) if *completes_run && event.path.is_empty() => {
                         call.answer(true, "", took);
                         self.transcript.text(text);
                         self.transcript.end_reply();
                     }
-                    Answer::Result(text) => call.answer(true, text, took),
-                    Answer::Error(text) => call.answer(false, text, took),
+                    CallAnswer::Result(text) => call.answer(true, text, took),
+                    CallAnswer::Error(text) => call.answer(false, text, took),
                 }
             }
             _ => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry::agent::{SingleCall, single_call};
 use gadgetry::presets::Logging;
-use gadgetry::proto::event::{Answer, FinishReason};
+use gadgetry::proto::event::{CallAnswer, FinishReason};
 use gadgetry::proto::prompt::Form;
 use gadgetry::{AgentRun, DynGadget};
 use serde::de::IgnoredAny;
@@ -47,8 +47,8 @@ pub(crate) async fn run(
         return Err(Error::Failed("cancelled".to_owned()));
     }
     match report.answer {
-        Some(Answer::Result(_)) if args.json => Ok(()),
-        Some(Answer::Result(result)) => {
+        Some(CallAnswer::Result(_)) if args.json => Ok(()),
+        Some(CallAnswer::Result(result)) => {
             if !report.media.is_empty() {
                 let count = report.media.len();
                 printer.progress(&format!("note: media in the result: {count}; see --json\n"));
@@ -59,7 +59,7 @@ pub(crate) async fn run(
             }
             Ok(())
         }
-        Some(Answer::Error(error)) => Err(Error::Failed(own_words(&error).to_owned())),
+        Some(CallAnswer::Error(error)) => Err(Error::Failed(own_words(&error).to_owned())),
         None => {
             let words = summary.error.as_ref().map(|it| it.message.as_str());
             let words = words.unwrap_or("the gadget was not executed");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gadgetry::DynGadget;
 use gadgetry::agent::{SingleCall, single_call};
-use gadgetry::proto::event::Answer;
+use gadgetry::proto::event::CallAnswer;
 use gadgetry::proto::schema::closest;
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::client::{LIST_RESOURCES, READ_RESOURCE};
@@ -147,7 +147,7 @@ async fn listed(list: Arc<dyn DynGadget>) -> Result<String, Error> {
     let run = agent.ask("").map_err(Error::input)?;
     let finished = run_agent(run, None, SingleCall::default()).await?;
     match finished.observer.answer {
-        Some(Answer::Result(text) | Answer::Error(text)) => Ok(text),
+        Some(CallAnswer::Result(text) | CallAnswer::Error(text)) => Ok(text),
         None => Err(Error::Failed("cancelled".to_owned())),
     }
 }

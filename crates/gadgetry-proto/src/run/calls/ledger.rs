@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Answer, ApprovalAnswer, EventKind};
+use crate::event::{ApprovalAnswer, CallAnswer, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::run::calls::known::KnownResults;
@@ -138,8 +138,8 @@ impl Ledger {
             invocation_id: names.invocation_id,
             gadget_name: names.gadget_name,
             answer: match answer {
-                Ok(result) => Answer::Result(result),
-                Err(error) => Answer::Error(error),
+                Ok(result) => CallAnswer::Result(result),
+                Err(error) => CallAnswer::Error(error),
             },
             duration_ms,
             cost,

@@ -9,7 +9,10 @@ use serde_json::Value;
 use crate::schema::compiled::core::Core;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::expand::find;
-use crate::schema::compiled::problem::{self, Problem};
+#[cfg(feature = "engine")]
+use crate::schema::compiled::problem::Problem;
+#[cfg(feature = "engine")]
+use crate::schema::compiled::report;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
 use crate::schema::count;
@@ -25,6 +28,7 @@ const NESTED: usize = 32;
 const STEPS_PER_NODE: usize = 16;
 
 /// A default that its own schema does not admit.
+#[cfg(feature = "engine")]
 pub(crate) struct WrongDefault {
     /// The dotted path of the property.
     pub(crate) parameter: String,
@@ -32,6 +36,7 @@ pub(crate) struct WrongDefault {
 }
 
 /// The first default that does not fit, the outer ones first.
+#[cfg(feature = "engine")]
 pub(super) fn wrong(core: &Core) -> Option<WrongDefault> {
     let mut places: VecDeque<(Vec<&str>, View<'_>)> =
         VecDeque::from([(Vec::new(), View::new(core))]);
@@ -54,6 +59,7 @@ pub(super) fn wrong(core: &Core) -> Option<WrongDefault> {
 }
 
 /// A wrong default in the object at `path`.
+#[cfg(feature = "engine")]
 fn wrong_at(core: &Core, path: &[&str]) -> Option<WrongDefault> {
     let wrap = |value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let mut parameters = path.iter().rev().fold(Value::Object(Map::new()), wrap);
@@ -71,7 +77,7 @@ fn wrong_at(core: &Core, path: &[&str]) -> Option<WrongDefault> {
         let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
         path.join(".")
     });
-    let problems = problem::problems(core, &parameters);
+    let problems = report::problems(core, &parameters);
     defaults.find_map(|parameter| {
         let mut problems = problems.iter();
         let problem = problems.find(|problem| {

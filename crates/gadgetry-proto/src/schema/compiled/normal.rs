@@ -81,10 +81,10 @@ fn tuple(node: &mut Map<String, Value>) {
     if !node.get("items").is_some_and(Value::is_array) || node.contains_key("prefixItems") {
         return;
     }
-    if let Some(items) = node.shift_remove("items") {
+    if let Some(items) = take(node, "items") {
         node.insert("prefixItems".to_owned(), items);
     }
-    if let Some(rest) = node.shift_remove("additionalItems") {
+    if let Some(rest) = take(node, "additionalItems") {
         node.insert("items".to_owned(), rest);
     }
 }
@@ -93,12 +93,12 @@ fn nullable(node: &mut Map<String, Value>) {
     if node.get("nullable") != Some(&Value::Bool(true)) {
         return;
     }
-    node.shift_remove("nullable");
+    take(node, "nullable");
     let wraps = ["const", "$ref", "allOf", "anyOf", "oneOf", "not"];
     if wraps.iter().any(|keyword| node.contains_key(*keyword)) {
         let definitions: Vec<_> = ["$defs", "definitions", "default", "description", "title"]
             .into_iter()
-            .filter_map(|keyword| Some((keyword.to_owned(), node.shift_remove(keyword)?)))
+            .filter_map(|keyword| Some((keyword.to_owned(), take(node, keyword)?)))
             .collect();
         let inner = Value::Object(std::mem::take(node));
         node.insert("anyOf".to_owned(), json!([inner, { "type": "null" }]));
@@ -116,4 +116,12 @@ fn nullable(node: &mut Map<String, Value>) {
     {
         options.push(Value::Null);
     }
+}
+
+/// Takes an entry out. The order of the others stays, if objects have one.
+fn take(node: &mut Map<String, Value>, key: &str) -> Option<Value> {
+    #[cfg(feature = "preserve_order")]
+    return node.shift_remove(key);
+    #[cfg(not(feature = "preserve_order"))]
+    return node.remove(key);
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{
     Asks, Close, Command, Decision, Input, Output, Plan, Question, QuestionId, QuestionKind,
@@ -228,8 +228,8 @@ impl Seen {
                         ..
                     } => {
                         let (word, text) = match answer {
-                            Answer::Result(text) => ("ok", text),
-                            Answer::Error(text) => ("error", text),
+                            CallAnswer::Result(text) => ("ok", text),
+                            CallAnswer::Error(text) => ("error", text),
                         };
                         let text = text.split(':').next().unwrap_or_default();
                         format!("{word} {invocation_id} ${cost} {duration_ms}ms: {text}")

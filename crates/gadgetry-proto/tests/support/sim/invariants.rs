@@ -6,7 +6,7 @@ use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::{escape_markers, prompt_text};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::DiagnosticCode;
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
 use gadgetry_proto::run::{
@@ -361,8 +361,8 @@ impl Watch {
                 ..
             } => {
                 let answer = match answer {
-                    Answer::Result(text) => (text.clone(), false),
-                    Answer::Error(text) => (text.clone(), true),
+                    CallAnswer::Result(text) => (text.clone(), false),
+                    CallAnswer::Error(text) => (text.clone(), true),
                 };
                 self.answer(invocation_id, answer);
             }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::StopReason;
-use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{Output, QuestionKind};
@@ -210,8 +210,8 @@ fn line(kind: &EventKind) -> Option<String> {
             cost: dollars,
             ..
         } => match answer {
-            Answer::Result(text) => format!("ok {invocation_id}{}: {text}", cost(*dollars)),
-            Answer::Error(text) => format!("error {invocation_id}{}: {text}", cost(*dollars)),
+            CallAnswer::Result(text) => format!("ok {invocation_id}{}: {text}", cost(*dollars)),
+            CallAnswer::Error(text) => format!("error {invocation_id}{}: {text}", cost(*dollars)),
         },
         EventKind::GadgetRestarted { invocation_id, .. } => format!("again {invocation_id}"),
         EventKind::GadgetSkipped {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::message::{Media, MediaData, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaData, MediaKind, Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 
 use super::ChatCompletions;
@@ -49,6 +49,13 @@ impl Wire for ChatCompletions {
     fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
         Some(Self {
             common: self.common.with_tools(gadgets),
+            own: self.own.clone(),
+        })
+    }
+
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        Some(Self {
+            common: self.common.with_sampling(sampling),
             own: self.own.clone(),
         })
     }

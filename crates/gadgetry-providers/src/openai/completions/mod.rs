@@ -17,7 +17,7 @@
 mod reply;
 mod template;
 
-use gadgetry_proto::message::{Media, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaKind, Request, Sampling};
 use serde_json::{Value, json};
 
 use super::{BASE_URL, post};
@@ -162,6 +162,13 @@ impl Wire for Completions {
             MediaKind::Image => NO_IMAGES,
             MediaKind::Audio => NO_SOUNDS,
             MediaKind::File | _ => NO_FILES,
+        })
+    }
+
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        Some(Self {
+            common: self.common.with_sampling(sampling),
+            own: self.own.clone(),
         })
     }
 }

@@ -65,13 +65,11 @@ impl OpenAiResponsesBuilder {
     /// If an option is invalid, such as the base URL, or if there are stop sequences.
     pub fn build(self) -> Result<OpenAiResponses, ProviderError> {
         let (common, own) = self.complete("openai", BASE_URL, ModelInfo::default())?;
-        if !common.options.stop.is_empty() {
-            return Err(mistake("the Responses API has no stop sequences"));
-        }
         let wire = Responses {
             common: common.clone(),
             own,
         };
+        wire.check()?;
         common.model_over(wire)
     }
 }
@@ -81,4 +79,14 @@ impl OpenAiResponsesBuilder {
 pub struct Responses {
     common: Common,
     own: ResponsesOptions,
+}
+
+impl Responses {
+    /// Refuses options that the API does not have.
+    fn check(&self) -> Result<(), ProviderError> {
+        if self.common.options.stop.is_empty() {
+            return Ok(());
+        }
+        Err(mistake("the Responses API has no stop sequences"))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::message::{Media, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaKind, Request, Sampling};
 use gadgetry_proto::schema::GadgetSpec;
 
 use super::Responses;
@@ -16,6 +16,7 @@ use crate::wire::{Decode, Wire};
 
 impl Wire for Responses {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
+        self.check()?;
         let body = encode::body(self, request);
         post(
             &self.common,
@@ -44,6 +45,13 @@ impl Wire for Responses {
     fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
         Some(Self {
             common: self.common.with_tools(gadgets),
+            own: self.own.clone(),
+        })
+    }
+
+    fn with_sampling(&self, sampling: &Sampling) -> Option<Self> {
+        Some(Self {
+            common: self.common.with_sampling(sampling),
             own: self.own.clone(),
         })
     }

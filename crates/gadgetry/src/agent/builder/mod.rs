@@ -2,6 +2,7 @@
 
 mod conversation;
 mod hooks;
+mod sampling;
 
 use std::fmt;
 use std::sync::Arc;
@@ -262,6 +263,11 @@ impl AgentBuilder {
     pub fn gadget(mut self, gadget: impl IntoGadget) -> Self {
         self.gadgets.push(gadget.into_gadget());
         self
+    }
+
+    /// Adds a tool: the same as [`gadget`](Self::gadget).
+    pub fn tool(self, tool: impl IntoGadget) -> Self {
+        self.gadget(tool)
     }
 
     /// Adds several gadgets: a tuple, as in `.gadgets((Add, Weather))`, or anything that can be iterated over.

@@ -1,0 +1,8 @@
+//! No doc comment.
+
+#[gadgetry::gadget]
+fn greet(name: String) -> String {
+    name
+}
+
+fn main() {}

@@ -1,0 +1,74 @@
+//! READMEs of packages: that of the repository, with links that lead there from anywhere.
+
+use std::fs;
+use std::path::Path;
+
+/// The crates that have it.
+const CRATES: [&str; 2] = ["gadgetry", "gadgetry-cli"];
+
+/// Writes them.
+pub(crate) fn write(root: &Path, repository: &str) -> Result<(), String> {
+    let text = absolute(&read(&root.join("README.md"))?, repository);
+    for name in CRATES {
+        let path = root.join("crates").join(name).join("README.md");
+        fs::write(&path, &text).map_err(|why| format!("{}: {why}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Fails if one is not what [`write`] would write.
+pub(crate) fn check(root: &Path, repository: &str) -> Result<(), String> {
+    let text = absolute(&read(&root.join("README.md"))?, repository);
+    for name in CRATES {
+        if read(&root.join("crates").join(name).join("README.md"))? != text {
+            return Err(format!(
+                "crates/{name}/README.md is not that of the repository: `cargo xtask release readmes` writes it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// The text with absolute links. Pictures are linked as files, all else as pages.
+fn absolute(text: &str, repository: &str) -> String {
+    let mut parts = text.split("](");
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        written.push_str("](");
+        let target = part.split(')').next().unwrap_or_default();
+        let is_relative = !target.contains(':') && !target.starts_with('#');
+        if is_relative {
+            let form = if target.ends_with(".svg") {
+                "raw"
+            } else {
+                "blob"
+            };
+            written.push_str(&format!("{repository}/{form}/main/"));
+        }
+        written.push_str(part);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::absolute;
+
+    #[test]
+    fn links_become_absolute() {
+        for (text, expected) in [
+            (
+                "[a](docs/a.md#b) c",
+                "[a](https://r/blob/main/docs/a.md#b) c",
+            ),
+            ("![a](docs/a.svg)", "![a](https://r/raw/main/docs/a.svg)"),
+            ("[a](#b) [c](https://d.e/f)", "[a](#b) [c](https://d.e/f)"),
+        ] {
+            assert_eq!(absolute(text, "https://r"), expected);
+        }
+    }
+}
