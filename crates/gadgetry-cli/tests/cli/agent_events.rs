@@ -55,13 +55,13 @@ const EVENTS: [(&str, &str, Rest); 17] = [
     (
         "model_call_end",
         "iteration stopReason usage cost",
-        Rest::Maybe("error"),
+        Rest::Maybe("error kind code"),
     ),
     ("iteration_end", "iteration", Rest::Maybe("")),
     (
         "run_finished",
         "reason iterations totalCost answer",
-        Rest::Maybe("error"),
+        Rest::Maybe("error kind code"),
     ),
 ];
 
