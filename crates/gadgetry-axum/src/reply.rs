@@ -199,10 +199,11 @@ fn failure(reason: FinishReason, error: Option<ModelError>) -> Failure {
     Failure::Upstream {
         message: message.to_owned(),
         code: None,
-        kind: match kind {
-            // The request is the agent's, not the client's.
-            ModelErrorKind::BadRequest => ModelErrorKind::Other,
-            kind => kind,
+        // The request is the agent's, not the client's.
+        kind: if kind == ModelErrorKind::BadRequest {
+            ModelErrorKind::Other
+        } else {
+            kind
         },
         retry_after_ms: error.and_then(|it| it.retry_after_ms),
     }

@@ -6,11 +6,10 @@ mod terminal;
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 #[cfg(feature = "chat")]
 use gadgetry::approval::Approver;
 use gadgetry::approval::{Approvals, Rule, Rules};
-use gadgetry::control::{Asks, BeforeGadget, Decision, DynController, QuestionKind, RunContext};
+use gadgetry::control::{BeforeGadget, Hook, RunContext, Start};
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
@@ -72,10 +71,10 @@ impl Approving {
         match self {
             Self::Free => agent,
             Self::ByRules(approvals) => agent.approvals(approvals),
-            // The controller decides about every call, and nothing is executed.
+            // The hook decides about every call, and nothing is executed.
             Self::DryRun(approvals, toolbox) => {
                 let dry_run = DryRun { approvals, toolbox };
-                agent.without_approvals().controller(dry_run)
+                agent.without_approvals().hook(dry_run)
             }
         }
     }
@@ -116,30 +115,14 @@ struct DryRun {
     toolbox: Arc<Toolbox>,
 }
 
-impl DynController for DryRun {
-    fn questions(&self) -> Asks {
-        Asks {
-            before_gadget: true,
-            ..Asks::default()
-        }
-    }
-
-    fn decide<'a>(
-        &'a self,
-        run: &'a RunContext,
-        question: &'a QuestionKind,
-    ) -> BoxFuture<'a, Decision> {
-        Box::pin(async move {
-            let QuestionKind::BeforeGadget { start } = question else {
-                return Decision::Proceed;
-            };
-            match self.approvals.decide(run, &self.toolbox, start).await {
-                BeforeGadget::Proceed | BeforeGadget::Parameters(_) | BeforeGadget::Result(_) => {
-                    Decision::Result("Dry run: it would run, and was not executed".to_owned())
-                }
-                BeforeGadget::Deny(reason) => Decision::Deny(format!("Dry run: {reason}")),
+impl Hook for DryRun {
+    async fn before_gadget(&self, run: &RunContext, start: &Start) -> BeforeGadget {
+        match self.approvals.decide(run, &self.toolbox, start).await {
+            BeforeGadget::Proceed | BeforeGadget::Parameters(_) | BeforeGadget::Result(_) => {
+                BeforeGadget::Result("Dry run: it would run, and was not executed".to_owned())
             }
-        })
+            BeforeGadget::Deny(reason) => BeforeGadget::Deny(format!("Dry run: {reason}")),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, Model, Observer};
+use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, HumanQuestion, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::blocks::Blocks;
@@ -218,14 +218,14 @@ fn builder(
         agent = agent.dialects(dialects.clone());
     }
     if let Some(human) = situation.human {
-        agent = agent.on_human_input(move |question: String| {
+        agent = agent.on_human_input(move |question: HumanQuestion| {
             let human = Arc::clone(&human);
             async move { human.ask(question).await }
         });
     } else if let Some(asker) = situation.asker {
-        agent = agent.on_human_input(move |question: String| {
+        agent = agent.on_human_input(move |question: HumanQuestion| {
             let asker = Arc::clone(&asker);
-            async move { asker.ask(question).await }
+            async move { asker.ask(question.text).await }
         });
     }
     if !situation.observers.is_empty() {

@@ -6,7 +6,7 @@ mod json;
 use proc_macro2::{Group, TokenStream};
 use quote::quote;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Expr, ExprUnary, Lit, LitFloat, LitStr, Path, Type, UnOp};
+use syn::{Attribute, Expr, ExprUnary, Ident, Lit, LitFloat, LitStr, Path, Type, UnOp};
 
 use crate::mistakes::Mistakes;
 use crate::words;
@@ -37,7 +37,7 @@ const EXAMPLE: [Key; 3] = [
     Key::new("output", r#"output = "21°C""#),
     Key::new("comment", r#"comment = "What it shows""#),
 ];
-const PARAMETER: [Key; 1] = [Key::new("default", "default = 3")];
+const PARAMETER: [Key; 2] = [Key::new("default", "default = 3"), Key::new("with", "with")];
 
 /// The arguments of `#[gadget(…)]` on the function.
 #[derive(Default)]
@@ -197,6 +197,12 @@ pub(crate) enum DefaultValue {
     Value(Expr),
 }
 
+/// Returns whether a parameter has `#[gadget(with)]`: the run has its value.
+pub(crate) fn is_value(attributes: &[Attribute]) -> bool {
+    let word = attributes.first().and_then(|it| it.parse_args().ok());
+    word.is_some_and(|word: Ident| word == "with")
+}
+
 /// Returns the default in `#[gadget(…)]` on a parameter.
 pub(crate) fn default_value(
     attributes: &[Attribute],
@@ -216,6 +222,10 @@ pub(crate) fn default_value(
                 mistakes,
                 |entry, input, _| {
                     let value = entry.optional_value(input)?;
+                    if entry.key.name == "with" {
+                        let message = "a value of the run has no default and no other options";
+                        return Err(entry.error(message));
+                    }
                     default = Some(value.map_or(DefaultValue::OfType, DefaultValue::Value));
                     Ok(())
                 },

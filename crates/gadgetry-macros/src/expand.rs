@@ -198,8 +198,12 @@ impl Input {
     fn argument(&self) -> Option<&Argument> {
         match self {
             Self::Argument(argument) => Some(argument),
-            Self::Context { .. } => None,
+            Self::Context { .. } | Self::Value(_) => None,
         }
+    }
+
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Value(_))
     }
 }
 
@@ -274,8 +278,13 @@ fn info(gadget: &Gadget) -> TokenStream {
         quote!(.on_interrupt(::gadgetry::proto::schema::OnInterrupt::#policy))
     });
     let examples = examples.iter().map(example);
+    let values = gadget.inputs.iter().filter_map(|input| match input {
+        Input::Value(ty) => Some(ty),
+        Input::Argument(_) | Input::Context { .. } => None,
+    });
     quote! {
         ::gadgetry::GadgetInfo::new(#name, #description)
+            #(.needs::<#values>())*
             #timeout
             #max_concurrent
             #exclusive
@@ -357,6 +366,8 @@ fn execute(
     let params = params_local();
     let context = Ident::new("context", Span::mixed_site());
     let state = Ident::new("state", Span::mixed_site());
+    // They borrow the context, so it cannot be moved.
+    let has_values = gadget.inputs.iter().any(Input::is_value);
     // What runs is what was approved, if anything was.
     let check = preview.map(|preview| quote!(#context.check_approved(&#preview?)?;));
     let inputs = gadget.inputs.iter().map(|input| match input {
@@ -367,7 +378,14 @@ fn execute(
         Input::Context { by_reference: true } => quote!(&#context),
         Input::Context {
             by_reference: false,
+        } if has_values => quote!(::core::clone::Clone::clone(&#context)),
+        Input::Context {
+            by_reference: false,
         } => quote!(#context),
+        Input::Value(ty) => {
+            let span = ty.span();
+            quote_spanned!(span=> #context.get::<#ty>()?)
+        }
     });
     let wait = function.signature.asyncness.map(|_| quote!(.await));
     // The error about a type that is not a result is reported at that type.

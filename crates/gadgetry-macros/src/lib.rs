@@ -59,6 +59,7 @@ mod tests;
 /// |---|---|
 /// | `#[gadget(default)]` | may be left out, and is then `Default::default()` |
 /// | `#[gadget(default = 3)]` | may be left out, and is then this; a string literal becomes whatever is `From<&str>` |
+/// | `#[gadget(with)]` | is not an argument: the run has it. The type is `&T`, and the value is what `.with(…)` was given on the run or its agent. A run without one fails before its first request |
 /// | `#[schemars(…)]` | as on a field of a struct, like `#[schemars(length(min = 1))]` |
 /// | `#[serde(…)]` | as on a field of a struct, like `#[serde(rename = "type")]` |
 ///

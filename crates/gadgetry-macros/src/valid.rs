@@ -29,7 +29,11 @@ pub(crate) struct Gadget {
 /// The input for one parameter.
 pub(crate) enum Input {
     Argument(Box<Argument>),
-    Context { by_reference: bool },
+    Context {
+        by_reference: bool,
+    },
+    /// A value of the run, of this type, by reference.
+    Value(Box<Type>),
 }
 
 /// A field of the parameters.
@@ -245,6 +249,10 @@ fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
     let mut inputs = Vec::new();
     let mut has_context = false;
     for parameter in parameters {
+        if attr::is_value(&parameter.own) {
+            inputs.extend(value(parameter, mistakes));
+            continue;
+        }
         let Some(by_reference) = context(&parameter.ty) else {
             let argument = argument(parameter, mistakes);
             inputs.extend(argument.map(|it| Input::Argument(Box::new(it))));
@@ -265,6 +273,31 @@ fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
         inputs.push(Input::Context { by_reference });
     }
     inputs
+}
+
+/// A parameter that the run fills, not the model.
+fn value(parameter: &Parameter, mistakes: &mut Mistakes) -> Option<Input> {
+    let others = parameter.field.iter().chain(parameter.own.iter().skip(1));
+    for attribute in others.filter(|it| !it.path().is_ident("doc")) {
+        mistakes.add(
+            attribute,
+            "a value of the run is not an argument of the model, so it has no other attributes",
+        );
+    }
+    match &parameter.ty {
+        Type::Reference(reference)
+            if reference.mutability.is_none() && reference.lifetime.is_none() =>
+        {
+            Some(Input::Value(reference.elem.clone()))
+        }
+        ty => {
+            mistakes.add(
+                ty,
+                "a value of the run is shared by its calls: take `&T`, where `T` is the type that was given to `.with(…)`",
+            );
+            None
+        }
+    }
 }
 
 /// Returns whether `ExecutionContext` is taken by reference, if the type is one.

@@ -50,7 +50,7 @@ pub struct RunOutcome {
     /// Whether the conversation is left out, because it is larger than [`MAX_ENTRY`](crate::MAX_ENTRY).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_history_omitted: bool,
-    /// The message of a controller that has panicked, if the run was cancelled for it.
+    /// The message of a hook that has panicked, if the run was cancelled for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }

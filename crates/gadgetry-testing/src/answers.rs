@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
-use gadgetry::Human;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
+use gadgetry::{Human, HumanQuestion};
 
 /// Expected questions with their answers, and a record of those that came.
 #[derive(Debug)]
@@ -199,8 +199,8 @@ impl MockHuman {
 }
 
 impl Human for MockHuman {
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
-        let answer = lock(&self.list).next(&question);
+    fn ask(&self, question: HumanQuestion) -> BoxFuture<'_, Option<String>> {
+        let answer = lock(&self.list).next(&question.text);
         Box::pin(std::future::ready(answer.unwrap_or_default()))
     }
 }

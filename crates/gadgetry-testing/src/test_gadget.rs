@@ -2,16 +2,18 @@
 
 mod surroundings;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
+use gadgetry::proto::event::RunInfo;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::schema::invalid_parameters;
 use gadgetry::{
-    CancellationToken, DynGadget, ExecutionContext, Human, IntoGadget, Invocation, Media, Model,
-    Services, Toolbox,
+    CancellationToken, DynGadget, ExecutionContext, Human, HumanQuestion, IntoGadget, Invocation,
+    Media, Model, Services, Toolbox,
 };
 use serde_json::Value;
 
@@ -230,6 +232,13 @@ impl GadgetTest {
         self
     }
 
+    /// Adds a value that the gadget finds by its type, with [`ExecutionContext::get`].
+    #[must_use]
+    pub fn with(mut self, value: impl Any + Send + Sync) -> Self {
+        self.surroundings.values.insert(value);
+        self
+    }
+
     /// Sets the budget of each call, in US dollars: what [`ExecutionContext::budget_left`] begins with.
     #[must_use]
     pub fn budget(mut self, dollars: f64) -> Self {
@@ -327,7 +336,8 @@ async fn answered(outcome: Outcome, human: Option<Arc<dyn Human>>) -> Outcome {
     let (Some(question), Some(human)) = (&outcome.asks_human, human) else {
         return outcome;
     };
-    match human.ask(question.clone()).await {
+    let run = RunInfo::new("test", "none");
+    match human.ask(HumanQuestion::new(question, run)).await {
         Some(answer) => Outcome {
             result: Ok(answer),
             ..outcome

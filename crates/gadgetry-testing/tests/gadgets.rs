@@ -10,7 +10,7 @@ use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{
     CancellationToken, DynGadget, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
-    IntoGadget, MediaKind, from_fn, gadget, validate_gadget_params,
+    HumanQuestion, IntoGadget, MediaKind, from_fn, gadget, validate_gadget_params,
 };
 use gadgetry_testing::{
     GadgetTest, MockGadget, MockGadgetBuilder, MockModel, TestGadgetResult, after, any, elapsed,
@@ -436,7 +436,7 @@ fn a_person_answers_the_gadget() {
         Err("the question was not answered"),
         &both,
     );
-    let loud = |question: String| async move { Some(question.to_uppercase()) };
+    let loud = |question: HumanQuestion| async move { Some(question.text.to_uppercase()) };
     check(test().human(loud), Ok("ONE?, TWO?"), &both);
     check(test(), Err("no user is available to answer"), &[]);
     check(

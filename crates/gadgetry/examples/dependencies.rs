@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(log.expect_error("orders"), "/nothing is not there");
     assert_eq!(log.skipped(), ["report"]);
 
-    // A controller decides otherwise: here, the skipped call gets a result of its own.
+    // A hook decides otherwise: here, the skipped call gets a result of its own.
     let agent = Agent::builder().on_dependency_skipped(|unmet| async move {
         println!(
             "{} lacks {}",

@@ -6,6 +6,7 @@
 
 use std::error::Error;
 
+use gadgetry::human::HumanQuestion;
 use gadgetry::{Agent, ExecutionContext, FinishReason, GadgetError, gadget};
 use gadgetry_testing::{EventLog, MockModel, call, reply, test_gadget};
 use serde_json::json;
@@ -64,8 +65,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .gadget(DeleteFile)
         .observer(log.clone())
         // A program would ask on its terminal or its web page. `None` means no answer.
-        .on_human_input(|question: String| async move {
-            let answer = match question.as_str() {
+        .on_human_input(|question: HumanQuestion| async move {
+            let answer = match question.text.as_str() {
                 "Where do you want to go?" => "Lisbon",
                 _ => "not yet",
             };

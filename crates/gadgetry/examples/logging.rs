@@ -57,15 +57,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         reply().text("Done."),
     ]);
     let agent = Agent::builder().model(model).gadget(CallApi).gadget(Talk);
-    agent.ask("Call the API")?.text().await?;
+    agent.ask("Call the API")?.run_id("r").text().await?;
 
     let log = kept.take();
     print!("{log}");
     let lines = [
         // The span says which call it was, whatever else runs at the same time.
-        "DEBUG gadget{run=\"/\" call=\"page\" gadget=\"CallApi\"}: logging: starting the request endpoint=\"/items\"",
+        "DEBUG run{run=\"r\" model=\"mock\"}:gadget{run=\"r\" call=\"page\" gadget=\"CallApi\"}: logging: starting the request endpoint=\"/items\"",
         "status=200",
-        "TRACE gadget{run=\"/\" call=\"talk\" gadget=\"Talk\"}",
+        "gadget{run=\"r\" call=\"talk\" gadget=\"Talk\"}",
         "WARN",
         "what went wrong error=no more",
         "processing an item item=7 priority=\"high\" tags=[\"a\", \"b\"]",

@@ -66,9 +66,9 @@
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
-//! | [`control`] | [`Controller`]: decides what a run leaves open |
+//! | [`control`] | [`Hook`]: watches a run, and decides what it leaves open |
 //! | [`approval`] | [`Approvals`](approval::Approvals): rules and a user that decide which calls run |
-//! | [`observer`] | [`Observer`]: watches a run |
+//! | [`observer`] | [`Observer`]: watches runs, the simple form |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`log`] | the log of a run, and its replay |
 //! | [`journal`] | [`Journal`](journal::Journal): keeps what durable runs know; the seam for engines of durability |
@@ -197,7 +197,7 @@ pub mod __private;
 #[doc(inline)]
 pub use agent::{
     Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, FinishedCall,
-    NotInjected, OnGadgetError, RunError, Typed, TypedError, Unfinished,
+    NotInjected, RunError, Typed, TypedError, Unfinished,
 };
 #[cfg(feature = "commands")]
 #[doc(inline)]
@@ -205,7 +205,7 @@ pub use command::{CommandGadget, ResultForm};
 #[doc(inline)]
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 #[doc(inline)]
-pub use control::{Controller, Controllers, DynController};
+pub use control::{DynHook, Hook, Hooks, OnGadgetError};
 #[doc(inline)]
 pub use driver::{RunResult, drive};
 #[doc(inline)]
@@ -328,7 +328,7 @@ pub use gadgetry_providers::{
     models::{ModelRegistry, ModelSpec},
 };
 #[doc(inline)]
-pub use human::Human;
+pub use human::{Human, HumanQuestion};
 #[doc(inline)]
 pub use limiter::{Limiter, Permit, RateLimiter, RateLimits, RateLimitsError};
 #[doc(inline)]
@@ -336,7 +336,7 @@ pub use model_client::ModelClient;
 #[doc(inline)]
 pub use observer::Observer;
 #[doc(inline)]
-pub use run_context::RunContext;
+pub use run_context::{MissingValue, Need, RunContext, Values};
 #[doc(inline)]
 pub use runtime::Runtime;
 #[doc(inline)]

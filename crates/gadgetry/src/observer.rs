@@ -1,11 +1,16 @@
 //! The trait for code that watches a run.
 
+use std::sync::{Arc, Mutex};
+
+use futures_core::future::BoxFuture;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
-use gadgetry_proto::run::Input;
+use gadgetry_proto::run::{Asks, Decision, Input, QuestionKind};
 use gadgetry_proto::time::Time;
 
-/// Watches a run without influencing it.
+use crate::control::{DynHook, RunContext, Seen};
+
+/// Watches runs without influencing them: the simple form of a [`Hook`](crate::Hook), with `&mut self`.
 ///
 /// Any `FnMut(&Event)` is an observer. [`presets`](crate::presets) has ready-made ones, and
 /// [`merge`](crate::presets::merge) makes one observer of several.
@@ -41,5 +46,34 @@ pub trait Observer: Send {
 impl<F: FnMut(&Event) + Send> Observer for F {
     fn event(&mut self, event: &Event) {
         self(event);
+    }
+}
+
+/// An observer as a hook of an agent: it sees one event after the other, of all runs.
+pub(crate) fn as_hook(observer: impl Observer + 'static) -> Arc<dyn DynHook> {
+    Arc::new(OfAllRuns(Mutex::new(observer)))
+}
+
+/// A panic poisons the lock, which switches the observer off in all runs.
+struct OfAllRuns<O>(Mutex<O>);
+
+impl<O: Observer> DynHook for OfAllRuns<O> {
+    fn questions(&self) -> Asks {
+        Asks::default()
+    }
+
+    fn decide<'a>(&'a self, _: &'a RunContext, _: &'a QuestionKind) -> BoxFuture<'a, Decision> {
+        Box::pin(std::future::ready(Decision::Proceed))
+    }
+
+    fn watch(&self, _: &RunContext, seen: Seen<'_>) {
+        let Ok(mut observer) = self.0.lock() else {
+            return;
+        };
+        match seen {
+            Seen::Event(event) => observer.event(event),
+            Seen::Input(time, input) => observer.input(time, input),
+            Seen::Request(request) => observer.request(request),
+        }
     }
 }

@@ -120,7 +120,7 @@ pub trait Runtime: Send + Sync {
         work
     }
 
-    /// Carries out a question to the controller or the user: `work` yields the decision.
+    /// Carries out a question to the hook or the user: `work` yields the decision.
     fn question(
         &self,
         step: &Step,
@@ -158,7 +158,7 @@ pub enum StepKind {
     Reply(u32),
     /// A gadget call.
     Gadget(CallId),
-    /// A question to the controller or the user.
+    /// A question to the hook or the user.
     Question(QuestionId),
 }
 

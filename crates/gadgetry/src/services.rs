@@ -7,7 +7,7 @@ use std::time::Duration;
 use gadgetry_proto::run::{Asks, Retry};
 
 use crate::approval::Approvals;
-use crate::control::DynController;
+use crate::control::{DynHook as _, Hooks, Values};
 use crate::gadget::{DynGadget, Permission};
 use crate::human::Human;
 use crate::journal::DurableRun;
@@ -34,9 +34,11 @@ pub struct Services {
     pub model: Arc<dyn Model>,
     /// The gadgets.
     pub toolbox: Arc<Toolbox>,
-    /// Decides the questions of the run, except those to the user.
-    pub controller: Option<Arc<dyn DynController>>,
-    /// Decides about each call by rules and a user; part of the controller of the run, and of its subagents.
+    /// The hooks: they watch the run, and decide its questions, except those to the user.
+    pub hooks: Hooks,
+    /// The values of the run for its gadgets and hooks.
+    pub values: Values,
+    /// Decides about each call by rules and a user; the last of the hooks of the run, and of its subagents.
     pub approvals: Option<Approvals>,
     /// True if gadgets that need approval run although there are no approvals.
     pub without_approvals: bool,
@@ -62,12 +64,13 @@ pub struct Services {
 }
 
 impl Services {
-    /// Creates services with a model and gadgets, without a controller and a user.
+    /// Creates services with a model and gadgets, without hooks and a user.
     pub fn new(model: Arc<dyn Model>, toolbox: impl Into<Arc<Toolbox>>) -> Self {
         Self {
             model,
             toolbox: toolbox.into(),
-            controller: None,
+            hooks: Hooks::default(),
+            values: Values::default(),
             approvals: None,
             without_approvals: false,
             human: None,
@@ -81,7 +84,16 @@ impl Services {
         }
     }
 
-    /// Returns why `gadget` is not executed here whatever a controller decides; `None` if it may be. The permission may
+    /// Lets the hooks know the gadgets: for the check of rewritten parameters, and for the approvals, which are the last of them.
+    pub(crate) fn hook_up(&mut self) {
+        self.hooks.set_gadgets(Arc::clone(self.toolbox.registry()));
+        if let Some(approvals) = &self.approvals {
+            let toolbox = Arc::clone(&self.toolbox);
+            self.hooks.set_last(approvals.clone().hook(toolbox));
+        }
+    }
+
+    /// Returns why `gadget` is not executed here whatever a hook decides; `None` if it may be. The permission may
     /// have changed since the agent was built.
     pub(crate) fn denial(&self, gadget: &dyn DynGadget) -> Option<String> {
         let is_decided = self.approvals.is_some() || self.without_approvals;
@@ -96,10 +108,17 @@ impl Services {
     pub fn asks(&self) -> Asks {
         Asks {
             human: self.human.is_some(),
-            ..self
-                .controller
-                .as_ref()
-                .map_or_else(Asks::default, |controller| controller.questions())
+            ..self.hooks.questions()
+        }
+    }
+}
+
+impl Services {
+    /// The questions of a durable run: the user answers through the journal, if not otherwise.
+    pub(crate) fn durable_asks(&self) -> Asks {
+        Asks {
+            human: true,
+            ..self.asks()
         }
     }
 }

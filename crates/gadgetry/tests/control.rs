@@ -1,4 +1,4 @@
-//! Controllers and the person that a run asks, under tokio's paused clock.
+//! Hooks and the person that a run asks, under tokio's paused clock.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
@@ -8,9 +8,10 @@ use std::time::Duration;
 use crate::support::stage::{Seen, call, echo, gadget, plan, play, play_until, services, slow};
 use futures_core::future::BoxFuture;
 use gadgetry::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, Controller, Controllers,
-    DynController, OnDependencySkipped, OnModelError, Reply, RunContext, closures,
+    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynHook, Hook, Hooks,
+    OnDependencySkipped, OnModelError, Reply, RunContext, closures,
 };
+use gadgetry::human::HumanQuestion;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::{Message, Request, Role};
@@ -23,19 +24,15 @@ fn fail() -> Arc<dyn DynGadget> {
     gadget("Fail", |_| async { Outcome::error("no luck") })
 }
 
-fn with(replies: &[Value], controller: impl DynController + 'static) -> Services {
+fn with(replies: &[Value], hook: impl DynHook + 'static) -> Services {
     Services {
-        controller: Some(Arc::new(controller)),
+        hooks: Hooks::default().with(hook),
         ..services(replies, &[echo(), slow(), fail()])
     }
 }
 
-async fn check(
-    replies: &[Value],
-    controller: impl DynController + 'static,
-    expected: &[&str],
-) -> Seen {
-    let seen = play(&with(replies, controller)).await;
+async fn check(replies: &[Value], hook: impl DynHook + 'static, expected: &[&str]) -> Seen {
+    let seen = play(&with(replies, hook)).await;
     assert_eq!(seen.lines, expected);
     assert_eq!(seen.ended.fault, None);
     seen
@@ -173,14 +170,14 @@ async fn every_decision_does_what_it_says() {
             vec!["0 e: Result(\"r\")"],
         ),
     ] {
-        let controller = closures::on_dependency_skipped(move |unmet| {
+        let hook = closures::on_dependency_skipped(move |unmet| {
             assert_eq!(unmet.failed_dependency, "f");
             let decided = decided.clone();
             async { decided }
         });
         let begin = vec!["0 start f", "0 f: Error(\"no luck\")"];
         let end = vec!["0 \"done\"", "0 Completed 0"];
-        check(&unmet, controller, &[begin, lines, end].concat()).await;
+        check(&unmet, hook, &[begin, lines, end].concat()).await;
     }
 }
 
@@ -192,8 +189,8 @@ struct Scribe {
     milliseconds: u64,
 }
 
-impl Controller for Scribe {
-    async fn before_gadget(&self, start: &Start) -> BeforeGadget {
+impl Hook for Scribe {
+    async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
         let line = format!("{} {}", self.name, start.invocation_id);
         self.asked.lock().unwrap().push(line);
         sleep(Duration::from_millis(self.milliseconds)).await;
@@ -213,14 +210,14 @@ async fn the_first_that_does_not_proceed_decides() {
         denies,
         milliseconds: 0,
     };
-    let controllers = Controllers::default()
+    let hooks = Hooks::default()
         .with(closures::after_gadget(|_| async { AfterGadget::Proceed }))
         .with(scribe("first", false))
         .with(scribe("second", true))
         .with(scribe("third", true));
     check(
         &[json!(call("Echo:e")), json!("done")],
-        controllers,
+        hooks,
         &[
             "0 e: Error(\"second says no\")",
             "0 \"done\"",
@@ -235,7 +232,7 @@ async fn the_first_that_does_not_proceed_decides() {
 fn only_what_is_wanted_is_asked() {
     let one = closures::before_gadget(|_| async { BeforeGadget::Proceed });
     let other = closures::on_model_error(|_| async { OnModelError::Proceed });
-    let several = Controllers::default().with(one).with(other);
+    let several = Hooks::default().with(one).with(other);
     let wanted = Asks {
         before_gadget: true,
         model_error: true,
@@ -281,9 +278,9 @@ async fn decisions_take_their_time_beside_everything_else() {
 /// Decides what nobody has asked.
 struct Confused;
 
-impl DynController for Confused {
+impl DynHook for Confused {
     fn questions(&self) -> Asks {
-        Asks::controller()
+        Asks::hooks()
     }
 
     fn decide<'a>(&'a self, _: &'a RunContext, _: &'a QuestionKind) -> BoxFuture<'a, Decision> {
@@ -292,7 +289,7 @@ impl DynController for Confused {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_controller_stops_the_run() {
+async fn a_broken_hook_stops_the_run() {
     let replies = [json!(call("Slow:s") + &call("Echo:e")), json!("never")];
     let panics = || {
         closures::before_gadget(|start: Start| async move {
@@ -304,7 +301,7 @@ async fn a_broken_controller_stops_the_run() {
     let seen = play(&with(&replies, panics())).await;
     assert_eq!(seen.ended.summary.reason, FinishReason::Cancelled);
     let fault = seen.ended.fault.unwrap();
-    assert!(fault.starts_with("a controller panicked: "), "{fault}");
+    assert!(fault.starts_with("a hook panicked: "), "{fault}");
     assert!(fault.contains("not that one"), "{fault}");
     let started = seen.lines.iter().any(|line| line.contains("start e"));
     assert!(!started, "{:?}", seen.lines);
@@ -312,7 +309,7 @@ async fn a_broken_controller_stops_the_run() {
     let seen = play(&with(&replies, Confused)).await;
     assert_eq!(seen.lines, ["0 Cancelled 0"]);
     let fault = seen.ended.fault.unwrap();
-    assert_eq!(fault, "a controller: question 0 does not admit this answer");
+    assert_eq!(fault, "a hook: question 0 does not admit this answer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,17 +337,14 @@ async fn every_hook_that_panics_stops_the_run() {
         ),
     ] {
         let seen = play(&services).await;
-        assert_eq!(
-            seen.ended.fault.as_deref(),
-            Some("a controller panicked: oh")
-        );
+        assert_eq!(seen.ended.fault.as_deref(), Some("a hook panicked: oh"));
         assert_eq!(seen.ended.summary.reason, FinishReason::Cancelled);
         assert!(!seen.lines.iter().any(|line| line.contains("never")));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_never_decides_does_not_outlive_a_cancel() {
+async fn a_hook_that_never_decides_does_not_outlive_a_cancel() {
     let services = with(
         &[json!(call("Echo:e"))],
         closures::before_gadget(|_| std::future::pending()),
@@ -365,7 +359,7 @@ async fn without_anybody_to_decide_the_run_proceeds() {
     let config = RunConfig {
         asks: Asks {
             human: true,
-            ..Asks::controller()
+            ..Asks::hooks()
         },
         text_only: OnTextOnlyReply::WaitForInput,
         ..RunConfig::default()
@@ -397,7 +391,10 @@ fn deferring() -> Arc<dyn DynGadget> {
     })
 }
 
-fn with_human<R>(replies: &[Value], human: impl Fn(String) -> R + Send + Sync + 'static) -> Services
+fn with_human<R>(
+    replies: &[Value],
+    human: impl Fn(HumanQuestion) -> R + Send + Sync + 'static,
+) -> Services
 where
     R: Future<Output = Option<String>> + Send + 'static,
 {
@@ -410,13 +407,13 @@ where
 #[tokio::test(start_paused = true)]
 async fn a_person_is_asked_one_thing_at_a_time_in_order() {
     let speaking = Arc::new(Mutex::new(false));
-    let human = move |question: String| {
+    let human = move |question: HumanQuestion| {
         let speaking = Arc::clone(&speaking);
         async move {
             assert!(!std::mem::replace(&mut *speaking.lock().unwrap(), true));
             sleep(Duration::from_millis(100)).await;
             *speaking.lock().unwrap() = false;
-            (question != "b?").then(|| format!("to {question}"))
+            (question.text != "b?").then(|| format!("to {question}"))
         }
     };
     let calls = call("Curious:a") + &call("Curious:b") + &call("Deferring:c") + &call("Curious:d");
@@ -467,7 +464,9 @@ async fn a_person_who_cannot_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_waits_for_what_the_user_says_next() {
-    let human = |text: String| async move { (text == "What?").then(|| "That.".to_owned()) };
+    let human = |question: HumanQuestion| async move {
+        (question.text == "What?").then(|| "That.".to_owned())
+    };
     let replies = [
         json!("What?"),
         json!({ "text": "Good.", "expect": { "contains": ["That."] } }),

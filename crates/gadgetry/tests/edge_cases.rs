@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::support::stage::{PRICE, Priced, call, gadget, plan, play_until, script, services};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
+use gadgetry::HumanQuestion;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
@@ -92,12 +93,12 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
         &[json!("Hello."), json!(call("Ask:a")), json!("Bye.")],
         &[asks],
     );
-    services.human = Some(Arc::new(|question: String| async move {
-        if question == "Hello." {
+    services.human = Some(Arc::new(|question: HumanQuestion| async move {
+        if question.text == "Hello." {
             // This person types elsewhere.
             pending::<()>().await;
         }
-        (question == "Sure?").then(|| "yes".to_owned())
+        (question.text == "Sure?").then(|| "yes".to_owned())
     }));
     let config = RunConfig {
         text_only: OnTextOnlyReply::WaitForInput,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use gadgetry::HumanQuestion;
 use gadgetry::journal::{
     Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
 };
@@ -128,10 +129,10 @@ fn worked(
     services.scope.run_id = Some("a b/ü".into());
     let questions: Arc<Mutex<Vec<String>>> = Arc::default();
     let asked = Arc::clone(&questions);
-    services.human = Some(Arc::new(move |question: String| {
+    services.human = Some(Arc::new(move |question: HumanQuestion| {
         let mut asked = asked.lock().unwrap();
         let answer = answers.get(asked.len()).map(|it| (*it).to_owned());
-        asked.push(question);
+        asked.push(question.text);
         async { answer }
     }));
     (services, questions)
@@ -313,7 +314,9 @@ async fn only_the_same_question_has_its_answer() {
     };
     let replies = [json!(call("Work:w")), json!("Done.")];
     let mut services = services(&replies, &[from_fn(spec, work).into_gadget()]);
-    services.human = Some(Arc::new(|question: String| async move { Some(question) }));
+    services.human = Some(Arc::new(|question: HumanQuestion| async move {
+        Some(question.text)
+    }));
     let (seen, _) = play(&services, &[5]).await;
     let expected = [
         "Work again",

@@ -16,6 +16,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::task::{ArcWake, waker};
 use futures_util::{StreamExt as _, stream};
+use gadgetry::HumanQuestion;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::run::{Decision, Input, Run, RunConfig};
 use gadgetry::proto::schema::GadgetSpec;
@@ -266,7 +267,7 @@ fn run(executor: &Virtual, runtime: Arc<dyn Runtime>, script: &str) -> Seen {
     let model: ScriptedModel = script.parse().unwrap();
     let mut services = Services::new(Arc::new(model), toolbox);
     let asked = note("human");
-    services.human = Some(Arc::new(move |_: String| {
+    services.human = Some(Arc::new(move |_: HumanQuestion| {
         asked();
         async { Some("yes".to_owned()) }
     }));

@@ -82,9 +82,11 @@ async fn what_a_gadget_logs_is_attributed_to_its_call() {
         Outcome::ok("x")
     });
     let replies = [json!(call("Steps:a") + &call("Steps:b")), json!("done")];
-    play(&services(&replies, &[steps])).await;
+    let mut services = services(&replies, &[steps]);
+    services.scope.run_id = Some("r".into());
+    play(&services).await;
     let line = |call: &str, text: &str| {
-        format!("gadget run=\"/\" call=\"{call}\" gadget=\"Steps\" message={text}")
+        format!("gadget run=\"r\" call=\"{call}\" gadget=\"Steps\" message={text}")
     };
     let mut lines = std::mem::take(&mut log.0.lock().unwrap().lines);
     lines.retain(|line| line.contains("message=one") || line.contains("message=two"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::event::Event;
-use gadgetry::{AgentRun, RunError};
+use gadgetry::{AgentRun, HumanQuestion, RunError};
 use tokio::task::spawn_blocking;
 
 use super::again::Again;
@@ -36,11 +36,11 @@ pub(super) async fn run(
     let first = args.prompt.clone();
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let user = Arc::clone(&approver);
-    let human = move |question: String| {
+    let human = move |question: HumanQuestion| {
         let prompter = user.prompter();
         async move {
             match prompter {
-                Some(prompter) => prompter.ask(question).await,
+                Some(prompter) => prompter.ask(question.text).await,
                 None => None,
             }
         }

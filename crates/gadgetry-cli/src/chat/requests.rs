@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
-use gadgetry::Human;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
+use gadgetry::{Human, HumanQuestion};
 use tokio::sync::{mpsc, oneshot};
 
 use super::state::RequestId;
@@ -72,8 +72,8 @@ impl Approver for Desk {
 }
 
 impl Human for Desk {
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
-        let request = self.request(|id, answer| Request::Question(id, question, answer));
+    fn ask(&self, question: HumanQuestion) -> BoxFuture<'_, Option<String>> {
+        let request = self.request(|id, answer| Request::Question(id, question.text, answer));
         Box::pin(async move { request.await.flatten() })
     }
 }

@@ -330,7 +330,7 @@ fn an_empty_toolbox_is_no_mistake() {
     workshop.write("gadgets.toml", "");
     let (events, ended) = workshop.events(&[]);
     ended.check(&ended.stdout, "", 0);
-    assert_eq!(events.len(), 5);
+    assert_eq!(events.len(), 6);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::workshop::{Ended, Workshop, block, reply};
 
 /// Type; fields that are always there; those of which there is exactly one, or those that may be there.
-const EVENTS: [(&str, &str, Rest); 16] = [
+const EVENTS: [(&str, &str, Rest); 17] = [
+    ("run_start", "id model", Rest::Maybe("")),
     ("model_call_start", "iteration", Rest::Maybe("")),
     ("text", "text", Rest::Maybe("")),
     (
@@ -118,7 +119,7 @@ fn check_fields(event: &Value, seen: &mut BTreeSet<String>) {
         panic!("{event} is not in the table");
     };
     let mut expected: BTreeSet<&str> = always.split_whitespace().collect();
-    expected.extend(["v", "seq", "timeMs", "type"]);
+    expected.extend(["v", "seq", "timeMs", "run", "type"]);
     let fields: BTreeSet<&str> = event
         .as_object()
         .expect("an object")

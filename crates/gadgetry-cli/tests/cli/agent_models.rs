@@ -155,8 +155,13 @@ fn events_and_the_log_tell_costs_and_no_key() {
         .filter_map(|event| event["type"].as_str())
         .collect();
     assert_eq!(
-        kinds[..3],
-        ["model_call_start", "model_call_end", "model_retry"]
+        kinds[..4],
+        [
+            "run_start",
+            "model_call_start",
+            "model_call_end",
+            "model_retry"
+        ]
     );
     let last = told.last().expect("events");
     assert_eq!(last["reason"], "completed");
@@ -228,6 +233,8 @@ fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
             "v",
             "seq",
             "timeMs",
+            "run",
+            "id",
             "durationMs",
             "usage",
             "cost",

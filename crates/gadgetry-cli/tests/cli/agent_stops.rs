@@ -155,7 +155,7 @@ fn a_reader_who_goes_ends_the_run() {
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         stdout.read_line(&mut line).expect("a line");
-        assert!(line.contains("model_call_start"), "{line}");
+        assert!(line.contains("run_start"), "{line}");
         drop(stdout);
         let ended = Ended::wait(child);
         alive.gone();

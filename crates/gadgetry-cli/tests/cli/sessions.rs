@@ -274,7 +274,7 @@ fn the_log_of_a_resumed_run_is_whole() {
     continued(&workshop, &args).check("Done.\n", "", 0);
     let replay = Ended::of(&mut workshop.command(&["replay", "saved.log"]));
     let told = events(&replay.stdout);
-    assert_eq!(told[0]["type"], "model_call_start");
+    assert_eq!(told[0]["type"], "run_start");
     assert_eq!(told.last().expect("events")["answer"], "Done.");
 }
 

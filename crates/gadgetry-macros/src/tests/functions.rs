@@ -130,11 +130,33 @@ fn a_context_is_no_argument() {
 }
 
 #[test]
+fn a_value_of_the_run_is_no_argument() {
+    let shared = "a value of the run is shared by its calls: take `&T`, where `T` is the type that was given to `.with(…)`";
+    let bare = "a value of the run is not an argument of the model, so it has no other attributes";
+    for (parameters, expected) in [
+        ("#[gadget(with)] db: &Db", &[][..]),
+        ("/// Fine.\n #[gadget(with)] _: &dyn Store", &[]),
+        ("#[gadget(with)] db: Db", &[shared]),
+        ("#[gadget(with)] db: &mut Db", &[shared]),
+        ("#[gadget(with)] db: &'static Db", &[shared]),
+        ("#[gadget(with)] #[serde(skip)] db: &Db", &[bare]),
+        ("#[gadget(with)] #[gadget(default)] db: &Db", &[bare]),
+        (
+            "#[gadget(with, default)] a: u8",
+            &["a value of the run has no default and no other options: `with`"],
+        ),
+    ] {
+        check(&format!("fn ring({parameters}) {{}}"), expected);
+    }
+}
+
+#[test]
 fn parameters_keep_their_order() {
-    let function = "fn ring(#[gadget(default)] a: u8, c: &ExecutionContext, #[gadget(default = 3)] b: u8, d: u8) {}";
+    let function = "fn ring(#[gadget(default)] a: u8, c: &ExecutionContext, #[gadget(default = 3)] b: u8, #[gadget(with)] v: &app::Db, d: u8) {}";
     let (gadget, _) = read("description = \"Rings.\"", function);
     let inputs = gadget.inputs.iter().map(|input| match input {
         Input::Context { by_reference } => format!("context {by_reference}"),
+        Input::Value(ty) => format!("value {}", quote!(#ty)),
         Input::Argument(argument) => {
             let default = match &argument.default {
                 None => "required".to_owned(),
@@ -145,7 +167,16 @@ fn parameters_keep_their_order() {
         }
     });
     let inputs: Vec<String> = inputs.collect();
-    assert_eq!(inputs, ["a default", "context true", "b 3", "d required"]);
+    assert_eq!(
+        inputs,
+        [
+            "a default",
+            "context true",
+            "b 3",
+            "value app :: Db",
+            "d required"
+        ]
+    );
 }
 
 #[test]

@@ -13,7 +13,8 @@ use gadgetry::context::Host;
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::run::Report;
 use gadgetry::{
-    BudgetScope, CancellationToken, DynGadget, ExecutionContext, Human, Invocation, Outcome,
+    BudgetScope, CancellationToken, DynGadget, ExecutionContext, Human, HumanQuestion, Invocation,
+    Outcome,
 };
 use gadgetry_mcp::{ServerConfig, Servers};
 use serde_json::Value;
@@ -103,9 +104,9 @@ struct Answers {
 }
 
 impl Human for Answers {
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
+    fn ask(&self, question: HumanQuestion) -> BoxFuture<'_, Option<String>> {
         let mut questions = self.questions.lock().unwrap();
-        questions.push(question);
+        questions.push(question.text);
         let answer = self.answers.get(questions.len() - 1).cloned();
         Box::pin(async move { answer })
     }

@@ -9,6 +9,7 @@ use crate::call::{Call, amount};
 use crate::delta::StopReason;
 use crate::error::{Diagnostic, ModelError};
 use crate::event::approval::{Approval, ApprovalAnswer};
+use crate::event::info::RunInfo;
 use crate::event::reason::{Compacted, FinishReason};
 use crate::id::{ApprovalId, CallId, InvocationId};
 use crate::media::Media;
@@ -26,6 +27,8 @@ use crate::usage::Usage;
 )]
 #[non_exhaustive]
 pub enum EventKind {
+    /// The run begins. A run that was given no identity has no such event.
+    RunStart(Arc<RunInfo>),
     /// A request is sent to the model.
     ModelCallStart {
         /// The number of the reply in its run, from 1.

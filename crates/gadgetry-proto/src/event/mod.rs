@@ -3,7 +3,7 @@
 //! # As JSON
 //!
 //! An event is one JSON object: `v`, the version of the format ([`EVENTS_VERSION`]), `seq`, `timeMs`, `path` for the event
-//! of a subagent, `type`, and the fields of its type. [`EVENTS_SCHEMA`] is the JSON Schema of such an object;
+//! of a subagent, `run` with the id of a run that has one, `type`, and the fields of its type. [`EVENTS_SCHEMA`] is the JSON Schema of such an object;
 //! `gadgetry events --schema` prints it.
 //!
 //! # Which call, which run
@@ -20,6 +20,10 @@
 //! ```
 //!
 //! [`CostTree`](crate::tree::CostTree) is built so.
+//!
+//! Several runs may be written to one place. `run` is in every event of a run with an identity ([`RunInfo`]), and the first event of
+//! such a run is `run_start`, which has all of it: the name of the agent, the model, the run and the call that started it, the metadata
+//! of the caller.
 
 mod approval;
 mod info;
@@ -28,6 +32,8 @@ mod reason;
 #[cfg(test)]
 mod schema;
 mod version;
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +72,10 @@ pub struct Event {
     /// The calls that started the subagent from which the event comes, the outermost first. Empty for the run's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Ancestor>,
+    /// The id of the run that the event comes from, if it was given an [identity](RunInfo): that of the subagent for an event of a
+    /// subagent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Arc<str>>,
     /// The content of the event.
     #[serde(flatten)]
     pub kind: EventKind,
@@ -79,6 +89,7 @@ impl Event {
             seq,
             time,
             path: Vec::new(),
+            run: None,
             kind,
         }
     }

@@ -26,7 +26,7 @@ pub enum FinishReason {
     BudgetExceeded,
     /// A gadget failed, and the run stops on errors.
     GadgetError,
-    /// A controller stopped it.
+    /// A hook stopped it.
     Stopped,
 }
 

@@ -118,7 +118,7 @@ pub struct RunConfig {
     /// The prices of the model; without them, model calls count as free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The decisions that are left to a controller or a human.
+    /// The decisions that are left to a hook or a human.
     #[serde(skip_serializing_if = "is_default")]
     pub asks: Asks,
     /// The treatment of failed model calls; by default, they are not retried.

@@ -151,7 +151,7 @@ pub enum Output {
     /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
     /// costs is counted, and a run does not finish before.
     Cancel(CallId),
-    /// A question to the controllers; [`Input::Decision`] follows.
+    /// A question to the hooks; [`Input::Decision`] follows.
     Ask(Question),
     /// An event for the observers.
     Event(Event),

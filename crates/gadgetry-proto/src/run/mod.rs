@@ -144,6 +144,9 @@ impl Run {
             pipeline: Pipeline::new(plan),
             state: RunState::new(plan, conversation),
         };
+        if let Some(info) = plan.info() {
+            run.state.out.begin(info);
+        }
         run.next_turn();
         run
     }
@@ -443,6 +446,12 @@ impl Run {
     fn decide(&mut self, id: QuestionId, decision: Decision) {
         let Some(subject) = self.state.questions.close(id) else {
             return;
+        };
+        let decision = if let Decision::StopAfter(decision) = decision {
+            self.state.calls.execution.stopped = Some(FinishReason::Stopped);
+            *decision
+        } else {
+            decision
         };
         match subject {
             Subject::Start(id) | Subject::Unmet(id) | Subject::Outcome(id) | Subject::Human(id) => {

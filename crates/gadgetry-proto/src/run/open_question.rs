@@ -143,17 +143,23 @@ impl OpenQuestionKind {
         match self {
             _ if matches!(decision, D::Proceed) => true,
             Self::BeforeModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
-            Self::AfterModelCall => matches!(decision, D::AfterReply { .. } | D::Stop),
+            Self::AfterModelCall => match decision {
+                D::StopAfter(rewrite) => matches!(**rewrite, D::AfterReply { .. }),
+                decision => matches!(decision, D::AfterReply { .. } | D::Stop),
+            },
             Self::ModelError => matches!(decision, D::Reply(_)),
             Self::BeforeGadget => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
             Self::DependencySkipped => matches!(decision, D::Execute | D::Result(_)),
             Self::Interrupted => matches!(decision, D::Execute | D::Result(_) | D::Deny(_)),
-            Self::AfterGadget => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
+            Self::AfterGadget => match decision {
+                D::StopAfter(rewrite) => matches!(**rewrite, D::Result(_)),
+                decision => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
+            },
             Self::Human | Self::Input => matches!(decision, D::Result(_)),
         }
     }
 
-    /// The decision that an answer of the user means; `None` if the question is for a controller.
+    /// The decision that an answer of the user means; `None` if the question is for a hook.
     ///
     /// An interrupted gadget is executed again after `yes` or `y`, in any case. Any other answer fails the call, and the
     /// model reads the answer.

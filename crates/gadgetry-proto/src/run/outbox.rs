@@ -1,10 +1,11 @@
 //! The queue of outputs, with the run's clock and the numbers of its events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, RunInfo};
 use crate::id::CallId;
 use crate::message::Request;
 use crate::run::io::Output;
@@ -19,6 +20,9 @@ use crate::time::Time;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Outbox {
     now: Time,
+    /// The id of the run, if it has an identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<Arc<str>>,
     /// The number of the next event.
     next_seq: u64,
     queue: VecDeque<Output>,
@@ -35,9 +39,17 @@ impl Outbox {
         self.now = self.now.max(now);
     }
 
+    /// Emits the first event of a run that has an identity.
+    pub(super) fn begin(&mut self, info: &Arc<RunInfo>) {
+        self.run = Some(Arc::clone(&info.id));
+        self.emit(EventKind::RunStart(Arc::clone(info)));
+    }
+
     /// Emits an event of the run itself.
     pub(super) fn emit(&mut self, kind: EventKind) {
-        self.forward(Event::new(0, Time::default(), kind));
+        let mut event = Event::new(0, Time::default(), kind);
+        event.run.clone_from(&self.run);
+        self.forward(event);
     }
 
     /// Emits an event, a subagent's perhaps, with this run's number and time.

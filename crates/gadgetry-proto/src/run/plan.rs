@@ -10,6 +10,7 @@ use crate::call_form::CallForm;
 use crate::convo::viewer;
 use crate::dialect::Dialect;
 use crate::error::{Classified, Fault};
+use crate::event::RunInfo;
 use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
@@ -68,6 +69,8 @@ pub struct Plan {
     /// Gadgets that the system message does not describe.
     hidden: Arc<[String]>,
     pub(super) code: Arc<Code>,
+    /// The identity of the run.
+    pub(super) info: Option<Arc<RunInfo>>,
     /// The reply stage before the first reply.
     pub(super) stage: ReplyStage,
     /// The system message about gadgets.
@@ -93,6 +96,8 @@ pub struct RunOptions {
     pub markers: Option<Markers>,
     /// Replaces [`RunConfig::asks`], for a run whose questions are answered in another way.
     pub asks: Option<Asks>,
+    /// The identity of the run. Its id is in every event.
+    pub info: Option<Arc<RunInfo>>,
 }
 
 impl RunConfig {
@@ -158,6 +163,7 @@ impl Plan {
             registry,
             has_viewer,
             code: Arc::new(code),
+            info: None,
             stage,
         })
     }
@@ -177,7 +183,9 @@ impl Plan {
             retry_seed,
             markers,
             asks,
+            info,
         } = options;
+        plan.info = info.or(plan.info);
         plan.config.budget = budget.or(plan.config.budget);
         plan.config.asks = asks.unwrap_or(plan.config.asks);
         if let Some((retry, seed)) = plan.config.retry.as_mut().zip(retry_seed) {
@@ -219,6 +227,11 @@ impl Plan {
     /// Returns `true` if the registry has the gadget that finds others, which the run adds and answers itself.
     pub fn has_search(&self) -> bool {
         !self.hidden.is_empty()
+    }
+
+    /// Returns the identity of the run, if its [options](RunOptions::info) have one.
+    pub fn info(&self) -> Option<&Arc<RunInfo>> {
+        self.info.as_ref()
     }
 
     /// The code.

@@ -41,8 +41,8 @@ pub struct Asks {
 }
 
 impl Asks {
-    /// Everything that a controller may decide; no human.
-    pub fn controller() -> Self {
+    /// Everything that a hook may decide; no human.
+    pub fn hooks() -> Self {
         Self {
             before_model_call: true,
             after_model_call: true,
@@ -80,8 +80,8 @@ pub enum QuestionKind {
         /// The request.
         request: Request,
     },
-    /// The reply was read. [`Decision::Proceed`], [`Decision::AfterReply`] or
-    /// [`Decision::Stop`]. The calls of the reply run meanwhile.
+    /// The reply was read. [`Decision::Proceed`], [`Decision::AfterReply`], [`Decision::Stop`] or both
+    /// ([`Decision::StopAfter`]). The calls of the reply run meanwhile.
     AfterModelCall {
         /// The number of the reply, from 1.
         iteration: u32,
@@ -106,7 +106,8 @@ pub enum QuestionKind {
         /// The call that would be started.
         start: Start,
     },
-    /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`], [`Decision::Deny`] or [`Decision::Stop`].
+    /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`], [`Decision::Deny`], [`Decision::Stop`], or a result
+    /// and a stop ([`Decision::StopAfter`]).
     AfterGadget {
         /// The call.
         about: AboutCall,
@@ -151,7 +152,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// The question as the user reads it; `None` if it is for a controller.
+    /// The question as the user reads it; `None` if it is for a hook.
     pub fn for_user(&self) -> Option<&str> {
         match self {
             Self::Human { question, .. } | Self::Interrupted { question, .. } => Some(question),
@@ -193,4 +194,6 @@ pub enum Decision {
     Execute,
     /// The run ends as soon as all work in progress is done.
     Stop,
+    /// This rewrite of a reply or a result, and then [`Decision::Stop`].
+    StopAfter(Box<Decision>),
 }

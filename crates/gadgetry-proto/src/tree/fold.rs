@@ -108,7 +108,8 @@ impl CostTree {
                 let run = self.run_of(&event.path, time);
                 self.run_ends(run, time, *reason, total_cost.map(amount));
             }
-            EventKind::ReplyWithdrawn { .. }
+            EventKind::RunStart(_)
+            | EventKind::ReplyWithdrawn { .. }
             | EventKind::RateLimited { .. }
             | EventKind::Compaction(_)
             | EventKind::Text { .. }

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
+use gadgetry_proto::event::{Event, EventKind, RunInfo};
 use gadgetry_proto::grammar::ModelSize;
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
-    Code, EphemeralMessage, HintTiming, OnTextOnlyReply, Plan, PlanError, Retry, Run, RunConfig,
-    RunOptions, Tools, UnmetDependencyPolicy,
+    Code, Command, EphemeralMessage, HintTiming, Input, OnTextOnlyReply, Output, Plan, PlanError,
+    Retry, Run, RunConfig, RunOptions, Tools, UnmetDependencyPolicy,
 };
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::{BlockCode, BlockConfig, BlockMode};
+use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::Price;
 use serde_json::{Value, json};
 
@@ -207,7 +209,8 @@ fn options_change_nothing_else_of_a_plan() {
         budget: Some(9.0),
         retry_seed: Some(5),
         markers: Some(markers.clone()),
-        asks: Some(gadgetry_proto::run::Asks::controller()),
+        asks: Some(gadgetry_proto::run::Asks::hooks()),
+        info: None,
     });
     let expected = RunConfig {
         budget: Some(9.0),
@@ -216,7 +219,7 @@ fn options_change_nothing_else_of_a_plan() {
             ..Retry::default()
         }),
         markers: markers.clone(),
-        asks: gadgetry_proto::run::Asks::controller(),
+        asks: gadgetry_proto::run::Asks::hooks(),
         ..full()
     };
     assert_eq!(*other.config(), expected);
@@ -227,6 +230,41 @@ fn options_change_nothing_else_of_a_plan() {
     assert_eq!(one.history(), other.history());
     assert!(format!("{:?}", one.history()).contains(markers.start()));
     assert_eq!(one.save(), other.save());
+}
+
+#[test]
+fn an_identity_is_the_first_event_and_in_all_others() {
+    let plan = Plan::new(full(), bell(), Code::default()).expect("a good configuration");
+    let events = |plan: Plan| {
+        let mut run = Run::ask(&Arc::new(plan), "Go");
+        let mut events = Vec::new();
+        while let Output::Event(event) = run.poll() {
+            events.push(event);
+        }
+        // After it was saved, too.
+        let mut run = Run::load(&run.plan().clone(), run.save()).expect("the same version");
+        run.handle(Time(1), Input::Command(Command::Cancel))
+            .expect("admitted at any time");
+        loop {
+            let output = run.poll();
+            if let Output::Event(event) = output {
+                events.push(event);
+            } else if matches!(output, Output::Finished(_)) {
+                return events;
+            }
+        }
+    };
+    let anonymous = events(plan.clone());
+    assert!(anonymous.iter().all(|event| event.run.is_none()));
+    let info = Arc::new(RunInfo::new("r", "smol"));
+    let mut named = events(plan.with(RunOptions {
+        info: Some(Arc::clone(&info)),
+        ..RunOptions::default()
+    }));
+    assert!(named.iter().all(|event| event.run.as_deref() == Some("r")));
+    assert_eq!(named.remove(0).kind, EventKind::RunStart(info));
+    let kinds = |events: &[Event]| events.iter().map(|it| it.kind.clone()).collect::<Vec<_>>();
+    assert_eq!(kinds(&named), kinds(&anonymous));
 }
 
 #[test]

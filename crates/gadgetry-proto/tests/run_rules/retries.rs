@@ -321,7 +321,7 @@ fn a_reply_with_nothing_in_it_is_a_failure() {
 }
 
 #[test]
-fn the_controller_decides_when_no_retry_is_left() {
+fn the_hook_decides_when_no_retry_is_left() {
     let mut script = retrying()
         .reply_cut("", no_line())
         .reply_cut("", no_line())
@@ -351,7 +351,7 @@ fn the_controller_decides_when_no_retry_is_left() {
 
 /// No model was asked, so there is none to ask again.
 #[test]
-fn an_empty_reply_of_the_controller_is_not_retried() {
+fn an_empty_reply_of_the_hook_is_not_retried() {
     let script = retrying()
         .with(|spec| spec.asks.before_model_call = true)
         .decides(|_| Some(Decision::Reply(String::new())));

@@ -46,6 +46,10 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
                 error.message
             )
         }
+        EventKind::RunStart(info) => {
+            let agent = info.agent.as_ref().map(|agent| format!(" as {agent:?}"));
+            format!("run_start {}{}", info.model, agent.unwrap_or_default())
+        }
         EventKind::ReplyWithdrawn { iteration } => format!("reply_withdrawn {iteration}"),
         EventKind::RateLimited { delay_ms } => format!("rate_limited {delay_ms}ms"),
         EventKind::Compaction(compacted) => format!(

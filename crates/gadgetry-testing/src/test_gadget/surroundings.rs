@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::{ModelError, ModelErrorKind};
 use gadgetry::proto::message::Request;
-use gadgetry::{Human, Model, Services, Toolbox};
+use gadgetry::{Human, HumanQuestion, Model, Services, Toolbox, Values};
 
 /// As the test has set it up.
 #[derive(Clone, Default)]
@@ -18,6 +18,7 @@ pub(super) struct Surroundings {
     pub(super) models: BTreeMap<String, Arc<dyn Model>>,
     pub(super) person: Option<Person>,
     pub(super) budget: Option<f64>,
+    pub(super) values: Values,
 }
 
 /// The model.
@@ -34,6 +35,7 @@ impl Surroundings {
         let nothing = self.model.is_none()
             && self.models.is_empty()
             && self.person.is_none()
+            && self.values.is_empty()
             && self.budget.is_none();
         if nothing {
             return None;
@@ -53,6 +55,7 @@ impl Surroundings {
             services.human = Some(Arc::clone(&asked) as Arc<dyn Human>);
         }
         services.scope.budget = self.budget;
+        services.values = self.values.clone();
         Some((services, asked))
     }
 }
@@ -76,12 +79,12 @@ impl Asked {
 }
 
 impl Human for Asked {
-    fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
+    fn ask(&self, question: HumanQuestion) -> BoxFuture<'_, Option<String>> {
         let mut questions = self
             .questions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        questions.push(question.clone());
+        questions.push(question.text.clone());
         drop(questions);
         match &self.answers {
             Answers::Human(human) => human.ask(question),

@@ -9,7 +9,6 @@ use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::inner::Inner;
 use crate::agent::{Agent, AgentError};
-use crate::control::Controllers;
 use crate::driver::SubagentParent;
 use crate::limiter::RateLimiter;
 use crate::services::Services;
@@ -39,7 +38,7 @@ impl Agent {
                 model,
                 opening,
                 outputs: builder.outputs,
-                observers: builder.observers,
+                name: builder.name,
                 cancellation: builder.cancellation,
                 parent,
             }),
@@ -93,18 +92,14 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         (Setting::Default, None) => (None, false),
     };
     need_approvals(&services)?;
-    if services.approvals.is_some() || !builder.controllers.is_empty() {
-        let mut controllers = Controllers::default();
-        controllers = controllers.of_gadgets(Arc::clone(services.toolbox.registry()));
-        for controller in &builder.controllers {
-            controllers.push(Arc::clone(controller));
-        }
-        // Last, so that what is approved is what runs.
-        if let Some(approvals) = services.approvals.clone() {
-            controllers.push(approvals.controller(Arc::clone(&services.toolbox)));
-        }
-        services.controller = Some(Arc::new(controllers));
+    for hook in &builder.hooks {
+        services.hooks.push(Arc::clone(hook));
     }
+    services.hook_up();
+    services.values = match parent {
+        Some(parent) => builder.values.clone().within(&parent.values),
+        None => builder.values.clone(),
+    };
     let scope = &mut services.scope;
     if let Some(parent) = parent {
         scope.clone_from(&parent.scope);

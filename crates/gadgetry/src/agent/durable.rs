@@ -1,12 +1,16 @@
 //! Durable runs of an agent.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use gadgetry_proto::message::{Content, Message, Role};
+use serde_json::Value;
 
 use crate::agent::inner::Inner;
+use crate::agent::options::Extras;
 use crate::agent::{Agent, AgentRun, Conversation, of_user};
 use crate::ask::random;
+use crate::control::DynHook;
 use crate::journal::{DurableRun, Journal, JournalError};
 
 /// Durable runs of an agent, from [`Agent::durable`].
@@ -17,6 +21,7 @@ pub struct Durable {
     id: Option<String>,
     before: Conversation,
     is_forced: bool,
+    pub(super) extras: Extras,
 }
 
 impl Agent {
@@ -46,6 +51,7 @@ impl Agent {
             id: None,
             before: Conversation::default(),
             is_forced: false,
+            extras: Extras::default(),
         }
     }
 }
@@ -132,9 +138,10 @@ impl Durable {
         };
         let mut run = AgentRun::after(conversation, &self.inner, question);
         if let Some(prepared) = run.prepared() {
-            prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
+            self.extras.add_to(prepared, slot.id.as_str());
             prepared.take_up(slot, opened, self.is_forced)?;
         }
+        run.settle();
         Ok(run)
     }
 
@@ -143,11 +150,12 @@ impl Durable {
         let before = self.before.clone();
         let mut run = AgentRun::after(before, &self.inner, question);
         if let Some(prepared) = run.prepared() {
-            prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
+            self.extras.add_to(prepared, slot.id.as_str());
             let header = prepared.origin.header();
             let opened = slot.journal.open(&slot.id, Some(&header)).await?;
             prepared.take_up(slot, opened, self.is_forced)?;
         }
+        run.settle();
         Ok(run)
     }
 
@@ -160,6 +168,28 @@ impl Durable {
             journal: Arc::clone(&self.journal),
             id: id.parse()?,
         })
+    }
+}
+
+/// # Options of the run
+impl Durable {
+    /// Adds a value that the gadgets and hooks of the run find by its type; see [`AgentRun::with`]. It is not kept: the program gives it
+    /// again when it resumes the run.
+    pub fn with(mut self, value: impl Any + Send + Sync) -> Self {
+        self.extras.values.insert(value);
+        self
+    }
+
+    /// Adds data about the run to [`RunInfo::metadata`](gadgetry_proto::event::RunInfo::metadata). The journal keeps those of the beginning.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extras.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Adds a hook after those of the agent. The program adds it again when it resumes the run.
+    pub fn hook(mut self, hook: impl DynHook + 'static) -> Self {
+        self.extras.hooks.push(Arc::new(hook));
+        self
     }
 }
 

@@ -233,7 +233,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Finished {
-    /// Returns the same, if the run has an answer: the model was done, or a gadget or a controller has ended the run.
+    /// Returns the same, if the run has an answer: the model was done, or a gadget or a hook has ended the run.
     /// Otherwise it fails, with all of this in the error.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
@@ -254,7 +254,7 @@ impl Finished {
 
 impl Classified for RunError {
     /// The fault of the model error, if one ended the run. Limits and gadgets are the program's; a cancelled run is the caller's,
-    /// unless a controller has panicked.
+    /// unless a hook has panicked.
     fn fault(&self) -> Fault {
         if let Some(error) = self.model_error() {
             return error.fault();
@@ -315,7 +315,7 @@ pub enum TypedError {
     /// The gadget for the answer cannot be added: another one has its name, or the type has no usable schema.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// A gadget or a controller has ended the run before the model gave its answer.
+    /// A gadget or a hook has ended the run before the model gave its answer.
     #[error("the run was ended before the model called `FinalAnswer`; its answer is {:?}", .0.summary.answer)]
     NoAnswer(Box<Finished>),
     /// The stream of the run was read before, so the model does not know the gadget.

@@ -36,7 +36,7 @@ pub struct Finished {
     pub markers: Markers,
     /// Cost of each model call, gadget and subagent.
     pub costs: CostTree,
-    /// If a controller has panicked, and the run was cancelled for it: its words.
+    /// If a hook has panicked, and the run was cancelled for it: its words.
     pub fault: Option<String>,
 }
 

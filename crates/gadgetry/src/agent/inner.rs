@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Asks, Plan};
+use gadgetry_proto::run::Plan;
 
-use crate::agent::observers::SharedObserver;
 use crate::context::CancellationToken;
 use crate::driver::SubagentParent;
 use crate::services::Services;
@@ -23,17 +22,7 @@ pub(super) struct Inner {
     pub(super) opening: Vec<Message>,
     /// The long results that they name.
     pub(super) outputs: OutputStore,
-    pub(super) observers: Vec<SharedObserver>,
+    pub(super) name: Option<Arc<str>>,
     pub(super) cancellation: Option<CancellationToken>,
     pub(super) parent: Option<SubagentParent>,
-}
-
-impl Inner {
-    /// The questions of a durable run: the user answers through the journal, if not otherwise.
-    pub(super) fn durable_asks(&self) -> Asks {
-        Asks {
-            human: true,
-            ..self.plan.config().asks
-        }
-    }
 }

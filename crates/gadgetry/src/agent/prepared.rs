@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Input, Output, Plan, Run, RunOptions, Summary};
 use gadgetry_proto::tree::CostTree;
@@ -25,14 +26,19 @@ use crate::observer::Observer;
 pub(super) struct Origin {
     pub(super) inner: Arc<Inner>,
     /// Conversation before the question.
-    pub(super) before: Conversation,
+    pub(super) before: Arc<Conversation>,
     pub(super) question: Message,
+    /// The options but for the identity.
     pub(super) options: RunOptions,
+    pub(super) info: Arc<RunInfo>,
 }
 
 impl Origin {
     pub(super) fn plan(&self) -> Arc<Plan> {
-        Arc::new(self.inner.plan.with(self.options.clone()))
+        Arc::new(self.inner.plan.with(RunOptions {
+            info: Some(Arc::clone(&self.info)),
+            ..self.options.clone()
+        }))
     }
 
     fn messages(&self) -> Vec<Message> {
@@ -66,13 +72,23 @@ pub(super) struct Prepared {
     pub(super) given: Vec<Message>,
     /// State of the run in a journal, if it was opened.
     pub(super) taken: Option<Taken>,
+    /// Whether the options have changed since `run` was made.
+    pub(super) is_changed: bool,
+    /// Mistake of the caller for which the run does not begin.
+    pub(super) mistake: Option<String>,
 }
 
 impl Prepared {
     /// Drives the run to its end, with all observers: the one path of all ways to consume it.
     pub(super) async fn drive(mut self, consumer: &mut dyn Observer) -> Finished {
+        if let Some(mistake) = self.mistake.take().or_else(|| self.missing_value()) {
+            return self.not_begun(mistake);
+        }
         if let Err(error) = self.open_subagent().await {
-            return self.not_begun(&error);
+            return self.not_begun(error.to_string());
+        }
+        if self.is_changed && self.taken.is_none() {
+            self.run = self.origin.run();
         }
         let Self {
             run,
@@ -81,11 +97,13 @@ impl Prepared {
             origin,
             given,
             taken,
+            ..
         } = self;
         let inner = &origin.inner;
         let own = systems(run.history()).count() - given.len();
         let markers = run.markers().clone();
-        let mut observers = Observers::new(&inner.observers, consumer);
+        let costs = CostTree::default();
+        let mut observers = Observers { costs, consumer };
         let (recording, summary) = match taken {
             Some(taken) => {
                 observers.costs = taken.costs.clone();
@@ -145,6 +163,13 @@ impl Origin {
         let seed = header.config.retry.as_ref().map(|retry| retry.seed);
         self.options.markers = Some(header.config.markers.clone());
         self.options.retry_seed = seed.or(self.options.retry_seed);
+        if !is_forced {
+            // What follows is played with these, too.
+            self.options.asks = Some(header.config.asks);
+        }
+        if let Some(run) = &header.run {
+            self.info = Arc::clone(run);
+        }
         let plan = self.plan();
         // What is known is played as it happened, also if this agent would have done it otherwise.
         let began = self.plan_of(&header, &plan)?;
@@ -186,7 +211,11 @@ impl Origin {
         let registry = Arc::clone(self.inner.services.toolbox.registry());
         let code = plan.code().clone();
         let began = Plan::new(header.config.clone(), registry, code);
-        Ok(Arc::new(began.map_err(crate::log::LogError::from)?))
+        let began = began.map_err(crate::log::LogError::from)?;
+        Ok(Arc::new(began.with(RunOptions {
+            info: header.run.clone(),
+            ..RunOptions::default()
+        })))
     }
 }
 
@@ -236,8 +265,8 @@ impl Prepared {
         Ok(())
     }
 
-    /// The end of a run that could not be opened in its journal.
-    fn not_begun(self, error: &JournalError) -> Finished {
+    /// The end of a run that could not begin.
+    fn not_begun(self, fault: String) -> Finished {
         let mut run = self.run;
         let markers = run.markers().clone();
         // A run admits a command at any time.
@@ -247,7 +276,7 @@ impl Prepared {
                 break summary;
             }
         };
-        let ended = RunResult::of(run, summary, Some(error.to_string()));
+        let ended = RunResult::of(run, summary, Some(fault));
         Finished {
             history: ended.history,
             outputs: ended.outputs,

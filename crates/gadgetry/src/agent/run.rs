@@ -15,6 +15,7 @@ use gadgetry_proto::message::Message;
 use gadgetry_proto::run::RunOptions;
 
 use crate::agent::finished::systems;
+use crate::agent::identity::identity;
 use crate::agent::inner::Inner;
 use crate::agent::prepared::{Origin, Prepared};
 use crate::agent::scope::AgentScope;
@@ -51,8 +52,8 @@ pub struct AgentRun<'t> {
     state: State,
     /// Events that the stream has not yielded yet.
     events: Queue,
-    handle: AgentHandle,
-    origin: Arc<Origin>,
+    pub(super) handle: AgentHandle,
+    pub(super) origin: Arc<Origin>,
     /// Whether the conversation was not empty before the question.
     is_continued: bool,
     /// Conversation that the run extends when it has ended.
@@ -80,7 +81,8 @@ impl AgentRun<'static> {
                 markers: None,
             }
         };
-        let scope = AgentScope::of(inner);
+        let mut scope = AgentScope::of(inner);
+        let info = identity(inner, scope.services_mut());
         let retry = inner.plan.config().retry.as_ref();
         let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
         let is_durable = scope.services().durable.is_some();
@@ -88,13 +90,15 @@ impl AgentRun<'static> {
             budget: scope.services().scope.budget,
             retry_seed: needs_seed.then(crate::ask::random),
             markers: before.markers.clone(),
-            asks: is_durable.then(|| inner.durable_asks()),
+            asks: is_durable.then(|| scope.services().durable_asks()),
+            info: None,
         };
         let origin = Arc::new(Origin {
             inner: Arc::clone(inner),
-            before,
+            before: Arc::new(before),
             question,
             options,
+            info,
         });
         let run = origin.run();
         let cancellation = scope.services().scope.cancellation.clone();
@@ -112,6 +116,8 @@ impl AgentRun<'static> {
                 origin,
                 given,
                 taken: None,
+                is_changed: false,
+                mistake: None,
             })),
             is_continued,
             conversation: None,
@@ -235,6 +241,7 @@ impl AgentRun<'_> {
         let services = prepared.scope.services_mut();
         services.toolbox = Arc::clone(&inner.services.toolbox);
         services.model = Arc::clone(&inner.services.model);
+        services.hook_up();
         Arc::make_mut(&mut self.origin).inner = inner;
         prepared.run = self.origin.run();
         prepared.origin = Arc::clone(&self.origin);
@@ -291,7 +298,7 @@ impl AgentRun<'_> {
         match self.state {
             State::Done(finished) => Ok((*finished).into()),
             State::Ready(_) | State::Streaming(_) => Err(Unfinished::new(if self.is_continued {
-                self.origin.before.clone()
+                Conversation::clone(&self.origin.before)
             } else {
                 Conversation::default()
             })),

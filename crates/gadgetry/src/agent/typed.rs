@@ -39,7 +39,7 @@ impl AgentRun<'_> {
     /// reminder. All of this counts as replies, which
     /// [`max_iterations`](crate::AgentBuilder::max_iterations) limits.
     ///
-    /// Fails as [`AgentRun::text`] does; if a gadget or a controller has ended the run without an answer; if a gadget of the
+    /// Fails as [`AgentRun::text`] does; if a gadget or a hook has ended the run without an answer; if a gadget of the
     /// agent is called `FinalAnswer`; and if the stream of the run was read before.
     ///
     /// Cancel safety: dropping the future cancels the run.
@@ -104,7 +104,7 @@ impl Inner {
             model: Arc::clone(&self.model),
             opening: self.opening.clone(),
             outputs: self.outputs.clone(),
-            observers: self.observers.clone(),
+            name: self.name.clone(),
             cancellation: self.cancellation.clone(),
             parent: self.parent.clone(),
         })

@@ -88,7 +88,7 @@ impl ApprovalRequest {
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};
-    /// use gadgetry::proto::event::RunInfo;
+    /// use gadgetry::control::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
     /// let request = ApprovalRequest {

@@ -53,7 +53,7 @@ use tokio::task::coop::unconstrained;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::control::{BeforeGadget, DynController, RunContext};
+use crate::control::{BeforeGadget, DynHook, RunContext};
 #[cfg(doc)]
 use crate::gadget::DynGadget;
 use crate::gadget::{Approved, CallPreview, Permission, Subject};
@@ -78,7 +78,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 
 /// Decides about each call before it runs; see the [module](self). Clones share their rules.
 ///
-/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). A call whose parameters other controllers change
+/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). A call whose parameters other hooks change
 /// afterwards is decided about again when it starts.
 #[derive(Clone)]
 pub struct Approvals(Arc<Inner>);
@@ -341,8 +341,8 @@ impl Approvals {
         }
     }
 
-    /// The controller of an agent with these gadgets.
-    pub(crate) fn controller(self, toolbox: Arc<Toolbox>) -> Arc<dyn DynController> {
+    /// The hook of an agent with these gadgets.
+    pub(crate) fn hook(self, toolbox: Arc<Toolbox>) -> Arc<dyn DynHook> {
         Arc::new(OfToolbox {
             approvals: self,
             toolbox,
@@ -417,7 +417,7 @@ struct OfToolbox {
     toolbox: Arc<Toolbox>,
 }
 
-impl DynController for OfToolbox {
+impl DynHook for OfToolbox {
     fn questions(&self) -> Asks {
         Asks {
             before_gadget: true,

@@ -12,6 +12,7 @@ use gadgetry_proto::run::{AnsweredQuestion, Report};
 
 use crate::ask::ModelCall;
 use crate::human::Human;
+use crate::run_context::RunContext;
 use crate::scope::BudgetScope;
 use gadgetry_providers::model::{Model, Models};
 
@@ -61,6 +62,11 @@ pub trait Host: Any + Send + Sync {
 
     /// Returns the depth, cancellation and budget of the run.
     fn scope(&self) -> &BudgetScope;
+
+    /// Returns the run, if it is known; by default it is not.
+    fn run(&self) -> Option<&RunContext> {
+        None
+    }
 
     /// Enters US dollars that a running call has spent, before it ends.
     fn spend(&self, dollars: f64) {

@@ -29,7 +29,8 @@ pub use tokio_util::sync::CancellationToken;
 
 use crate::ask::random_id;
 use crate::error::GadgetError;
-use crate::human::ask_in_turn;
+use crate::human::{HumanQuestion, ask_in_turn};
+use crate::run_context::{MissingValue, RunContext, Values};
 
 pub(crate) use host::CallSlot;
 pub use host::Host;
@@ -230,6 +231,36 @@ impl ExecutionContext {
         self.host().map_or(0, |host| host.scope().depth)
     }
 
+    /// Returns the run of the call; `None` without one.
+    pub fn run(&self) -> Option<&RunContext> {
+        self.host()?.run()
+    }
+
+    /// Returns the value of this type that the run has for its gadgets, such as a database or the current user: from
+    /// [`AgentRun::with`](crate::AgentRun::with), else from [`AgentBuilder::with`](crate::AgentBuilder::with), else from the run that
+    /// started this one.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingValue`] if there is none, and without a run.
+    ///
+    /// ```
+    /// use gadgetry::{ExecutionContext, GadgetError};
+    ///
+    /// struct Tenant(String);
+    ///
+    /// async fn orders(context: &ExecutionContext) -> Result<String, GadgetError> {
+    ///     let tenant = context.get::<Tenant>()?;
+    ///     Ok(format!("no orders of {}", tenant.0))
+    /// }
+    /// ```
+    pub fn get<T: Any + Send + Sync>(&self) -> Result<&T, MissingValue> {
+        match self.run() {
+            Some(run) => run.get(),
+            None => Values::missing(),
+        }
+    }
+
     /// Returns the result of a call that this one declared as a dependency; `None` for any other.
     pub fn dependency(&self, invocation_id: &str) -> Option<&str> {
         self.0.dependencies.get(invocation_id).map(AsRef::as_ref)
@@ -360,9 +391,14 @@ impl ExecutionContext {
             return Ok(kept.answer.clone());
         }
         let host = &slot.host;
-        let asked = host
-            .human()
-            .map(|human| ask_in_turn(host.scope(), Arc::clone(human), question.clone()));
+        let asked = host.human().map(|human| {
+            let run = match host.run() {
+                Some(run) => Arc::clone(run.info()),
+                None => Arc::new(host.scope().info("")),
+            };
+            let question = HumanQuestion::new(&question, run).of(slot.call, self.gadget_name());
+            ask_in_turn(host.scope(), Arc::clone(human), question)
+        });
         let outside = host.outside_answer(slot.call, number);
         if asked.is_none() && outside.is_none() {
             return Err(HumanError::Nobody);

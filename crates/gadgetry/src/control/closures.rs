@@ -1,27 +1,27 @@
-//! Controllers made of one closure. Each answers one kind of question.
+//! Hooks made of one closure. Each decides about one kind of question.
 //!
 //! ```
 //! use gadgetry::control::{OnModelError, closures};
 //! let apologise = closures::on_model_error(|failure| async move {
 //!     OnModelError::Reply(format!("The model is unavailable: {}", failure.error))
 //! });
-//! # fn is_controller(_: impl gadgetry::control::Controller) {}
-//! # is_controller(apologise);
+//! # fn is_hook(_: impl gadgetry::control::Hook) {}
+//! # is_hook(apologise);
 //! ```
 
 use gadgetry_proto::message::Request;
-use gadgetry_proto::run::{Asks, Start};
+use gadgetry_proto::run::Start;
 
 use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, Controller, GadgetDone,
-    ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency,
+    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, Hook, ModelFailure,
+    OnDependencySkipped, OnGadgetError, OnModelError, Reply, RunContext, UnmetDependency,
 };
 
-/// Defines a function, the type that it returns, and the question of that type.
+/// Defines a function, and the type that it returns.
 macro_rules! closures {
-    ($($(#[$doc:meta])* $method:ident($input:ty) -> $output:ty, $type:ident asks $question:ident;)*) => {$(
+    ($($(#[$doc:meta])* $method:ident($input:ty) -> $output:ty, $type:ident;)*) => {$(
         $(#[$doc])*
-        pub fn $method<F, R>(decide: F) -> impl Controller + 'static
+        pub fn $method<F, R>(decide: F) -> impl Hook + 'static
         where
             F: Fn($input) -> R + Send + Sync + 'static,
             R: Future<Output = $output> + Send + 'static,
@@ -31,16 +31,12 @@ macro_rules! closures {
 
         struct $type<F>(F);
 
-        impl<F, R> Controller for $type<F>
+        impl<F, R> Hook for $type<F>
         where
             F: Fn($input) -> R + Send + Sync + 'static,
             R: Future<Output = $output> + Send + 'static,
         {
-            fn asks(&self) -> Asks {
-                Asks { $question: true, ..Asks::default() }
-            }
-
-            fn $method(&self, about: &$input) -> impl Future<Output = $output> + Send {
+            fn $method(&self, _: &RunContext, about: &$input) -> impl Future<Output = $output> + Send {
                 (self.0)(about.clone())
             }
         }
@@ -48,16 +44,18 @@ macro_rules! closures {
 }
 
 closures! {
-    /// Decides about requests; see [`Controller::before_model_call`].
-    before_model_call(Request) -> BeforeModelCall, BeforeModel asks before_model_call;
-    /// Decides about replies; see [`Controller::after_model_call`].
-    after_model_call(Reply) -> AfterModelCall, AfterModel asks after_model_call;
-    /// Decides about model errors; see [`Controller::on_model_error`].
-    on_model_error(ModelFailure) -> OnModelError, ModelError asks model_error;
-    /// Decides about calls; see [`Controller::before_gadget`].
-    before_gadget(Start) -> BeforeGadget, Before asks before_gadget;
-    /// Decides about results; see [`Controller::after_gadget`].
-    after_gadget(GadgetDone) -> AfterGadget, After asks after_gadget;
-    /// Decides about unmet dependencies; see [`Controller::on_dependency_skipped`].
-    on_dependency_skipped(UnmetDependency) -> OnDependencySkipped, Skipped asks dependency_skipped;
+    /// Decides about requests; see [`Hook::before_model_call`].
+    before_model_call(Request) -> BeforeModelCall, BeforeModel;
+    /// Decides about replies; see [`Hook::after_model_call`].
+    after_model_call(Reply) -> AfterModelCall, AfterModel;
+    /// Decides about model errors; see [`Hook::on_model_error`].
+    on_model_error(ModelFailure) -> OnModelError, ModelError;
+    /// Decides about failed gadgets; see [`Hook::on_gadget_error`].
+    on_gadget_error(GadgetDone) -> OnGadgetError, GadgetError;
+    /// Decides about calls; see [`Hook::before_gadget`].
+    before_gadget(Start) -> BeforeGadget, Before;
+    /// Decides about results; see [`Hook::after_gadget`].
+    after_gadget(GadgetDone) -> AfterGadget, After;
+    /// Decides about unmet dependencies; see [`Hook::on_dependency_skipped`].
+    on_dependency_skipped(UnmetDependency) -> OnDependencySkipped, Skipped;
 }

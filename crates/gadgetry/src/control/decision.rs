@@ -1,4 +1,4 @@
-//! Subjects of controllers, and their decisions.
+//! Subjects of hooks, and their decisions.
 
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelError;
@@ -119,6 +119,35 @@ pub enum AfterGadget {
     Stop,
 }
 
+/// Continuation of a run after a gadget has failed; see
+/// [`AgentBuilder::on_gadget_error`](crate::AgentBuilder::on_gadget_error).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use gadgetry::{Agent, OnGadgetError, ScriptedModel};
+/// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// let agent = Agent::builder().model(model).on_gadget_error(async |failed| {
+///     match failed.about.gadget_name.as_str() {
+///         "Cache" => OnGadgetError::Recover("(empty)".to_owned()),
+///         _ => OnGadgetError::Continue,
+///     }
+/// });
+/// # agent.ask("2+2")?.text().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnGadgetError {
+    /// The model reads the error, and continues.
+    #[default]
+    Continue,
+    /// The call succeeds with this.
+    Recover(String),
+    /// The run ends as soon as all work in progress is done.
+    Stop,
+}
+
 /// Decision about a call whose dependency was not met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnDependencySkipped {
@@ -179,6 +208,16 @@ impl From<AfterGadget> for Decision {
             AfterGadget::Result(text) => Self::Result(text),
             AfterGadget::Deny(reason) => Self::Deny(reason),
             AfterGadget::Stop => Self::Stop,
+        }
+    }
+}
+
+impl From<OnGadgetError> for Decision {
+    fn from(decided: OnGadgetError) -> Self {
+        match decided {
+            OnGadgetError::Continue => Self::Proceed,
+            OnGadgetError::Recover(result) => Self::Result(result),
+            OnGadgetError::Stop => Self::Stop,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Several controllers as one.
+//! Several hooks as one.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -8,18 +9,18 @@ use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 use gadgetry_proto::schema::Registry;
 
-use crate::control::{DynController, RunContext};
+use crate::control::{DynHook, RunContext, Seen};
 
-/// Several controllers as one. Each question goes to those that [answer](DynController::questions) it, in order.
+/// Several hooks as one. Each question goes to those that [decide](DynHook::questions) about it, in order.
 ///
-/// A controller that rewrites what the question is about (the request, the reply, the parameters) passes the rewritten form on
-/// to those after it, so it cannot hide a call from them. Every other decision but to proceed ends the chain: a denial, a
+/// A hook that rewrites what the question is about (the request, the reply, the parameters, the result) passes the rewritten form on
+/// to those after it, so it cannot hide anything from them. Every other decision but to proceed ends the chain: a denial, a
 /// result or a reply in place of the call, the end of the run.
 ///
 /// ```
-/// use gadgetry::control::{AfterGadget, BeforeGadget, Controllers, closures};
+/// use gadgetry::control::{AfterGadget, BeforeGadget, Hooks, closures};
 ///
-/// let controllers = Controllers::default()
+/// let hooks = Hooks::default()
 ///     .with(closures::before_gadget(|start| async move {
 ///         println!("{}", start.gadget_name);
 ///         BeforeGadget::Proceed
@@ -27,37 +28,67 @@ use crate::control::{DynController, RunContext};
 ///     .with(closures::after_gadget(|_| async { AfterGadget::Proceed }));
 /// ```
 #[derive(Clone, Default)]
-pub struct Controllers {
-    controllers: Vec<Arc<dyn DynController>>,
+pub struct Hooks {
+    hooks: Vec<Arc<dyn DynHook>>,
+    /// Decides after all others.
+    last: Option<Arc<dyn DynHook>>,
     /// Checks rewritten parameters before they are passed on.
     registry: Option<Arc<Registry>>,
+    /// Whether they only decide, because a parent shows them what happens.
+    is_blind: bool,
 }
 
-impl Controllers {
-    /// Adds a controller, which is called last.
+impl Hooks {
+    /// Adds a hook, which is called last.
     #[must_use]
-    pub fn with(mut self, controller: impl DynController + 'static) -> Self {
-        self.push(Arc::new(controller));
+    pub fn with(mut self, hook: impl DynHook + 'static) -> Self {
+        self.push(Arc::new(hook));
         self
     }
 
-    /// Adds a controller, which is called last.
-    pub fn push(&mut self, controller: Arc<dyn DynController>) {
-        self.controllers.push(controller);
+    /// Adds a hook, which is called last.
+    pub fn push(&mut self, hook: Arc<dyn DynHook>) {
+        self.hooks.push(hook);
     }
 
-    /// Returns whether there are no controllers.
+    /// Returns whether there are no hooks.
     pub fn is_empty(&self) -> bool {
-        self.controllers.is_empty()
+        self.hooks.is_empty() && self.last.is_none()
+    }
+
+    /// Sets the hook that decides after all others, also after those that are added later.
+    pub(crate) fn set_last(&mut self, hook: Arc<dyn DynHook>) {
+        self.last = Some(hook);
+    }
+
+    /// Passes rewritten parameters on as the gadgets of `registry` would take them: with defaults. Invalid ones
+    /// deny the call.
+    pub(crate) fn set_gadgets(&mut self, registry: Arc<Registry>) {
+        self.registry = Some(registry);
+    }
+
+    /// The same hooks for a subagent: they decide, and see its events as those of its parent.
+    pub(crate) fn of_subagent(&self) -> Self {
+        Self {
+            is_blind: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the hooks that watch, in the order in which they are called.
+    pub(crate) fn watching(&self) -> impl Iterator<Item = &Arc<dyn DynHook>> {
+        self.iter().filter(|_| !self.is_blind)
+    }
+
+    /// Returns the hooks in the order in which they are called.
+    fn iter(&self) -> impl Iterator<Item = &Arc<dyn DynHook>> {
+        self.hooks.iter().chain(&self.last)
     }
 }
 
-impl DynController for Controllers {
+impl DynHook for Hooks {
     fn questions(&self) -> Asks {
-        let questions = self
-            .controllers
-            .iter()
-            .map(|controller| controller.questions());
+        let questions = self.iter().map(|hook| hook.questions());
         questions.fold(Asks::default(), union)
     }
 
@@ -67,39 +98,36 @@ impl DynController for Controllers {
         question: &'a QuestionKind,
     ) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
-            let mut rewritten: Option<(QuestionKind, Decision)> = None;
-            for controller in &self.controllers {
-                if !wants(controller.questions(), question) {
+            let mut rewritten: Option<QuestionKind> = None;
+            let mut so_far = Decision::Proceed;
+            for hook in self.iter() {
+                if !wants(hook.questions(), question) {
                     continue;
                 }
-                let current = rewritten
-                    .as_ref()
-                    .map_or(question, |(question, _)| question);
-                let decision = match (controller.decide(run, current).await, &rewritten) {
-                    (Decision::Proceed, _) => continue,
-                    (decision, Some((_, before))) => together(before, decision),
-                    (decision, None) => decision,
+                let current = rewritten.as_ref().unwrap_or(question);
+                let decision = match hook.decide(run, current).await {
+                    Decision::Proceed => continue,
+                    decision => together(mem::replace(&mut so_far, Decision::Proceed), decision),
                 };
-                let next = match self.rewrite(current, &decision) {
-                    Ok(Some(next)) => next,
+                match self.rewrite(current, &decision) {
+                    Ok(Some(next)) => rewritten = Some(next),
                     Ok(None) => return decision,
                     Err(invalid) => return Decision::Deny(invalid),
-                };
-                rewritten = Some((next, decision));
+                }
+                so_far = decision;
             }
-            rewritten.map_or(Decision::Proceed, |(_, decision)| decision)
+            so_far
         })
+    }
+
+    fn watch(&self, run: &RunContext, seen: Seen<'_>) {
+        for hook in self.watching() {
+            hook.watch(run, seen);
+        }
     }
 }
 
-impl Controllers {
-    /// Passes rewritten parameters on as the gadgets of `registry` would take them: with defaults. Invalid ones
-    /// deny the call.
-    pub(crate) fn of_gadgets(mut self, registry: Arc<Registry>) -> Self {
-        self.registry = Some(registry);
-        self
-    }
-
+impl Hooks {
     /// The question after a decision that rewrites its subject; `None` if the decision ends the chain. Fails, with a text for
     /// the model, if the rewritten parameters are invalid.
     fn rewrite(
@@ -124,25 +152,34 @@ impl Controllers {
                 let checked = checked.unwrap_or_else(|| Ok(parameters.clone()));
                 start.parameters = Arc::new(checked?);
             }
+            (QuestionKind::AfterGadget { result, .. }, Decision::Result(text)) => {
+                *result = Ok(text.clone());
+            }
             _ => return Ok(None),
         }
         Ok(Some(next))
     }
 }
 
-/// A decision about a reply that an earlier one has changed: the messages of both, and the later text.
-fn together(before: &Decision, decision: Decision) -> Decision {
+/// A decision about what an earlier one has rewritten: the messages of both, the later text, and a stop after the rewrite.
+fn together(before: Decision, decision: Decision) -> Decision {
     match (before, decision) {
         (
             Decision::AfterReply {
                 text: earlier,
-                append: first,
+                append: mut first,
             },
             Decision::AfterReply { text, append },
-        ) => Decision::AfterReply {
-            text: text.or_else(|| earlier.clone()),
-            append: first.iter().cloned().chain(append).collect(),
-        },
+        ) => {
+            first.extend(append);
+            Decision::AfterReply {
+                text: text.or(earlier),
+                append: first,
+            }
+        }
+        (before @ (Decision::AfterReply { .. } | Decision::Result(_)), Decision::Stop) => {
+            Decision::StopAfter(Box::new(before))
+        }
         (_, decision) => decision,
     }
 }
@@ -157,11 +194,9 @@ fn with_text(message: Option<Message>, text: &str) -> Message {
     rewritten
 }
 
-impl fmt::Debug for Controllers {
+impl fmt::Debug for Hooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Controllers")
-            .field(&self.controllers.len())
-            .finish()
+        f.debug_tuple("Hooks").field(&self.iter().count()).finish()
     }
 }
 

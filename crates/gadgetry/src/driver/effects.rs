@@ -10,6 +10,7 @@ use gadgetry_proto::run::{Input, Output, Summary};
 use gadgetry_proto::time::Time;
 
 use crate::ask::ModelCall;
+use crate::control::Seen;
 use crate::driver::Driver;
 use crate::runtime::StepKind;
 
@@ -39,6 +40,7 @@ impl Driver<'_> {
                     {
                         self.handle.close_approval(*approval);
                     }
+                    self.watchers.show(&self.handle.run, Seen::Event(&event));
                     self.observer.event(&event);
                 }
                 Output::Wait(until) => {
@@ -113,12 +115,22 @@ impl Driver<'_> {
                 request.resumed_after = self.resumed_after.at(request.iteration);
                 self.iteration = request.iteration;
                 self.requests += 1;
+                self.watchers
+                    .show(&self.handle.run, Seen::Request(&request));
                 self.observer.request(&request);
                 let services = &self.handle.services;
                 let call =
                     ModelCall::new(Arc::clone(&services.model)).limiter(services.limiter.clone());
                 let step = self.tasks.step(StepKind::Reply(self.requests));
-                self.reply.send(call, request, &step, &*self.runtime);
+                let info = self.handle.run.info();
+                let span = tracing::info_span!(
+                    "model_call",
+                    run = &*info.id,
+                    agent = info.agent.as_deref(),
+                    model = &*info.model,
+                    iteration = request.iteration,
+                );
+                self.reply.send(call, request, &step, &*self.runtime, span);
             }
             Output::CloseModel => self.reply.close(),
             Output::Start(start) => self.start(start),

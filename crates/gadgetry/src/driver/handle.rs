@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::id::{ApprovalId, CallId};
 use gadgetry_proto::run::{Decision, Report};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -33,13 +34,15 @@ pub(super) struct RunHandle {
 impl RunHandle {
     pub(super) fn new(
         services: Services,
+        info: Option<Arc<RunInfo>>,
         reports: UnboundedSender<(CallId, Report)>,
         is_durable: bool,
     ) -> Self {
         let share = Share::of(&services.scope);
-        let info = services.scope.info(services.model.name());
+        let info = info.unwrap_or_else(|| services.scope.info(services.model.name()).into());
         let run = RunContext::new(info)
             .reporting(reports.clone())
+            .valued(services.values.clone())
             .sharing(services.scope.shared.clone());
         Self {
             services,
@@ -61,7 +64,8 @@ impl RunHandle {
             | Decision::Parameters(_)
             | Decision::Result(_)
             | Decision::Execute
-            | Decision::Stop => {
+            | Decision::Stop
+            | Decision::StopAfter(_) => {
                 tracing::warn!("approval {id} does not admit the answer from outside");
                 return;
             }
@@ -92,6 +96,10 @@ impl Host for RunHandle {
 
     fn scope(&self) -> &BudgetScope {
         &self.services.scope
+    }
+
+    fn run(&self) -> Option<&RunContext> {
+        Some(&self.run)
     }
 
     fn spend(&self, dollars: f64) {
@@ -164,7 +172,7 @@ impl ExecutionContext {
         services: Services,
     ) -> Self {
         let (reports, _) = unbounded_channel();
-        let host = Arc::new(RunHandle::new(services, reports, false));
+        let host = Arc::new(RunHandle::new(services, None, reports, false));
         Self::with_host(invocation, cancellation, host, CallId(0))
     }
 

@@ -6,6 +6,7 @@
 mod effects;
 mod handle;
 mod outside;
+mod questions;
 mod reply;
 mod resumed;
 mod subagent;
@@ -21,17 +22,15 @@ use futures_core::future::BoxFuture;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{
-    Command, Decision, Input, Misuse, OpenQuestion, Output, Question, QuestionId, QuestionKind,
-    QuestionRef, Report, Start, Summary,
-};
+use gadgetry_proto::run::{Command, Input, Misuse, Output, QuestionId, Report, Start, Summary};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
+use tracing::Instrument as _;
 
 use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
-use crate::human::ask_in_turn;
-use crate::journal::{DurableRun, Incoming, JournalError, Recording};
+use crate::control::{Seen, Watchers};
+use crate::journal::{Incoming, JournalError, Recording};
 use crate::runtime::Runtime;
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -60,7 +59,7 @@ pub struct RunResult {
     pub history: Vec<Message>,
     /// The long results that the conversation refers to: for [`Run::with_outputs`] of a further run.
     pub outputs: OutputStore,
-    /// Fault for which the driver stopped the run, if it did: a controller panicked or gave an impossible answer.
+    /// Fault for which the driver stopped the run, if it did: a hook panicked or gave an impossible answer.
     pub fault: Option<String>,
 }
 
@@ -70,8 +69,8 @@ pub struct RunResult {
 /// a gadget times out, or the run is cancelled, its token is cancelled first; its future is dropped after the
 /// [grace period](Services::grace), or at once if it has never taken its token.
 ///
-/// The run must [ask](Services::asks) the questions that the controller and the user are there for. A question that no one
-/// is there for is answered with [`Decision::Proceed`].
+/// The run must [ask](Services::asks) the questions that the hooks and the user are there for. A question that no one
+/// is there for is answered with [`Decision::Proceed`](gadgetry_proto::run::Decision::Proceed).
 ///
 /// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
 /// [`Input::Interrupted`]. A caller that knows the outcome of that work feeds it to the run before it calls `drive`.
@@ -123,22 +122,14 @@ pub(crate) async fn drive_recorded(
         commands,
         observer,
     ));
-    // Before anything else: what the scope has spent counts for the very first request.
-    if let Some(input) = driver.external_spend() {
-        driver.feed(input);
-    }
-    if interrupted {
-        driver.feed(Input::Interrupted);
-    }
-    let summary = loop {
-        match driver.drain().await {
-            Err(summary) => break summary,
-            Ok(until) => {
-                let input = driver.next(until).await;
-                driver.feed(input);
-            }
-        }
-    };
+    let info = driver.handle.run.info();
+    let span = tracing::info_span!(
+        "run",
+        run = &*info.id,
+        agent = info.agent.as_deref(),
+        model = &*info.model,
+    );
+    let summary = driver.finish(interrupted).instrument(span).await;
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     let Driver { run, fault, .. } = *driver;
     RunResult::of(run, summary, fault)
@@ -197,6 +188,9 @@ struct Driver<'a> {
     effects: Vec<Output>,
     /// True if the journal has failed: nothing that depends on the run may be done any more.
     is_unrecorded: bool,
+    /// The hooks, as long as they do not panic.
+    watchers: Watchers,
+    /// It sees everything after the hooks.
     observer: &'a mut dyn Observer,
 }
 
@@ -218,16 +212,20 @@ impl<'a> Driver<'a> {
         let run_id = &mut services.scope.run_id;
         run_id.get_or_insert_with(|| random_id().into());
         let runtime = Arc::clone(&services.runtime);
-        let tasks = Tasks::new(Arc::clone(&runtime), Arc::clone(&services.scope.path));
+
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
-        let handle = RunHandle::new(services, sender, recording.is_some());
+        let watchers = Watchers::of(&services.hooks);
+        let info = run.plan().info().cloned();
+        let handle = RunHandle::new(services, info, sender, recording.is_some());
         // A run that was saved has spent something. If its parent is as durable, it has entered that.
         if recording.is_some() && handle.services.scope.depth > 0 {
             handle.share.learn(run.total_cost());
         } else {
             handle.share.spend(run.total_cost());
         }
+        let path = Arc::clone(&handle.services.scope.path);
+        let tasks = Tasks::new(Arc::clone(&runtime), path, Arc::clone(handle.run.info()));
         let began = runtime.now();
         Self {
             handle: Arc::new(handle),
@@ -254,7 +252,28 @@ impl<'a> Driver<'a> {
             effects: Vec::new(),
             is_unrecorded: false,
             run,
+            watchers,
             observer,
+        }
+    }
+
+    /// Drives the run to its end.
+    async fn finish(&mut self, interrupted: bool) -> Summary {
+        // Before anything else: what the scope has spent counts for the very first request.
+        if let Some(input) = self.external_spend() {
+            self.feed(input);
+        }
+        if interrupted {
+            self.feed(Input::Interrupted);
+        }
+        loop {
+            match self.drain().await {
+                Err(summary) => return summary,
+                Ok(until) => {
+                    let input = self.next(until).await;
+                    self.feed(input);
+                }
+            }
         }
     }
 
@@ -294,38 +313,6 @@ impl<'a> Driver<'a> {
             _task: task,
         };
         self.running.insert(start.id, running);
-    }
-
-    fn ask(&mut self, Question { id, kind }: Question) {
-        let services = &self.handle.services;
-        let task = match (kind.for_user(), &services.human, &services.controller) {
-            (Some(question), Some(human), _) => {
-                if matches!(kind, QuestionKind::Input { .. }) {
-                    self.user_input = Some(id);
-                }
-                let answer = ask_in_turn(&services.scope, Arc::clone(human), question.to_owned());
-                let kind = OpenQuestion::of(id, &kind).kind;
-                let decision = async move {
-                    let decision = answer.await.and_then(|answer| kind.answer(answer));
-                    decision.unwrap_or(Decision::Proceed)
-                };
-                self.tasks
-                    .question(id, "the human's side", Box::pin(decision))
-            }
-            (None, _, Some(controller)) => {
-                let controller = Arc::clone(controller);
-                let run = self.handle.run.clone();
-                let decision = async move { controller.decide(&run, &kind).await };
-                self.tasks.question(id, "a controller", Box::pin(decision))
-            }
-            // The answer comes through the journal.
-            (Some(_), None, _) if self.recording.is_some() => return,
-            (Some(_), None, _) | (None, _, None) => {
-                self.queue.push_back(Input::Decision(id, Decision::Proceed));
-                return;
-            }
-        };
-        self.questions.insert(id, task);
     }
 
     /// Waits for the next input.
@@ -373,51 +360,6 @@ impl<'a> Driver<'a> {
         input
     }
 
-    /// The input for a message from outside.
-    fn message(&mut self, message: Option<Incoming>) -> Option<Input> {
-        let Some(message) = message else {
-            if let Some(DurableRun { id, .. }) = &self.handle.services.durable {
-                let run = id.clone();
-                self.lose_journal(&JournalError::Lost { run });
-            }
-            return None;
-        };
-        match message {
-            Incoming::Command(command) => Some(Input::Command(command)),
-            Incoming::Answer {
-                question: QuestionRef::Run(id),
-                decision,
-            } => {
-                let is_admitted = self.run.admits(id, &decision);
-                if !is_admitted {
-                    tracing::warn!("question {} does not admit the answer from outside", id.0);
-                }
-                is_admitted.then_some(Input::Decision(id, decision))
-            }
-            Incoming::Answer {
-                question: QuestionRef::Gadget { call, number },
-                decision,
-            } => {
-                let answer = if let Decision::Result(answer) = decision {
-                    Some(answer)
-                } else {
-                    None
-                };
-                self.handle.answer(call, number, answer);
-                // The gadget reports the answer.
-                None
-            }
-            Incoming::Answer {
-                question: QuestionRef::Approval(id),
-                decision,
-            } => {
-                self.handle.approve(id, decision);
-                // The approvals report the answer, and decide.
-                None
-            }
-        }
-    }
-
     /// The input for a report, unless its call is over. Approvals are about calls that have not started, too.
     fn report(&self, id: CallId, report: Report) -> Option<Input> {
         let is_approval = matches!(
@@ -461,7 +403,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Cancels the run because of a broken controller: what it might have refused must not happen.
+    /// Cancels the run because of a broken hook: what it might have refused must not happen.
     fn stop(&mut self, message: String) {
         tracing::error!("{message}: the run is stopped");
         self.fault.get_or_insert(message);
@@ -494,6 +436,8 @@ impl<'a> Driver<'a> {
         if let Some(recording) = &mut self.recording {
             recording.record(now, &input);
         }
+        self.watchers
+            .show(&self.handle.run, Seen::Input(now, &input));
         self.observer.input(now, &input);
         let from_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {
@@ -515,7 +459,7 @@ impl<'a> Driver<'a> {
         match self.run.handle(now, input) {
             Ok(()) => {}
             // The run would wait for a better decision forever.
-            Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
+            Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a hook: {misuse}")),
             Err(misuse) => debug_assert!(false, "{misuse}"),
         }
         let cost = self.run.total_cost() - before;

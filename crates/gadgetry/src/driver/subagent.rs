@@ -95,6 +95,7 @@ impl SubagentParent {
         Subagent {
             services: Services {
                 scope: self.services.scope.child(token, call, agent),
+                hooks: self.services.hooks.of_subagent(),
                 ..self.services.clone()
             },
             parent: self.context.clone(),

@@ -9,6 +9,7 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Either, abortable, select};
 use gadgetry_proto::call::Outcome;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Decision, QuestionId};
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub(super) enum Ending {
     Done(CallId, Outcome, Instant),
     /// A question was answered.
     Decided(QuestionId, Decision),
-    /// A controller panicked, with this message.
+    /// A hook panicked, with this message.
     Fault(String),
 }
 
@@ -43,18 +44,21 @@ impl Drop for Task {
 /// Starts tasks and waits for their ends.
 pub(super) struct Tasks {
     runtime: Arc<dyn Runtime>,
-    /// The path of the run, for spans and steps.
+    /// The path of the run, for steps.
     run: Arc<str>,
+    /// The identity of the run, for spans.
+    info: Arc<RunInfo>,
     sender: mpsc::UnboundedSender<Ending>,
     endings: mpsc::UnboundedReceiver<Ending>,
 }
 
 impl Tasks {
-    pub(super) fn new(runtime: Arc<dyn Runtime>, run: Arc<str>) -> Self {
+    pub(super) fn new(runtime: Arc<dyn Runtime>, run: Arc<str>, info: Arc<RunInfo>) -> Self {
         let (sender, endings) = mpsc::unbounded_channel();
         Self {
             runtime,
             run,
+            info,
             sender,
             endings,
         }
@@ -89,7 +93,8 @@ impl Tasks {
     ) -> Task {
         let span = tracing::info_span!(
             "gadget",
-            run = &*self.run,
+            run = &*self.info.id,
+            agent = self.info.agent.as_deref(),
             call = context.invocation_id().as_str(),
             gadget = context.gadget_name(),
         );

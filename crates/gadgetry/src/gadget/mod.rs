@@ -35,6 +35,7 @@ use gadgetry_proto::schema::GadgetSpec;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
+use crate::run_context::Need;
 
 pub use crate::error::GadgetError;
 pub(crate) use approved::Approved;
@@ -80,6 +81,12 @@ pub trait DynGadget: Send + Sync {
     /// Returns whether calls run where no rule of [`approval`](crate::approval) is about them: [`Permission::Allow`] by default.
     fn permission(&self) -> Permission {
         Permission::Allow
+    }
+
+    /// Returns the types of the values that its calls take from the run; see [`ExecutionContext::get`]. A run that has no value of one
+    /// fails before its first request. None by default.
+    fn needs(&self) -> &[Need] {
+        &[]
     }
 
     /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.

@@ -1,6 +1,8 @@
 //! Gadgets whose parameters are a type.
 
+use std::any::Any;
 use std::future::ready;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::gadget::{
     CallPreview, DynGadget, FromModel, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _,
     InvalidParams, Permission, params, schema,
 };
+use crate::run_context::Need;
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
 /// call looks like.
@@ -197,6 +200,8 @@ pub struct GadgetInfo {
     pub unterminated: Option<Unterminated>,
     /// Policy for a call that was running when the program ended.
     pub on_interrupt: OnInterrupt,
+    /// Types of the values that its calls take from the run.
+    pub needs: Vec<Need>,
 }
 
 impl GadgetInfo {
@@ -261,6 +266,14 @@ impl GadgetInfo {
         self
     }
 
+    /// Adds a type of which its calls take a value from the run; see [`ExecutionContext::get`]. A run that has none fails before its
+    /// first request.
+    #[must_use]
+    pub fn needs<T: Any + Send + Sync>(mut self) -> Self {
+        self.needs.push(Need::of::<T>());
+        self
+    }
+
     /// The specification of a gadget with parameters of this type.
     pub(crate) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
         let milliseconds = |timeout: Duration| u64::try_from(timeout.as_millis());
@@ -286,10 +299,12 @@ impl GadgetInfo {
 #[diagnostic::do_not_recommend]
 impl<G: Gadget> IntoGadget for G {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
-        let spec = self.info().into_spec::<G::Params>();
+        let mut info = self.info();
+        let needs = mem::take(&mut info.needs);
         Arc::new(Typed {
             gadget: Arc::new(self),
-            spec,
+            spec: info.into_spec::<G::Params>(),
+            needs,
         })
     }
 }
@@ -298,6 +313,7 @@ impl<G: Gadget> IntoGadget for G {
 struct Typed<G> {
     gadget: Arc<G>,
     spec: GadgetSpec,
+    needs: Vec<Need>,
 }
 
 impl<G: Gadget> DynGadget for Typed<G> {
@@ -322,6 +338,10 @@ impl<G: Gadget> DynGadget for Typed<G> {
 
     fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
         params::checked_as::<G::Params>(&self.spec, parameters)
+    }
+
+    fn needs(&self) -> &[Need] {
+        &self.needs
     }
 
     fn permission(&self) -> Permission {

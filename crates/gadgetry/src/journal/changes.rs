@@ -1,6 +1,6 @@
 //! Comparison of an agent with the one that began a run.
 
-use gadgetry_proto::run::RunConfig;
+use gadgetry_proto::run::{Asks, RunConfig};
 
 use crate::log::Header;
 
@@ -67,6 +67,10 @@ fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
             "the messages that follow a request",
             began.trailing != now.trailing,
         ),
+        (
+            "the decisions that its hooks make: a run asks what it asked when it began",
+            asks_more(began.asks, now.asks),
+        ),
         // It brings a gadget of its own.
         (
             "whether there is an output limit",
@@ -75,4 +79,17 @@ fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
     ];
     let changed = parts.into_iter().filter(|(_, differs)| *differs);
     changes.extend(changed.map(|(part, _)| part.to_owned()));
+}
+
+/// Returns whether there is a question that only `now` asks. The user is always asked.
+fn asks_more(began: Asks, now: Asks) -> bool {
+    let pairs = [
+        (began.before_model_call, now.before_model_call),
+        (began.after_model_call, now.after_model_call),
+        (began.model_error, now.model_error),
+        (began.before_gadget, now.before_gadget),
+        (began.after_gadget, now.after_gadget),
+        (began.dependency_skipped, now.dependency_skipped),
+    ];
+    pairs.iter().any(|(began, now)| *now && !*began)
 }

@@ -21,7 +21,7 @@ pub fn play(
     let mut summary = drain(run, &mut on_event);
     for (number, Entry { time, input }) in entries.into_iter().enumerate() {
         match run.handle(time, input) {
-            // A controller gave an answer that its question does not admit; the run did not change then either.
+            // A hook gave an answer that its question does not admit; the run did not change then either.
             Ok(()) | Err(Misuse::WrongDecision(_)) => {}
             Err(misuse) => {
                 return Err(JournalError::Damaged {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gadgetry_proto::convo::OutputStore;
+use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Plan, Run, RunConfig};
+use gadgetry_proto::run::{Code, Plan, Run, RunConfig, RunOptions};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,9 @@ pub struct Header {
     /// The long results that the conversation names; see [`Run::with_outputs`].
     #[serde(default, skip_serializing_if = "is_empty")]
     pub outputs: OutputStore,
+    /// The identity of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Arc<RunInfo>>,
     /// Code that decides about the run, which no header can hold: its kinds, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
@@ -49,6 +53,7 @@ impl Header {
             gadgets: gadgets.map(|gadget| gadget.spec().clone()).collect(),
             conversation,
             outputs: OutputStore::default(),
+            run: plan.info().cloned(),
             code: deciding_code(plan).map(str::to_owned).collect(),
         }
     }
@@ -63,7 +68,11 @@ impl Header {
     pub fn plan(&self) -> Result<Arc<Plan>, LogError> {
         self.without_code()?;
         let registry = Registry::new(self.gadgets.iter().cloned())?;
-        Ok(self.config.clone().plan(registry)?)
+        let plan = Plan::new(self.config.clone(), registry, Code::default())?;
+        Ok(Arc::new(plan.with(RunOptions {
+            info: self.run.clone(),
+            ..RunOptions::default()
+        })))
     }
 
     /// The run from its beginning. Fails as [`Header::plan`] does.

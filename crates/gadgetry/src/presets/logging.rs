@@ -7,7 +7,8 @@ use gadgetry_proto::id::InvocationId;
 use crate::observer::Observer;
 use crate::presets::{is_wanted, path_words};
 
-/// Passes every event to `tracing`, with the target `gadgetry` and the fields `depth` and `path` (of the subagent).
+/// Passes every event to `tracing`, with the target `gadgetry` and the fields `run`, `depth` and `path` (of the subagent). The first line
+/// of a run has the agent, the model and the parent as well.
 ///
 /// | level | what |
 /// |---|---|
@@ -16,6 +17,8 @@ use crate::presets::{is_wanted, path_words};
 /// | info | replies and gadgets that are done, compaction, human input, the end of the run |
 /// | debug | model calls and gadgets that start, parameters, results, progress, the end of an iteration |
 /// | trace | every piece of text, reasoning, arguments and custom blocks |
+///
+/// Events have the original parameters and results: what an interceptor hides from the model is in the log at debug, too.
 ///
 /// So what a model or a gadget says in full is logged at debug and trace only; error texts are at warn and error.
 /// Without a subscriber nothing is done.
@@ -41,6 +44,7 @@ fn log(event: &Event) {
         ($level:ident, $($rest:tt)*) => {
             tracing::$level!(
                 target: "gadgetry",
+                run = event.run.as_deref(),
                 depth = event.depth(),
                 path = event.depth().gt(&0).then(|| path_words(&event.path)),
                 $($rest)*
@@ -49,6 +53,11 @@ fn log(event: &Event) {
     }
 
     match &event.kind {
+        EventKind::RunStart(info) => {
+            let (agent, model) = (info.agent.as_deref(), &*info.model);
+            let parent = info.parent.as_ref().map(|parent| &*parent.run);
+            say!(debug, agent, model, parent, "run started");
+        }
         EventKind::ModelCallStart { iteration, purpose } => {
             say!(debug, iteration, ?purpose, "calling model");
         }

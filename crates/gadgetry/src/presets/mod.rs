@@ -40,18 +40,19 @@
 //!
 //! # Where to hook in
 //!
-//! Implement [`Observer`] to observe, [`Controller`](crate::Controller) to decide (it may
-//! wait), and [`Interceptor`](gadgetry_proto::run::Interceptor) to rewrite (it may not wait). Events are those of
-//! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the time and, from a subagent, the path of calls that
+//! Implement [`Hook`](crate::Hook) to watch and to decide (it may wait), with the run at hand; [`Observer`] to watch with `&mut self`;
+//! and [`Interceptor`](gadgetry_proto::run::Interceptor) to rewrite (it may not wait). Events are those of
+//! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the id of its run, the time and, from a subagent, the path of calls that
 //! lead to it, and so its depth.
 //!
 //! | to observe | use |
 //! |---|---|
+//! | the start of a run: its id, agent, model, parent, metadata | event `RunStart` |
 //! | the start of a model call | event `ModelCallStart` |
 //! | the request as sent | [`Observer::request`]; the cost up to then: [`CostTree`](gadgetry_proto::tree::CostTree) |
 //! | a streaming reply | events `Text`, `Reasoning`, `CustomBlock…`; as the provider sent it: [`Observer::input`] with `Delta` |
 //! | the end of a reply: reason, tokens, costs, error | event `ModelCallEnd` |
-//! | the reply as a message | `Controller::after_model_call` that proceeds |
+//! | the reply as a message | `Hook::after_model_call` that proceeds |
 //! | a failed model call | event `ModelCallEnd` with `error`; then `ModelRetry`, the next `ModelCallStart` or `RunFinished` |
 //! | the withdrawal of a partial reply, which another reply replaces | event `ReplyWithdrawn` |
 //! | a retry: its number, those left, error, delay | event `ModelRetry` |
@@ -73,12 +74,12 @@
 //! | to change | use |
 //! |---|---|
 //! | pieces of a reply, text of a reply, parameters, results | the methods of `Interceptor`; pieces also with a [`DeltaTransform`](gadgetry_proto::transform::DeltaTransform) |
-//! | a request, or to reply in the model's place | `Controller::before_model_call` |
-//! | what the conversation keeps of a reply, and what follows it | `Controller::after_model_call` |
-//! | the handling of a model error | `Controller::on_model_error` |
-//! | parameters, or to answer in a gadget's place, or to refuse | `Controller::before_gadget` |
-//! | the result of a gadget, or its error | `Controller::after_gadget` |
-//! | the policy for a call with an unmet dependency | `Controller::on_dependency_skipped` |
+//! | a request, or to reply in the model's place | `Hook::before_model_call` |
+//! | what the conversation keeps of a reply, and what follows it | `Hook::after_model_call` |
+//! | the handling of a model error | `Hook::on_model_error` |
+//! | parameters, or to answer in a gadget's place, or to refuse | `Hook::before_gadget` |
+//! | the result of a gadget, or its error | `Hook::after_gadget`, `Hook::on_gadget_error` |
+//! | the policy for a call with an unmet dependency | `Hook::on_dependency_skipped` |
 //! | answers to questions of a gadget or the run | [`Human`](crate::Human) |
 
 mod errors;

@@ -25,10 +25,11 @@ async fn three_ways_are_one_path() {
 
     let mut handled = Vec::new();
     let keep = |event: &Event| handled.push(event.clone());
-    let finished = agent().ask("?").on_event(keep).await.unwrap();
+    let run = agent().ask("?").run_id("r");
+    let finished = run.on_event(keep).await.unwrap();
     assert_eq!(story(&handled), STORY);
 
-    let mut run = agent().ask("?");
+    let mut run = agent().ask("?").run_id("r");
     let mut streamed = Vec::new();
     while run.finished().is_none() {
         streamed.push(run.next().await.unwrap());

@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use gadgetry::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, OnDependencySkipped, OnModelError,
+    RunContext, Start,
 };
+use gadgetry::human::HumanQuestion;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{AboutCall, Input, Interceptor};
 use gadgetry::proto::time::Time;
-use gadgetry::{Agent, AgentBuilder, Controller, Observer, OnGadgetError};
+use gadgetry::{Agent, AgentBuilder, Hook, Observer, OnGadgetError};
 use serde_json::json;
 
 use super::support::{Mock, broken, call, echo, failed, gadget, story};
@@ -188,24 +190,24 @@ async fn on_an_unmet_dependency() {
 }
 
 #[tokio::test]
-async fn the_first_controller_that_does_not_proceed_decides() {
+async fn the_first_hook_that_does_not_proceed_decides() {
     struct Deny(&'static str);
-    impl Controller for Deny {
-        async fn before_gadget(&self, _: &gadgetry::proto::run::Start) -> BeforeGadget {
+    impl Hook for Deny {
+        async fn before_gadget(&self, _: &RunContext, _: &Start) -> BeforeGadget {
             BeforeGadget::Deny(self.0.to_owned())
         }
     }
     let (lines, _) = told(&[&echo_call(), "."], |it| {
         it.before_gadget(async |_| BeforeGadget::Proceed)
-            .controller(Deny("one"))
-            .controller(Deny("two"))
+            .hook(Deny("one"))
+            .hook(Deny("two"))
     })
     .await;
     assert_eq!(lines[0], "e failed: one");
 }
 
 #[tokio::test]
-async fn a_controller_that_panics_stops_the_run() {
+async fn a_hook_that_panics_stops_the_run() {
     let model = Mock::new([echo_call()]);
     let run = Agent::builder().model(model).gadget(echo());
     let run = run
@@ -216,7 +218,7 @@ async fn a_controller_that_panics_stops_the_run() {
     assert_eq!(error.reason(), FinishReason::Cancelled);
     assert_eq!(
         error.to_string(),
-        "the run was cancelled: a controller panicked: oh no"
+        "the run was cancelled: a hook panicked: oh no"
     );
 }
 
@@ -233,7 +235,7 @@ async fn a_person_is_asked() {
     let block = call("Ask", "a", &[]);
     let (lines, _) = told(&[&block, "."], |it| {
         it.gadget(ask())
-            .on_human_input(async |question: String| Some(format!("{question} Yes.")))
+            .on_human_input(async |question: HumanQuestion| Some(format!("{question} Yes.")))
     })
     .await;
     assert_eq!(lines[1], "a: Really? Yes.");

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use gadgetry::human::HumanQuestion;
 use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::error::ModelErrorKind;
@@ -46,7 +47,8 @@ async fn iterations_and_replies_without_calls() {
     let said = Arc::new(Mutex::new(Vec::new()));
     let human = {
         let said = Arc::clone(&said);
-        move |text: String| {
+        move |question: HumanQuestion| {
+            let text = question.text;
             said.lock().unwrap().push(text.clone());
             async move { (text == "One.").then(|| "Go on.".to_owned()) }
         }

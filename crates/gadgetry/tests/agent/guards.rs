@@ -116,7 +116,7 @@ fn an_agent_without_approvals_has_no_gadgets_that_need_them() {
         },
         None,
     );
-    // A controller is no approval by itself: it may look at something else.
+    // A hook is no approval by itself: it may look at something else.
     check(
         |it| {
             it.gadget(delete("Rm", Permission::Ask))
@@ -216,7 +216,7 @@ async fn subagents_inherit() {
     }
 }
 
-/// A rewrite of parameters is passed on to the next controller; approvals decide last, about what will run.
+/// A rewrite of parameters is passed on to the next hook; approvals decide last, about what will run.
 #[tokio::test]
 async fn a_rewrite_switches_no_guard_off() {
     type Hook = fn(&Value) -> BeforeGadget;

@@ -9,6 +9,8 @@ mod ends;
 mod failures;
 mod grace;
 mod guards;
+mod hooks;
+mod identity;
 mod limiter;
 mod mistakes;
 mod options;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry::control::BeforeGadget;
+use gadgetry::human::HumanQuestion;
 use gadgetry::log::{Header, LogError, LogWriter, load, replay};
 use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::delta::Delta;
@@ -43,7 +44,7 @@ impl<W: Observer> Observer for Keeper<W> {
 
 /// Runs it, and plays its log. Gives the events, and the log.
 async fn check(agent: AgentBuilder) -> (Vec<Event>, String) {
-    let run = agent.ask("Begin").unwrap();
+    let run = agent.ask("Begin").unwrap().run_id("r");
     let mut file = Vec::new();
     let mut keeper = Keeper {
         log: LogWriter::new(&mut file, &run.header().unwrap()).unwrap(),
@@ -111,7 +112,7 @@ async fn a_run_with_everything_plays_again() {
         .trailing("Go on.")
         .text_only(OnTextOnlyReply::WaitForInput)
         .stop_on_gadget_error()
-        .on_human_input(async |question: String| Some(format!("{question} All!")))
+        .on_human_input(async |question: HumanQuestion| Some(format!("{question} All!")))
         .before_gadget(async |start| match start.invocation_id.as_str() {
             "no" => BeforeGadget::Result("instead".to_owned()),
             _ => BeforeGadget::Proceed,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use gadgetry::human::HumanQuestion;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{Event, FinishReason};
@@ -353,10 +354,10 @@ async fn it_asks_the_same_person() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let human = {
         let asked = Arc::clone(&asked);
-        move |question: String| {
+        move |question: HumanQuestion| {
             let asked = Arc::clone(&asked);
             async move {
-                asked.lock().unwrap().push(question);
+                asked.lock().unwrap().push(question.text);
                 sleep(Duration::from_secs(1)).await;
                 Some("Yes.".to_owned())
             }

@@ -391,7 +391,7 @@ impl Execution {
         self.judge(id, ended, cx);
     }
 
-    /// The outcome is complete. A controller may change it.
+    /// The outcome is complete. A hook may change it.
     pub(super) fn judge(&mut self, id: CallId, ended: EndedGadget, cx: &mut Context<'_>) {
         if !cx.plan.config.asks.after_gadget {
             return self.conclude(id, ended, cx);

@@ -22,7 +22,7 @@ use crate::support::sim::{drain, play};
 fn all() -> Asks {
     Asks {
         human: true,
-        ..Asks::controller()
+        ..Asks::hooks()
     }
 }
 
@@ -75,7 +75,16 @@ fn decisions() -> Vec<(Decision, &'static [&'static str])> {
             Decision::Reply(format!("Given.{}", block("Bell:x", &[]))),
             &["BeforeModelCall", "ModelError"],
         ),
+        (
+            Decision::StopAfter(Box::new(after.clone())),
+            &["AfterModelCall"],
+        ),
         (after, &["AfterModelCall"]),
+        (
+            Decision::StopAfter(Box::new(Decision::Result("last".to_owned()))),
+            &["AfterGadget"],
+        ),
+        (Decision::StopAfter(Box::new(Decision::Stop)), &[]),
         (Decision::Parameters(json!({ "n": 1 })), &["BeforeGadget"]),
         (
             Decision::Result("decided".to_owned()),

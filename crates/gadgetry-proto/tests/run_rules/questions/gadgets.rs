@@ -179,7 +179,7 @@ fn after_gadget(bell: Behaviour) -> Script {
 }
 
 #[test]
-fn a_controller_can_change_the_outcome_of_a_gadget() {
+fn a_hook_can_change_the_outcome_of_a_gadget() {
     let skipped = "denied";
     for (bell, decision, line) in [
         (
@@ -286,7 +286,7 @@ fn a_gadget_that_is_done_has_cost_something_though_the_run_is_cancelled() {
 }
 
 #[test]
-fn a_controller_decides_about_an_unmet_dependency() {
+fn a_hook_decides_about_an_unmet_dependency() {
     let no = "no";
     for (decision, then) in [
         (

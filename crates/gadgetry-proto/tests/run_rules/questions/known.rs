@@ -46,7 +46,7 @@ fn check(script: Script, expected: &[&str]) {
     let log = play(&script.with(|spec| {
         spec.asks = Asks {
             human: true,
-            ..Asks::controller()
+            ..Asks::hooks()
         };
     }));
     let mut found: Vec<String> = Vec::new();

@@ -48,7 +48,7 @@ fn another_request_changes_no_history() {
 }
 
 #[test]
-fn calls_in_a_reply_of_the_controller_are_executed() {
+fn calls_in_a_reply_of_the_hook_are_executed() {
     let text = format!("Given.{}", bells(&["x"]));
     check(
         &about_request(before_model_call(), 1, Decision::Reply(text)),
@@ -214,7 +214,7 @@ fn model_error(decision: Decision) -> Script {
 }
 
 #[test]
-fn the_controller_can_replace_a_failed_model_call() {
+fn the_hook_can_replace_a_failed_model_call() {
     check(
         &model_error(Decision::Proceed),
         &[

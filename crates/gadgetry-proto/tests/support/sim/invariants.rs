@@ -172,6 +172,7 @@ impl Watch {
                 round.instead.clone_from(text);
                 round.append.clone_from(append);
             }
+            Decision::StopAfter(rewrite) => self.decision(rewrite),
             Decision::Proceed
             | Decision::Parameters(_)
             | Decision::Result(_)

@@ -1,6 +1,7 @@
 //! Who watches a run, and who decides.
 
-use std::sync::{Arc, Mutex};
+use std::any::Any;
+use std::sync::Arc;
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
@@ -8,14 +9,13 @@ use gadgetry_proto::run::{Interceptor, Start};
 
 use crate::agent::AgentBuilder;
 use crate::agent::builder::Setting;
-use crate::agent::hooks::{GadgetErrors, OnGadgetError};
 use crate::approval::Approvals;
 use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynController, GadgetDone,
-    ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency, closures,
+    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynHook, GadgetDone, ModelFailure,
+    OnDependencySkipped, OnGadgetError, OnModelError, Reply, UnmetDependency, closures,
 };
 use crate::human::Human;
-use crate::observer::Observer;
+use crate::observer::{Observer, as_hook};
 
 /// # Who watches and decides
 impl AgentBuilder {
@@ -25,12 +25,47 @@ impl AgentBuilder {
         self.observer(handle)
     }
 
-    /// Watches the events of all runs of the agent. Several observers see them in the order in which they were added,
-    /// before the consumer of the run does.
+    /// Adds a hook, which watches all runs of the agent and decides about them. Hooks are called in the order in which they were
+    /// added, those of the agent before those of a run ([`AgentRun::hook`](crate::AgentRun::hook)); what one rewrites is passed on to the
+    /// next, any other decision ends the chain. Observers and the closures below are hooks, too.
+    ///
+    /// Subagents have hooks of their own. The hooks of their parent see their events, and decide nothing about them.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gadgetry::control::{BeforeModelCall, Hook, RunContext};
+    /// use gadgetry::{Agent, Request, ScriptedModel};
+    ///
+    /// /// Refuses runs of users who are not known.
+    /// struct KnownUsers;
+    /// impl Hook for KnownUsers {
+    ///     async fn before_model_call(&self, run: &RunContext, _: &Request) -> BeforeModelCall {
+    ///         match run.info().metadata.get("user") {
+    ///             Some(_) => BeforeModelCall::Proceed,
+    ///             None => BeforeModelCall::Stop,
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// let agent = Agent::builder().model(model).hook(KnownUsers).build()?;
+    /// assert_eq!(agent.ask("What is 2+2?").text().await?, "");
+    /// assert_eq!(agent.ask("What is 2+2?").metadata("user", "ada").text().await?, "4");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hook(mut self, hook: impl DynHook + 'static) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Watches the events of all runs of the agent, before the consumer of the run does: the simple form of a [`hook`](Self::hook).
+    /// [`Event::run`] names the run of an event.
     ///
     /// An observer that panics is switched off, which the log reports as an error, and the runs continue without it.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observers.push(Arc::new(Mutex::new(observer)));
+        self.hooks.push(as_hook(observer));
         self
     }
 
@@ -40,14 +75,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Decides what a run leaves open. Several decide in the order in which they were added: what one rewrites is passed on to the
-    /// next, any other decision ends the chain; see [`Controllers`](crate::Controllers). The closures below are controllers, too.
-    pub fn controller(mut self, controller: impl DynController + 'static) -> Self {
-        self.controllers.push(Arc::new(controller));
-        self
-    }
-
-    /// Decides about each call by rules and a user, after all controllers: what they have rewritten is what is approved and runs.
+    /// Decides about each call by rules and a user, after all hooks: what they have rewritten is what is approved and runs.
     /// Subagents have it as well, unless they have their own.
     ///
     /// An agent with gadgets whose [permission](crate::DynGadget::permission) is to ask or to deny needs this, or
@@ -58,7 +86,7 @@ impl AgentBuilder {
     }
 
     /// Lets gadgets that need approval run without it, here and in subagents: whatever the model writes is executed, commands too.
-    /// For sandboxes, and for agents whose controllers decide about each call.
+    /// For sandboxes, and for agents whose hooks decide about each call.
     ///
     /// ```
     /// use gadgetry::{Agent, AgentError, ScriptedModel};
@@ -90,7 +118,7 @@ impl AgentBuilder {
         F: Fn(Request) -> R + Send + Sync + 'static,
         R: Future<Output = BeforeModelCall> + Send + 'static,
     {
-        self.controller(closures::before_model_call(decide))
+        self.hook(closures::before_model_call(decide))
     }
 
     /// Decides what is kept of each reply.
@@ -99,7 +127,7 @@ impl AgentBuilder {
         F: Fn(Reply) -> R + Send + Sync + 'static,
         R: Future<Output = AfterModelCall> + Send + 'static,
     {
-        self.controller(closures::after_model_call(decide))
+        self.hook(closures::after_model_call(decide))
     }
 
     /// Decides what happens when the model has failed for good.
@@ -108,7 +136,7 @@ impl AgentBuilder {
         F: Fn(ModelFailure) -> R + Send + Sync + 'static,
         R: Future<Output = OnModelError> + Send + 'static,
     {
-        self.controller(closures::on_model_error(decide))
+        self.hook(closures::on_model_error(decide))
     }
 
     /// Decides about each call before its gadget starts.
@@ -117,7 +145,7 @@ impl AgentBuilder {
         F: Fn(Start) -> R + Send + Sync + 'static,
         R: Future<Output = BeforeGadget> + Send + 'static,
     {
-        self.controller(closures::before_gadget(decide))
+        self.hook(closures::before_gadget(decide))
     }
 
     /// Decides about each result.
@@ -126,7 +154,7 @@ impl AgentBuilder {
         F: Fn(GadgetDone) -> R + Send + Sync + 'static,
         R: Future<Output = AfterGadget> + Send + 'static,
     {
-        self.controller(closures::after_gadget(decide))
+        self.hook(closures::after_gadget(decide))
     }
 
     /// Decides how the run continues when a gadget has failed.
@@ -135,7 +163,7 @@ impl AgentBuilder {
         F: Fn(GadgetDone) -> R + Send + Sync + 'static,
         R: Future<Output = OnGadgetError> + Send + 'static,
     {
-        self.controller(GadgetErrors(decide))
+        self.hook(closures::on_gadget_error(decide))
     }
 
     /// Decides about a call with an unmet dependency. By default
@@ -145,13 +173,53 @@ impl AgentBuilder {
         F: Fn(UnmetDependency) -> R + Send + Sync + 'static,
         R: Future<Output = OnDependencySkipped> + Send + 'static,
     {
-        self.controller(closures::on_dependency_skipped(decide))
+        self.hook(closures::on_dependency_skipped(decide))
     }
 
     /// Answers questions of gadgets and of [`OnTextOnlyReply::WaitForInput`](gadgetry_proto::run::OnTextOnlyReply); `None` means no answer.
     /// Subagents use it as well; questions arrive one at a time.
     pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
         self.human = Some(Arc::new(human));
+        self
+    }
+}
+
+/// # Identity and values
+impl AgentBuilder {
+    /// Names the agent, for events, hooks, logs and spans.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds a value that the gadgets and hooks of all runs find by its type, with
+    /// [`ExecutionContext::get`](crate::ExecutionContext::get): a pool of connections, a client. It replaces one of the same type.
+    /// [`AgentRun::with`](crate::AgentRun::with) adds one for a single run. Subagents inherit the values of the run that starts them.
+    ///
+    /// ```
+    /// use gadgetry::{Agent, ExecutionContext, GadgetError, ScriptedModel, gadget};
+    ///
+    /// struct Db(Vec<&'static str>);
+    ///
+    /// /// Lists the orders.
+    /// #[gadget]
+    /// fn orders(context: &ExecutionContext) -> Result<String, GadgetError> {
+    ///     Ok(context.get::<Db>()?.0.join(", "))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: ScriptedModel = concat!(
+    /// #     r#"{"text": "!!!GADGET_START:Orders\n!!!GADGET_END"}"#, "\n",
+    /// #     r#"{"text": "Two.", "expect": {"contains": ["tea, cake"]}}"#,
+    /// # ).parse()?;
+    /// let agent = Agent::builder().model(model).gadget(Orders).with(Db(vec!["tea", "cake"])).build()?;
+    /// assert_eq!(agent.ask("How many orders?").text().await?, "Two.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with(mut self, value: impl Any + Send + Sync) -> Self {
+        self.values.insert(value);
         self
     }
 }

@@ -15,12 +15,11 @@ use gadgetry_proto::message::{Content, Message, ToolChoice};
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Retry, RunConfig, Tools, UnmetDependencyPolicy};
 use gadgetry_proto::schema::Unterminated;
 
-use crate::agent::observers::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
 use crate::agent::{Agent, AgentError, AgentRun};
 use crate::approval::Approvals;
 use crate::context::{CancellationToken, ExecutionContext};
-use crate::control::DynController;
+use crate::control::{DynHook, Values};
 use crate::gadget::{DynGadget, IntoGadget, IntoGadgets};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
@@ -77,8 +76,9 @@ pub struct AgentBuilder {
     pub(super) cancellation: Option<CancellationToken>,
     pub(super) grace: Option<Duration>,
     pub(super) approvals: Setting<Approvals>,
-    pub(super) controllers: Vec<Arc<dyn DynController>>,
-    pub(super) observers: Vec<SharedObserver>,
+    pub(super) hooks: Vec<Arc<dyn DynHook>>,
+    pub(super) values: Values,
+    pub(super) name: Option<Arc<str>>,
     pub(super) parent: Option<ExecutionContext>,
     pub(super) max_depth: Option<u32>,
 }
@@ -159,8 +159,9 @@ impl Default for AgentBuilder {
             cancellation: None,
             grace: None,
             approvals: Setting::Default,
-            controllers: Vec::new(),
-            observers: Vec::new(),
+            hooks: Vec::new(),
+            values: Values::default(),
+            name: None,
             parent: None,
             max_depth: None,
         }
@@ -171,7 +172,7 @@ impl Default for AgentBuilder {
 impl AgentBuilder {
     /// An agent of a stored configuration. It is used as it is; the defaults of a builder do not apply to it.
     ///
-    /// `code` has the code that the configuration names. [`asks`](RunConfig::asks) is what the controllers and the human
+    /// `code` has the code that the configuration names. [`asks`](RunConfig::asks) is what the hooks and the human
     /// of the builder need; [`price`](RunConfig::price) and [`context_window`](RunConfig::context_window) are those of
     /// the model, unless `config` has them.
     ///
