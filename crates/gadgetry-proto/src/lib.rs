@@ -28,7 +28,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `engine` | yes | validation of parameters, prompts, grammars, conversations and runs. Without it there is the parser alone, which compiles 13 crates in place of 70: schemas then give the types of values, but validate nothing |
-//! | `preserve_order` | with `engine` | JSON objects keep the order in which they were written, in the whole program (a feature of serde_json) |
+//! | `preserve_order` | with `engine` | JSON objects keep the order in which they were written, in the whole program (a feature of `serde_json`) |
 //!
 //! # Stability
 //!

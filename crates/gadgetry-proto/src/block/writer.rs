@@ -274,5 +274,6 @@ impl Leaves<'_> {
     }
 }
 
-#[cfg(all(test, feature = "engine"))]
+#[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;

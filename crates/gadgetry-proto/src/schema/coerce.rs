@@ -426,5 +426,6 @@ fn begins_container(word: &str) -> Option<Types> {
     }
 }
 
-#[cfg(all(test, feature = "engine"))]
+#[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;

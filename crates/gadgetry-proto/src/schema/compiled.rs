@@ -18,7 +18,8 @@ mod validators;
 mod view;
 mod walk;
 
-#[cfg(all(test, feature = "engine"))]
+#[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;
 
 use std::fmt;
