@@ -23,12 +23,12 @@ const LEAN: [Lean; 4] = [
     },
     Lean {
         package: "gadgetry",
-        at_most: 97,
+        at_most: 104,
         without: &["reqwest", "rustls", "saphyr-parser", "toml"],
     },
     Lean {
         package: "gadgetry-testing",
-        at_most: 98,
+        at_most: 105,
         without: &["reqwest", "rustls", "saphyr-parser", "toml"],
     },
     Lean {

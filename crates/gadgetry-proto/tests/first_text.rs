@@ -123,7 +123,7 @@ fn the_first_text_comes_with_the_first_piece_that_has_text() {
         let first = pieces.iter().position(|piece| {
             let mut told = false;
             scanner.push(piece, &mut |event| {
-                told |= matches!(event, ReplyEvent::Text(_))
+                told |= matches!(event, ReplyEvent::Text(_));
             });
             told
         });

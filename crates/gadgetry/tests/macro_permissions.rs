@@ -1,6 +1,11 @@
 //! Gadgets of functions and methods that need approval, and their previews.
 
 #![deny(missing_docs, unreachable_pub, unused, clippy::pedantic)]
+#![expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unused_self,
+    reason = "previews read all arguments by reference; a gadget of a value need not read it"
+)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,7 +82,7 @@ async fn a_preview_is_of_the_arguments() {
     let transfer = account.gadgets().remove(0);
     let subject = |path: &str| Ok(CallPreview::of(Subject::Path(path.to_owned())));
     let note = |line: &str| Ok(CallPreview::default().note(line));
-    let none = Ok(CallPreview::default());
+    let empty = Ok(CallPreview::default());
     let table: [(Arc<dyn DynGadget>, Permission, Value, Result<_, _>); 5] = [
         (
             Delete.into_gadget(),
@@ -91,7 +96,7 @@ async fn a_preview_is_of_the_arguments() {
             json!({ "path": "/etc" }),
             Err("the path is outside the workspace".to_owned()),
         ),
-        (FormatDisk.into_gadget(), Permission::Deny, json!({}), none),
+        (FormatDisk.into_gadget(), Permission::Deny, json!({}), empty),
         (
             Read.into_gadget(),
             Permission::Allow,

@@ -4,7 +4,8 @@
     reason = "benches and fuzz targets include some of it"
 )]
 
-#[cfg(all(test, feature = "engine"))]
+#[cfg(feature = "engine")]
+#[cfg(test)]
 pub mod bfcl;
 pub mod cut;
 #[cfg(feature = "engine")]

@@ -225,7 +225,7 @@ impl Told {
                 }
             }
             ReplyEvent::TagDelta { block, delta, .. } => {
-                self.join(format!("content {block:?} "), delta)
+                self.join(format!("content {block:?} "), delta);
             }
             ReplyEvent::Call(block) => {
                 let arguments: Vec<_> = block.arguments().collect();
