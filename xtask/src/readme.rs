@@ -1,5 +1,6 @@
 //! READMEs of packages: that of the repository, with links that lead there from anywhere.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -42,12 +43,13 @@ fn absolute(text: &str, repository: &str) -> String {
         let target = part.split(')').next().unwrap_or_default();
         let is_relative = !target.contains(':') && !target.starts_with('#');
         if is_relative {
-            let form = if target.ends_with(".svg") {
+            let form = if Path::new(target).extension().is_some_and(|it| it == "svg") {
                 "raw"
             } else {
                 "blob"
             };
-            written.push_str(&format!("{repository}/{form}/main/"));
+            // Writing to a string does not fail.
+            let _ = write!(written, "{repository}/{form}/main/");
         }
         written.push_str(part);
     }

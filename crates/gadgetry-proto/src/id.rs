@@ -129,12 +129,11 @@ impl fmt::Display for ApprovalId {
 }
 
 /// Error for a text that is not the id of an approval: a mistake of the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not the id of an approval: expected the `approval` of an event `approval_required`"
+)]
 pub struct InvalidApprovalId(pub String);
-
-messages! {InvalidApprovalId {
-    Self(inner) => "{inner:?} is not the id of an approval: expected the `approval` of an event `approval_required`";
-}}
 
 impl Classified for InvalidApprovalId {
     fn fault(&self) -> Fault {

@@ -27,7 +27,7 @@
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `engine` | yes | validation of parameters, prompts, grammars, conversations and runs. Without it there is the parser alone, which compiles 12 crates in place of 70: schemas then give the types of values, but validate nothing |
+//! | `engine` | yes | validation of parameters, prompts, grammars, conversations and runs. Without it there is the parser alone, which compiles 13 crates in place of 70: schemas then give the types of values, but validate nothing |
 //! | `preserve_order` | with `engine` | JSON objects keep the order in which they were written, in the whole program (a feature of `serde_json`) |
 //!
 //! # Stability
@@ -41,7 +41,6 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `messages` | texts of errors |
 //! | [`visible`] | characters that are not seen, written out |
 //! | [`limits`] [`json`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
@@ -68,9 +67,6 @@
         reason = "the modules of the engine use more of the vocabulary"
     )
 )]
-
-#[macro_use]
-mod messages;
 
 pub mod accumulate;
 pub mod block;

@@ -92,7 +92,8 @@ impl Default for Limits {
 }
 
 /// A cap that a reply ran into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("Limit exceeded: {what} may have at most {limit} {}", what.unit())]
 #[non_exhaustive]
 pub struct LimitExceeded {
     /// The limit that was exceeded.
@@ -101,67 +102,60 @@ pub struct LimitExceeded {
     pub limit: usize,
 }
 
-messages! {LimitExceeded {
-    Self { what, limit } => "Limit exceeded: {what} may have at most {limit} {}", what.unit();
-}}
-
 /// The names of the fields of [`Limits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Limit {
     /// [`Limits::header`]
+    #[error("a block header")]
     Header,
     /// [`Limits::pointer`]
+    #[error("an argument pointer")]
     Pointer,
     /// [`Limits::value`]
+    #[error("an argument value")]
     Value,
     /// [`Limits::block`]
+    #[error("a gadget block")]
     Block,
     /// [`Limits::tag_name`]
+    #[error("a tag name")]
     TagName,
     /// [`Limits::attributes`]
+    #[error("the attributes of a tag")]
     Attributes,
     /// [`Limits::tag_content`]
+    #[error("the content of a tag")]
     TagContent,
     /// [`Limits::calls_per_reply`]
+    #[error("a reply")]
     CallsPerReply,
     /// [`Limits::depth`]
+    #[error("a parameter")]
     Depth,
     /// [`Limits::whitespace`]
+    #[error("buffered whitespace")]
     Whitespace,
     /// [`Limits::near_misses`]
+    #[error("a reply")]
     NearMisses,
     /// [`Limits::diagnostics`]
+    #[error("a reply")]
     Diagnostics,
     /// [`Limits::reply`]
+    #[error("a reply")]
     Reply,
     /// [`Limits::json_values`]
+    #[error("the parameters of a reply")]
     JsonValues,
     /// [`Limits::references`]
+    #[error("the results in the parameters of a reply")]
     References,
     /// [`Limits::results`]
+    #[error("the results of a run")]
     Results,
 }
-
-messages! {Limit {
-    Self::Header => "a block header";
-    Self::Pointer => "an argument pointer";
-    Self::Value => "an argument value";
-    Self::Block => "a gadget block";
-    Self::TagName => "a tag name";
-    Self::Attributes => "the attributes of a tag";
-    Self::TagContent => "the content of a tag";
-    Self::CallsPerReply => "a reply";
-    Self::Depth => "a parameter";
-    Self::Whitespace => "buffered whitespace";
-    Self::NearMisses => "a reply";
-    Self::Diagnostics => "a reply";
-    Self::Reply => "a reply";
-    Self::JsonValues => "the parameters of a reply";
-    Self::References => "the results in the parameters of a reply";
-    Self::Results => "the results of a run";
-}}
 
 impl Limit {
     /// Returns the unit that the cap counts.

@@ -252,13 +252,14 @@ impl Live {
     /// Takes a request of the driver. Returns whether someone waits for lines to be saved.
     fn receive(&mut self, request: JournalRequest) -> bool {
         match request {
-            JournalRequest::Save(SaveRequest {
-                lines,
-                progress,
-                taken,
-                saved,
-                is_urgent,
-            }) => {
+            JournalRequest::Save(request) => {
+                let SaveRequest {
+                    lines,
+                    progress,
+                    taken,
+                    saved,
+                    is_urgent,
+                } = *request;
                 self.buffer.push(lines, saved);
                 if let Some(progress) = progress {
                     self.progress = progress;

@@ -20,7 +20,7 @@ use gadgetry::journal::{
 /// A request of the driver to the handler.
 pub(crate) enum JournalRequest {
     /// Save these lines.
-    Save(SaveRequest),
+    Save(Box<SaveRequest>),
     /// Do not wait for more lines: someone waits for those that are to be saved.
     Flush,
 }
@@ -172,7 +172,7 @@ impl RestateJournal {
             is_urgent: false,
         };
         // It fails when the handler has ended. Then so will the driver.
-        let _ = self.requests.send(JournalRequest::Save(request));
+        let _ = self.requests.send(JournalRequest::Save(Box::new(request)));
         Ok(())
     }
 }
@@ -250,7 +250,9 @@ impl Recorder for RestateRecorder {
             is_urgent,
         };
         let requests = self.requests.clone();
-        let is_sent = requests.send(JournalRequest::Save(request)).is_ok();
+        let is_sent = requests
+            .send(JournalRequest::Save(Box::new(request)))
+            .is_ok();
         async move {
             if is_sent && !is_urgent {
                 // Deltas are kept together with what follows, until someone waits for them.

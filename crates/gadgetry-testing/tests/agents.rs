@@ -198,7 +198,7 @@ async fn a_retry_waits_as_long_as_the_model_asks() {
     };
     let history = conversation().user("Hi").build();
     let toolbox = toolbox([wait("Fast", 1)]);
-    let ((summary, log), took) = elapsed(play_on(spec, history, &model, &toolbox)).await;
+    let ((summary, log), took) = Box::pin(elapsed(play_on(spec, history, &model, &toolbox))).await;
     assert_eq!(
         (summary.answer.as_str(), took),
         ("Hello.", Duration::from_secs(7))

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::RunInfo;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::Report;
@@ -84,7 +85,7 @@ impl RunContext {
     ///
     /// # Errors
     ///
-    /// [`MissingValue`] if there is none.
+    /// [`MissingValue`] without such a value.
     pub fn get<T: Any + Send + Sync>(&self) -> Result<&T, MissingValue> {
         self.values.get()
     }
@@ -138,7 +139,7 @@ impl Values {
     ///
     /// # Errors
     ///
-    /// [`MissingValue`] if there is none.
+    /// [`MissingValue`] without such a value.
     pub fn get<T: Any + Send + Sync>(&self) -> Result<&T, MissingValue> {
         let value = self.0.get(&TypeId::of::<T>());
         value
@@ -219,4 +220,10 @@ impl Need {
 pub struct MissingValue {
     /// The type, as the compiler writes it.
     pub type_name: &'static str,
+}
+
+impl Classified for MissingValue {
+    fn fault(&self) -> Fault {
+        Fault::Program
+    }
 }

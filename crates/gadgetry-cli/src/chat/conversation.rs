@@ -115,7 +115,7 @@ struct Conversation {
 /// Event that the conversation has waited for.
 enum Happened {
     Terminal(Option<io::Result<TerminalEvent>>),
-    Run(Option<Event>),
+    Run(Option<Box<Event>>),
     Request(Option<Request>),
     Files(Vec<String>),
     Signal,
@@ -152,7 +152,7 @@ impl Conversation {
             self.paint()?;
             match self.wait(&mut interrupts).await {
                 Happened::Terminal(event) => self.terminal_event(event)?,
-                Happened::Run(event) => self.run_event(event).await,
+                Happened::Run(event) => self.run_event(event.map(|event| *event)).await,
                 Happened::Request(Some(request)) => {
                     if let Some(message) = self.answers.open(request) {
                         self.update(message);
@@ -175,7 +175,7 @@ impl Conversation {
             request = self.requests.recv() => Happened::Request(request),
             files = listed(&mut self.listing) => Happened::Files(files),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Happened::Time,
-            event = next_event(&mut self.run) => Happened::Run(event),
+            event = next_event(&mut self.run) => Happened::Run(event.map(Box::new)),
         }
     }
 

@@ -195,6 +195,7 @@ mod tests {
             let schema =
                 json!({"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]});
             it.tools[0].schema = schema;
+            it.choice = ToolChoice::Required.into();
         };
         let job = job("a", "T", impossible);
         for _ in 0..2 {

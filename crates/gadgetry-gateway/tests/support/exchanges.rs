@@ -67,7 +67,7 @@ impl Received {
                     received.stop_reason = Some(stop_reason.clone());
                 }
                 Delta::Error(ModelError { message: error, .. }) => {
-                    received.error = Some(error.clone())
+                    received.error = Some(error.clone());
                 }
                 _ => {}
             }

@@ -173,15 +173,17 @@ fn mix(seed: u64) -> u64 {
 }
 
 /// Error for invalid markers; always a mistake of the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MarkerError {
     /// A marker is empty.
+    #[error("the {name} marker is empty")]
     Empty {
         /// The name of the marker.
         name: &'static str,
     },
     /// A marker contains a line break or begins with whitespace.
+    #[error("the {name} marker {marker:?} contains a line break or begins with whitespace")]
     WhiteSpace {
         /// The name of the marker.
         name: &'static str,
@@ -189,6 +191,7 @@ pub enum MarkerError {
         marker: String,
     },
     /// Two markers are the same.
+    #[error("the {name} marker and the {other_name} marker are both {marker:?}; they must differ")]
     Equal {
         /// The name of the first marker.
         name: &'static str,
@@ -198,6 +201,9 @@ pub enum MarkerError {
         marker: String,
     },
     /// One marker begins with another.
+    #[error(
+        "the {other_name} marker begins with the {name} marker {marker:?}; a parser could not distinguish them"
+    )]
     Prefix {
         /// The name of the shorter marker.
         name: &'static str,
@@ -207,13 +213,6 @@ pub enum MarkerError {
         marker: String,
     },
 }
-
-messages! {MarkerError {
-    Self::Empty { name } => "the {name} marker is empty";
-    Self::WhiteSpace { name, marker } => "the {name} marker {marker:?} contains a line break or begins with whitespace";
-    Self::Equal { name, other_name, marker } => "the {name} marker and the {other_name} marker are both {marker:?}; they must differ";
-    Self::Prefix { name, other_name, marker } => "the {other_name} marker begins with the {name} marker {marker:?}; a parser could not distinguish them";
-}}
 
 impl Classified for MarkerError {
     fn fault(&self) -> Fault {

@@ -274,6 +274,6 @@ impl Leaves<'_> {
     }
 }
 
-#[cfg(feature = "engine")]
 #[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;

@@ -67,15 +67,12 @@ pub enum Arguments {
 }
 
 /// A mistake in a dialect that a configuration defines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the dialect {name:?} {problem}")]
 pub struct WrongDialect {
     name: String,
     problem: String,
 }
-
-messages! {WrongDialect {
-    Self { name, problem } => "the dialect {name:?} {problem}";
-}}
 
 impl Classified for WrongDialect {
     fn fault(&self) -> Fault {
@@ -168,35 +165,20 @@ pub struct Dialects {
 }
 
 /// A mistake in a list of dialects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DialectsError {
     /// A word names none.
-    Unknown(UnknownDialect),
+    #[error(transparent)]
+    Unknown(#[from] UnknownDialect),
     /// A definition is wrong.
-    Wrong(WrongDialect),
+    #[error(transparent)]
+    Wrong(#[from] WrongDialect),
     /// A definition has a wrong shape.
+    #[error("a dialect cannot be read: {0}")]
     Shape(String),
     /// Two definitions have one name.
+    #[error("the dialect {0:?} is defined twice")]
     Twice(String),
-}
-
-messages! {DialectsError {
-    Self::Unknown(inner) => "{inner}";
-    Self::Wrong(inner) => "{inner}";
-    Self::Shape(inner) => "a dialect cannot be read: {inner}";
-    Self::Twice(inner) => "the dialect {inner:?} is defined twice";
-}}
-
-impl From<UnknownDialect> for DialectsError {
-    fn from(error: UnknownDialect) -> Self {
-        Self::Unknown(error)
-    }
-}
-
-impl From<WrongDialect> for DialectsError {
-    fn from(error: WrongDialect) -> Self {
-        Self::Wrong(error)
-    }
 }
 
 impl Classified for DialectsError {

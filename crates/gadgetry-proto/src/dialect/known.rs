@@ -94,13 +94,12 @@ impl fmt::Display for Dialect {
 }
 
 /// A word that names no dialect.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
+     kimi, deepseek, gemma and lfm2"
+)]
 pub struct UnknownDialect(pub String);
-
-messages! {UnknownDialect {
-    Self(inner) => "unknown dialect {inner:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, \
-     kimi, deepseek, gemma and lfm2";
-}}
 
 impl Classified for UnknownDialect {
     fn fault(&self) -> Fault {

@@ -26,15 +26,17 @@ impl Classified for Limit {
 }
 
 /// Error for a gadget block without parameters. Its text is what the model reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
     /// A duplicate pointer in a block.
+    #[error("Duplicate pointer: {pointer}")]
     DuplicatePointer {
         /// The pointer as written.
         pointer: String,
     },
     /// An array element was left out.
+    #[error("Array index gap: expected {expected}, got {got}")]
     ArrayIndexGap {
         /// The only index that could follow.
         expected: usize,
@@ -42,11 +44,13 @@ pub enum ParseError {
         got: String,
     },
     /// A segment below an array is not an index.
+    #[error("Invalid array index: {segment}")]
     InvalidArrayIndex {
         /// The segment as written.
         segment: String,
     },
     /// A pointer goes below a value that is text, or sets a value where an object or array already exists.
+    #[error("Conflicting pointer: {pointer} ({conflict})")]
     ConflictingPointer {
         /// The pointer as written.
         pointer: String,
@@ -54,6 +58,9 @@ pub enum ParseError {
         conflict: PointerConflict,
     },
     /// The line of an argument marker holds more than a pointer.
+    #[error(
+        "Malformed argument line: {line}. Write only the name after {marker} and the value on the next line:\n{marker}{name}\n{value}"
+    )]
     MalformedArgumentLine {
         /// The whole line as written, marker included, cut to a readable length.
         line: String,
@@ -65,11 +72,15 @@ pub enum ParseError {
         value: String,
     },
     /// The body has text but no argument marker, and is not one JSON object.
+    #[error(
+        "No arguments found. Write each argument as a line {marker}name and its value on the next line"
+    )]
     NoArguments {
         /// The argument marker in use.
         marker: String,
     },
     /// A pointer begins with a slash.
+    #[error("Malformed argument line: {line}. A name has no leading slash; write {right}")]
     LeadingSlash {
         /// The whole line as written, marker included, cut to a readable length.
         line: String,
@@ -77,8 +88,10 @@ pub enum ParseError {
         right: String,
     },
     /// The body has text but no argument marker, is probably meant as one JSON object, and cannot be read as one.
+    #[error("The JSON body cannot be read: {0}")]
     JsonBody(JsonError),
     /// A value that has to be JSON cannot be read as such.
+    #[error("The JSON value of {pointer} cannot be read: {error}")]
     JsonValue {
         /// The pointer as written.
         pointer: String,
@@ -86,6 +99,7 @@ pub enum ParseError {
         error: JsonError,
     },
     /// An integer has more digits than a number keeps.
+    #[error("The value of {pointer} cannot be read: {error}")]
     DigitsLost {
         /// The pointer as written.
         pointer: String,
@@ -93,33 +107,14 @@ pub enum ParseError {
         error: DigitsLost,
     },
     /// The reply ended inside a marker line.
+    #[error("The reply ended inside the argument line {line}")]
     CutArgumentLine {
         /// The part of the line that had arrived, marker included.
         line: String,
     },
     /// A cap of [`crate::limits::Limits`] was passed.
-    Limit(LimitExceeded),
-}
-
-messages! {ParseError {
-    Self::DuplicatePointer { pointer } => "Duplicate pointer: {pointer}";
-    Self::ArrayIndexGap { expected, got } => "Array index gap: expected {expected}, got {got}";
-    Self::InvalidArrayIndex { segment } => "Invalid array index: {segment}";
-    Self::ConflictingPointer { pointer, conflict } => "Conflicting pointer: {pointer} ({conflict})";
-    Self::MalformedArgumentLine { line, marker, name, value } => "Malformed argument line: {line}. Write only the name after {marker} and the value on the next line:\n{marker}{name}\n{value}";
-    Self::NoArguments { marker } => "No arguments found. Write each argument as a line {marker}name and its value on the next line";
-    Self::LeadingSlash { line, right } => "Malformed argument line: {line}. A name has no leading slash; write {right}";
-    Self::JsonBody(inner) => "The JSON body cannot be read: {inner}";
-    Self::JsonValue { pointer, error } => "The JSON value of {pointer} cannot be read: {error}";
-    Self::DigitsLost { pointer, error } => "The value of {pointer} cannot be read: {error}";
-    Self::CutArgumentLine { line } => "The reply ended inside the argument line {line}";
-    Self::Limit(inner) => "{inner}";
-}}
-
-impl From<LimitExceeded> for ParseError {
-    fn from(error: LimitExceeded) -> Self {
-        Self::Limit(error)
-    }
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
 }
 
 impl Classified for ParseError {
@@ -129,15 +124,14 @@ impl Classified for ParseError {
 }
 
 /// An integer beyond 64 bits where the schema admits numbers but no text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error(
+    "the digits of {digits} cannot be kept, since numbers have at most 64 bits. Write a smaller integer; for longer ones the gadget's schema has to admit a string"
+)]
 pub struct DigitsLost {
     /// The beginning of the integer as written.
     pub digits: String,
 }
-
-messages! {DigitsLost {
-    Self { digits } => "the digits of {digits} cannot be kept, since numbers have at most 64 bits. Write a smaller integer; for longer ones the gadget's schema has to admit a string";
-}}
 
 impl Classified for DigitsLost {
     fn fault(&self) -> Fault {
@@ -159,7 +153,8 @@ impl DigitsLost {
 }
 
 /// The position of a mistake in JSON, and the mistake.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
 pub struct JsonError {
     /// The line, counted from 1.
     pub line: usize,
@@ -169,10 +164,6 @@ pub struct JsonError {
     pub problem: String,
 }
 
-messages! {JsonError {
-    Self { line, column, problem } => "line {line}, column {column}: {problem}";
-}}
-
 impl Classified for JsonError {
     fn fault(&self) -> Fault {
         Fault::Model
@@ -180,20 +171,17 @@ impl Classified for JsonError {
 }
 
 /// The text or child that a pointer conflicts with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum PointerConflict {
     /// The parent is already text, so it has no children.
+    #[error("its parent already has a plain value")]
     ParentIsValue,
     /// Children were already set below this pointer.
+    #[error("values were already set below it")]
     HasChildren,
 }
-
-messages! {PointerConflict {
-    Self::ParentIsValue => "its parent already has a plain value";
-    Self::HasChildren => "values were already set below it";
-}}
 
 impl Classified for PointerConflict {
     fn fault(&self) -> Fault {

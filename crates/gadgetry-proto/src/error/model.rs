@@ -95,9 +95,10 @@ pub struct Overflow {
 /// ```
 ///
 /// In JSON the message is `error`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
     /// The kind of the error, which decides about a retry.
@@ -126,10 +127,6 @@ pub struct ModelError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Box<Overflow>>,
 }
-
-messages! {ModelError {
-    Self { message, .. } => "{message}";
-}}
 
 impl ModelError {
     /// An error with nothing but its kind and message.

@@ -136,6 +136,15 @@ pub enum OpenQuestionKind {
     Interrupted,
 }
 
+/// The rewrite after which a decision stops the run.
+fn stopped(decision: &Decision) -> Option<&Decision> {
+    if let Decision::StopAfter(rewrite) = decision {
+        Some(rewrite)
+    } else {
+        None
+    }
+}
+
 impl OpenQuestionKind {
     /// Returns `true` if a question of this kind admits this answer.
     pub fn admits(self, decision: &Decision) -> bool {
@@ -143,18 +152,18 @@ impl OpenQuestionKind {
         match self {
             _ if matches!(decision, D::Proceed) => true,
             Self::BeforeModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
-            Self::AfterModelCall => match decision {
-                D::StopAfter(rewrite) => matches!(**rewrite, D::AfterReply { .. }),
-                decision => matches!(decision, D::AfterReply { .. } | D::Stop),
-            },
+            Self::AfterModelCall => {
+                let reply = stopped(decision).unwrap_or(decision);
+                matches!(reply, D::AfterReply { .. }) || matches!(decision, D::Stop)
+            }
             Self::ModelError => matches!(decision, D::Reply(_)),
             Self::BeforeGadget => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
             Self::DependencySkipped => matches!(decision, D::Execute | D::Result(_)),
             Self::Interrupted => matches!(decision, D::Execute | D::Result(_) | D::Deny(_)),
-            Self::AfterGadget => match decision {
-                D::StopAfter(rewrite) => matches!(**rewrite, D::Result(_)),
-                decision => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
-            },
+            Self::AfterGadget => {
+                let result = stopped(decision).unwrap_or(decision);
+                matches!(result, D::Result(_)) || matches!(decision, D::Deny(_) | D::Stop)
+            }
             Self::Human | Self::Input => matches!(decision, D::Result(_)),
         }
     }

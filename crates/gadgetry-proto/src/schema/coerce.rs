@@ -426,6 +426,6 @@ fn begins_container(word: &str) -> Option<Types> {
     }
 }
 
-#[cfg(feature = "engine")]
 #[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;

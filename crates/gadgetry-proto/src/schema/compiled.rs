@@ -18,8 +18,8 @@ mod validators;
 mod view;
 mod walk;
 
-#[cfg(feature = "engine")]
 #[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;
 
 use std::fmt;

@@ -49,6 +49,6 @@ pub use registry::Registry;
 pub use registry::RegistryError;
 pub(crate) use slips::Slips;
 
-#[cfg(feature = "engine")]
 #[cfg(test)]
+#[cfg(feature = "engine")]
 mod tests;

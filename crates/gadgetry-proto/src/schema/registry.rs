@@ -167,29 +167,37 @@ impl<'a> IntoIterator for &'a Registry {
 }
 
 /// Error for gadgets that cannot be registered; always a mistake of the gadget's author.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
     /// A name is empty.
+    #[error("a gadget has no name")]
     EmptyName,
     /// A name cannot stand in the header of a block.
+    #[error(
+        "the gadget name {name:?} begins like a marker, or contains `:`, whitespace or a control character"
+    )]
     BadName {
         /// The invalid name.
         name: String,
     },
     /// Two gadgets have one name.
+    #[error("Gadget '{name}' is already registered")]
     Duplicate {
         /// The name of the second one.
         name: String,
     },
     /// A schema is of no use.
+    #[error("the parameters of gadget '{name}': {error}")]
     Schema {
         /// The name of the gadget.
         name: String,
         /// The error of its schema.
+        #[source]
         error: SchemaError,
     },
     /// The default of a parameter would be refused in a call.
+    #[error("gadget '{name}': the default of parameter '{parameter}' does not fit: {problem}")]
     Default {
         /// The name of the gadget.
         name: String,
@@ -199,14 +207,6 @@ pub enum RegistryError {
         problem: Problem,
     },
 }
-
-messages! {RegistryError {
-    Self::EmptyName => "a gadget has no name";
-    Self::BadName { name } => "the gadget name {name:?} begins like a marker, or contains `:`, whitespace or a control character";
-    Self::Duplicate { name } => "Gadget '{name}' is already registered";
-    Self::Schema { name, error } => "the parameters of gadget '{name}': {error}";
-    Self::Default { name, parameter, problem } => "gadget '{name}': the default of parameter '{parameter}' does not fit: {problem}";
-}}
 
 impl Classified for RegistryError {
     fn fault(&self) -> Fault {

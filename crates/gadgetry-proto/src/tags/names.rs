@@ -42,10 +42,13 @@ pub(crate) enum Opening {
 pub(crate) struct NameIndex(usize);
 
 /// Error for a tag that cannot be registered; always a mistake of the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TagNameError {
     /// The name is not valid.
+    #[error(
+        "{name:?} is not a tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes"
+    )]
     Invalid {
         /// The name.
         name: String,
@@ -53,16 +56,12 @@ pub enum TagNameError {
         limit: usize,
     },
     /// The name is registered twice.
+    #[error("the tag <{name}> is registered twice")]
     Duplicate {
         /// The name.
         name: String,
     },
 }
-
-messages! {TagNameError {
-    Self::Invalid { name, limit } => "{name:?} is not a tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes";
-    Self::Duplicate { name } => "the tag <{name}> is registered twice";
-}}
 
 impl Classified for TagNameError {
     fn fault(&self) -> Fault {

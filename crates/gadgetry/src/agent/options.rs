@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::AgentRun;
 use crate::agent::prepared::{Origin, Prepared};
-use crate::control::{DynHook, Values};
+use crate::control::{Asks, DynHook, Values};
 use crate::services::Services;
 
 /// # Options of the run
@@ -66,7 +66,7 @@ impl AgentRun<'_> {
     /// ```
     pub fn hook(self, hook: impl DynHook + 'static) -> Self {
         self.change(|prepared, origin| {
-            if hook.questions() != Default::default() {
+            if hook.questions() != Asks::default() {
                 prepared.refuse_if_kept("a hook that decides");
             }
             prepared.add_hook(origin, Arc::new(hook));

@@ -242,7 +242,7 @@ impl ExecutionContext {
     ///
     /// # Errors
     ///
-    /// [`MissingValue`] if there is none, and without a run.
+    /// [`MissingValue`] without such a value, and without a run.
     ///
     /// ```
     /// use gadgetry::{ExecutionContext, GadgetError};

@@ -255,8 +255,8 @@ fn has_gadget_errors<H: Hook>() -> bool {
 /// Returns whether a method is not that of the trait, by the type of its future. The future of a method that only calls one of the
 /// trait, such as that of an `Arc`, is that of the trait.
 ///
-/// A name does not prove a type, so the size has to be that of `Undecided` as well, which no future with an argument in it has. A
-/// difference where there is none would only ask more.
+/// A name does not prove a type, so the size has to be that of `Undecided` as well, which no future with an argument in it has. Equal
+/// types that are taken for different ones would only ask more.
 fn is_own<'a, H: 'a, A: 'a, F: Future>(_: impl FnOnce(&'a H, &'a RunContext, &'a A) -> F) -> bool {
     size_of::<F>() != 0 || type_name::<F>() != type_name::<Undecided<F::Output>>()
 }

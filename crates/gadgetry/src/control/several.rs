@@ -29,7 +29,7 @@ use crate::control::{DynHook, RunContext, Seen};
 /// ```
 #[derive(Clone, Default)]
 pub struct Hooks {
-    hooks: Vec<Arc<dyn DynHook>>,
+    all: Vec<Arc<dyn DynHook>>,
     /// Decides after all others.
     last: Option<Arc<dyn DynHook>>,
     /// Checks rewritten parameters before they are passed on.
@@ -48,12 +48,12 @@ impl Hooks {
 
     /// Adds a hook, which is called last.
     pub fn push(&mut self, hook: Arc<dyn DynHook>) {
-        self.hooks.push(hook);
+        self.all.push(hook);
     }
 
     /// Returns whether there are no hooks.
     pub fn is_empty(&self) -> bool {
-        self.hooks.is_empty() && self.last.is_none()
+        self.all.is_empty() && self.last.is_none()
     }
 
     /// Sets the hook that decides after all others, also after those that are added later.
@@ -82,7 +82,7 @@ impl Hooks {
 
     /// Returns the hooks in the order in which they are called.
     fn iter(&self) -> impl Iterator<Item = &Arc<dyn DynHook>> {
-        self.hooks.iter().chain(&self.last)
+        self.all.iter().chain(&self.last)
     }
 }
 
@@ -105,10 +105,11 @@ impl DynHook for Hooks {
                     continue;
                 }
                 let current = rewritten.as_ref().unwrap_or(question);
-                let decision = match hook.decide(run, current).await {
-                    Decision::Proceed => continue,
-                    decision => together(mem::replace(&mut so_far, Decision::Proceed), decision),
-                };
+                let decision = hook.decide(run, current).await;
+                if decision == Decision::Proceed {
+                    continue;
+                }
+                let decision = together(mem::replace(&mut so_far, Decision::Proceed), decision);
                 match self.rewrite(current, &decision) {
                     Ok(Some(next)) => rewritten = Some(next),
                     Ok(None) => return decision,

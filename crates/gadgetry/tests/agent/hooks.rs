@@ -228,15 +228,6 @@ fn says(text: &'static str) -> impl DynHook + 'static {
 
 #[tokio::test]
 async fn a_rewritten_result_is_passed_on() {
-    let adds = || {
-        closures::after_gadget(|done: GadgetDone| async move {
-            AfterGadget::Result(done.result.unwrap_or_else(|error| error) + "!")
-        })
-    };
-    let recovers =
-        || closures::on_gadget_error(async |_| OnGadgetError::Recover("well".to_owned()));
-    let stops = || closures::after_gadget(async |_| AfterGadget::Stop);
-    let denies = || closures::after_gadget(async |_| AfterGadget::Deny("no".to_owned()));
     async fn check(
         gadget: &str,
         hooks: Vec<Box<dyn FnOnce(AgentRun<'static>) -> AgentRun<'static>>>,
@@ -250,6 +241,15 @@ async fn a_rewritten_result_is_passed_on() {
             "{expected}: {lines:?}"
         );
     }
+    let adds = || {
+        closures::after_gadget(|done: GadgetDone| async move {
+            AfterGadget::Result(done.result.unwrap_or_else(|error| error) + "!")
+        })
+    };
+    let recovers =
+        || closures::on_gadget_error(async |_| OnGadgetError::Recover("well".to_owned()));
+    let stops = || closures::after_gadget(async |_| AfterGadget::Stop);
+    let denies = || closures::after_gadget(async |_| AfterGadget::Deny("no".to_owned()));
     check(
         "Echo",
         vec![

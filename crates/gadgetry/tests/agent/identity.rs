@@ -78,12 +78,16 @@ async fn an_observer_can_tell_concurrent_runs_apart() {
         for (seq, event) in (0..).zip(events) {
             assert_eq!(event.seq, seq, "{id}");
         }
-        let answers = events.iter().filter_map(|event| match &event.kind {
-            EventKind::GadgetResult {
+        let answers = events.iter().filter_map(|event| {
+            if let EventKind::GadgetResult {
                 answer: CallAnswer::Result(text),
                 ..
-            } => Some(text.as_str()),
-            _ => None,
+            } = &event.kind
+            {
+                Some(text.as_str())
+            } else {
+                None
+            }
         });
         assert_eq!(answers.collect::<Vec<_>>(), [id.as_str()]);
         assert!(matches!(
@@ -118,7 +122,8 @@ fn curious() -> impl gadgetry::IntoGadget {
 
 #[tokio::test]
 async fn a_subagent_names_its_parent_and_everyone_is_told_the_run() {
-    let asked: Arc<Mutex<Vec<(String, Arc<RunInfo>)>>> = Arc::default();
+    type Asked = Arc<Mutex<Vec<(String, Arc<RunInfo>)>>>;
+    let asked = Asked::default();
     let (approver, human) = (Arc::clone(&asked), Arc::clone(&asked));
     let approvals = Approvals::new(Rules::parse(["ask *"]).unwrap()).approver(
         move |request: ApprovalRequest| {
