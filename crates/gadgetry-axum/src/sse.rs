@@ -1,12 +1,13 @@
 //! A run as the body of a response.
 
+use std::fmt;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use gadgetry::{AgentRun, Event};
+use gadgetry::{AgentRun, Conversation, Event};
 use gadgetry_gateway::server::event_stream;
 use gadgetry_providers::sse;
 use tokio::time::timeout;
@@ -38,14 +39,16 @@ const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 /// assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 #[must_use = "a run does nothing until its response is sent"]
 pub struct Sse {
     run: AgentRun<'static>,
     form: Form,
     keep_alive: Duration,
     listed: Option<ListedRun>,
+    at_end: Option<AtEnd>,
 }
+
+type AtEnd = Box<dyn FnOnce(Conversation) + Send>;
 
 #[derive(Debug)]
 enum Form {
@@ -70,6 +73,7 @@ impl Sse {
             form,
             keep_alive: Duration::from_secs(12),
             listed: None,
+            at_end: None,
         }
     }
 
@@ -81,6 +85,13 @@ impl Sse {
     pub fn listed_in(mut self, runs: &Runs, id: impl Into<String>) -> Result<Self, RunExists> {
         self.listed = Some(runs.list(id, self.run.handle())?);
         Ok(self)
+    }
+
+    /// Calls `keep` with the conversation when the run has ended, so that the next question can continue it. A client that leaves
+    /// before ends the run, and the conversation stays as it was.
+    pub fn at_end(mut self, keep: impl FnOnce(Conversation) + Send + 'static) -> Self {
+        self.at_end = Some(Box::new(keep));
+        self
     }
 
     /// Sets the silence after which a comment is sent; 12 seconds by default.
@@ -97,7 +108,11 @@ impl Sse {
             let Ok(first) = timeout(self.keep_alive, self.run.next()).await else {
                 return Some(KEEP_ALIVE);
             };
-            self.write(&first?, &mut text);
+            let Some(first) = first else {
+                self.keep();
+                return None;
+            };
+            self.write(&first, &mut text);
         }
         // What is there already is one write.
         for _ in 1..BATCH {
@@ -107,6 +122,12 @@ impl Sse {
             self.write(&event, &mut text);
         }
         Some(text.into())
+    }
+
+    fn keep(&mut self) {
+        if let (Some(keep), Some(finished)) = (self.at_end.take(), self.run.finished()) {
+            keep(finished.into());
+        }
     }
 
     fn write(&mut self, event: &Event, out: &mut String) {
@@ -124,6 +145,15 @@ impl Sse {
                 }
             }
         }
+    }
+}
+
+impl fmt::Debug for Sse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sse")
+            .field("run", &self.run)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
     }
 }
 

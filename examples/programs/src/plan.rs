@@ -1,0 +1,44 @@
+//! Two lists are fetched at the same time, and a third gadget gets both, or a part of one.
+
+use std::time::Duration;
+
+use gadgetry::{Agent, EventKind, Model, gadget};
+use serde_json::{Value, json};
+
+use crate::Error;
+
+/// Fetches a list
+#[gadget]
+async fn fetch(url: String) -> Value {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    match url.as_str() {
+        "/users" => json!([{ "name": "Kim", "from": "Seoul" }]),
+        _ => json!([4, 8]),
+    }
+}
+
+/// Joins two values
+#[gadget]
+fn join(left: Value, right: Value) -> String {
+    format!("{left} {right}")
+}
+
+/// Returns the results in order, each with the milliseconds after which it was there.
+pub(crate) async fn run(model: impl Model + 'static) -> Result<Vec<(String, u128)>, Error> {
+    let agent = Agent::builder().model(model).gadget(Fetch).gadget(Join).build()?;
+    let mut results = Vec::new();
+    let ask = agent.ask("Fetch /users and /orders, and join where the first user is from with all orders");
+    ask.on_event(|event| {
+        if let EventKind::GadgetResult { gadget_name, .. } = &event.kind {
+            results.push((gadget_name.clone(), event.time.as_millis()));
+        }
+    })
+    .await?;
+    Ok(results)
+}
+
+#[tokio::main]
+pub(crate) async fn main() -> Result<(), Error> {
+    println!("{:?}", run(gadgetry::model("haiku")?).await?);
+    Ok(())
+}
