@@ -56,7 +56,10 @@ async fn begin(
 async fn answer(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Result<String, Problem> {
     let id = id.parse().map_err(conflict)?;
     let run = desk.journal.run(&id).await.map_err(conflict)?;
-    Ok(run.progress.summary.map_or("not decided yet".to_owned(), |it| it.answer))
+    Ok(run
+        .progress
+        .summary
+        .map_or("not decided yet".to_owned(), |it| it.answer))
 }
 
 /// `POST /refunds/{id}` with a complaint, `GET /refunds/{id}` for the answer, and `/runs/{id}/approvals` to decide.
@@ -65,8 +68,16 @@ pub(crate) async fn app(
     journal: SqliteJournal,
 ) -> Result<Router, Error> {
     let approvals = Approvals::new(Rules::default()).in_stream();
-    let agent = Agent::builder().model(model).gadget(Refund).approvals(approvals).build()?;
-    let desk = Arc::new(Desk { agent, journal, runs: Runs::default() });
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(Refund)
+        .approvals(approvals)
+        .build()?;
+    let desk = Arc::new(Desk {
+        agent,
+        journal,
+        runs: Runs::default(),
+    });
     for record in desk.journal.runs().await? {
         if record.progress.summary.is_none() {
             let run = desk.agent.durable(&desk.journal).run_id(record.id.as_str());
@@ -76,12 +87,19 @@ pub(crate) async fn app(
     }
     let refunds = routing::post(begin).get(answer);
     let runs = desk.runs.router();
-    Ok(Router::new().route("/refunds/{id}", refunds).with_state(desk).nest("/runs", runs))
+    Ok(Router::new()
+        .route("/refunds/{id}", refunds)
+        .with_state(desk)
+        .nest("/runs", runs))
 }
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
-    let app = app(gadgetry::model("haiku")?, SqliteJournal::open("refunds.db")?).await?;
+    let app = app(
+        gadgetry::model("haiku")?,
+        SqliteJournal::open("refunds.db")?,
+    )
+    .await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     Ok(axum::serve(listener, app).await?)
 }

@@ -30,8 +30,13 @@ async fn say(State(chat): State<Chat>, Path(session): Path<String>, text: String
 /// `POST /chat/{session}` with what the user says.
 pub(crate) fn app(model: impl Model + 'static) -> Result<Router, Error> {
     let agent = Agent::builder().model(model).build()?;
-    let chat = Chat { agent, sessions: Arc::default() };
-    Ok(Router::new().route("/chat/{session}", routing::post(say)).with_state(chat))
+    let chat = Chat {
+        agent,
+        sessions: Arc::default(),
+    };
+    Ok(Router::new()
+        .route("/chat/{session}", routing::post(say))
+        .with_state(chat))
 }
 
 #[tokio::main]

@@ -25,15 +25,24 @@ pub(crate) async fn process(
     journal: &SqliteJournal,
     order: u32,
 ) -> Result<String, Error> {
-    let agent = Agent::builder().model(model).gadget(Charge).gadget(Mail).build()?;
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(Charge)
+        .gadget(Mail)
+        .build()?;
     let run = agent.durable(journal).run_id(format!("order-{order}"));
-    let run = run.ask(format!("Charge order {order}, then mail the customer")).await?;
+    let run = run
+        .ask(format!("Charge order {order}, then mail the customer"))
+        .await?;
     Ok(run.text().await?)
 }
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let journal = SqliteJournal::open("orders.db")?;
-    println!("{}", process(gadgetry::model("haiku")?, &journal, 42).await?);
+    println!(
+        "{}",
+        process(gadgetry::model("haiku")?, &journal, 42).await?
+    );
     Ok(())
 }

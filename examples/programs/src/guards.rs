@@ -23,7 +23,8 @@ pub(crate) struct Guard {
 impl Hook for Guard {
     fn event(&self, _: &RunContext, event: &Event) {
         if let EventKind::ModelCallEnd { usage, .. } = &event.kind {
-            self.tokens.fetch_add(usage.output_tokens, Ordering::Relaxed);
+            self.tokens
+                .fetch_add(usage.output_tokens, Ordering::Relaxed);
         }
     }
 
@@ -36,7 +37,9 @@ impl Hook for Guard {
 
     async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
         match start.parameters["path"].as_str() {
-            Some(path) if path.starts_with('/') => BeforeGadget::Deny("only files of the project".to_owned()),
+            Some(path) if path.starts_with('/') => {
+                BeforeGadget::Deny("only files of the project".to_owned())
+            }
             _ => BeforeGadget::Proceed,
         }
     }
@@ -44,12 +47,19 @@ impl Hook for Guard {
 
 /// Answers with a guard of its own for each run.
 pub(crate) async fn answer(model: impl Model + 'static, prompt: &str) -> Result<String, Error> {
-    let agent = Agent::builder().model(model).gadget(ReadFile).observer(Logging).build()?;
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(ReadFile)
+        .observer(Logging)
+        .build()?;
     Ok(agent.ask(prompt).hook(Guard::default()).text().await?)
 }
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
-    println!("{}", answer(gadgetry::model("haiku")?, "What does README.md say?").await?);
+    println!(
+        "{}",
+        answer(gadgetry::model("haiku")?, "What does README.md say?").await?
+    );
     Ok(())
 }

@@ -7,7 +7,9 @@ use gadgetry_mcp::{ServerConfig, Servers};
 use crate::Error;
 
 async fn ask_user(request: ApprovalRequest) -> Answer {
-    request.lines().iter().for_each(|line| println!("{line}"));
+    for line in request.lines() {
+        println!("{line}");
+    }
     println!("Run this? (y/n)");
     let line = tokio::task::spawn_blocking(|| std::io::stdin().lines().next()).await;
     match line {
@@ -35,7 +37,13 @@ pub(crate) async fn answer(
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
-    let server = ServerConfig::stdio("npx", ["-y", "@modelcontextprotocol/server-filesystem", "."]);
-    println!("{}", answer(gadgetry::model("haiku")?, server, "What is in README.md?").await?);
+    let server = ServerConfig::stdio(
+        "npx",
+        ["-y", "@modelcontextprotocol/server-filesystem", "."],
+    );
+    println!(
+        "{}",
+        answer(gadgetry::model("haiku")?, server, "What is in README.md?").await?
+    );
     Ok(())
 }

@@ -15,7 +15,9 @@ pub(crate) fn calls<'p>(pieces: impl IntoIterator<Item = &'p str>) -> Vec<String
             calls.push(format!("{} {:?}", call.gadget_name, call.parameters));
         }
     };
-    pieces.into_iter().for_each(|piece| parser.push(piece, &mut see));
+    pieces
+        .into_iter()
+        .for_each(|piece| parser.push(piece, &mut see));
     parser.finish(&mut see);
     calls
 }
@@ -23,6 +25,8 @@ pub(crate) fn calls<'p>(pieces: impl IntoIterator<Item = &'p str>) -> Vec<String
 pub(crate) fn main() -> Result<(), Error> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    calls([text.as_str()]).iter().for_each(|call| println!("{call}"));
+    calls([text.as_str()])
+        .iter()
+        .for_each(|call| println!("{call}"));
     Ok(())
 }

@@ -14,7 +14,11 @@ pub(crate) struct User(pub(crate) String);
 
 /// Keeps a note
 #[gadget]
-fn remember(#[gadget(with)] notes: &Notes, #[gadget(with)] user: &User, text: String) -> &'static str {
+fn remember(
+    #[gadget(with)] notes: &Notes,
+    #[gadget(with)] user: &User,
+    text: String,
+) -> &'static str {
     let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
     notes.push((user.0.clone(), text));
     "kept"
@@ -30,7 +34,11 @@ fn list(#[gadget(with)] notes: &Notes, #[gadget(with)] user: &User) -> Vec<Strin
 
 /// One agent for all requests.
 pub(crate) fn agent(model: impl Model + 'static, notes: Notes) -> Result<Agent, Error> {
-    let agent = Agent::builder().model(model).gadget(Remember).gadget(List).with(notes);
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(Remember)
+        .gadget(List)
+        .with(notes);
     Ok(agent.build()?)
 }
 
@@ -42,7 +50,13 @@ pub(crate) async fn answer(agent: &Agent, user: &str, prompt: &str) -> Result<St
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let agent = agent(gadgetry::model("haiku")?, Notes::default())?;
-    println!("{}", answer(&agent, "ada", "Remember that I like tea").await?);
-    println!("{}", answer(&agent, "bob", "What do you know about me?").await?);
+    println!(
+        "{}",
+        answer(&agent, "ada", "Remember that I like tea").await?
+    );
+    println!(
+        "{}",
+        answer(&agent, "bob", "What do you know about me?").await?
+    );
     Ok(())
 }

@@ -20,7 +20,9 @@ async fn ask(State(agent): State<Agent>, Query(question): Query<Question>) -> Ss
 /// `GET /ask?prompt=…`
 pub(crate) fn app(model: impl Model + 'static) -> Result<Router, Error> {
     let agent = Agent::builder().model(model).build()?;
-    Ok(Router::new().route("/ask", routing::get(ask)).with_state(agent))
+    Ok(Router::new()
+        .route("/ask", routing::get(ask))
+        .with_state(agent))
 }
 
 #[tokio::main]

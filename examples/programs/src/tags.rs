@@ -8,17 +8,26 @@ use crate::Error;
 pub(crate) async fn read(model: impl Model + 'static) -> Result<(String, Vec<String>), Error> {
     let agent = Agent::builder()
         .model(model)
-        .custom_block(CustomBlock::new("citation").description("Name the source of a fact in `source`"))
+        .custom_block(
+            CustomBlock::new("citation").description("Name the source of a fact in `source`"),
+        )
         .custom_block(CustomBlock::new("think").suppress())
-        .custom_block(CustomBlock::new("money").map(|block| {
-            Some(vec![Delta::text(format!("{} EUR", block.content))])
-        }));
+        .custom_block(
+            CustomBlock::new("money")
+                .map(|block| Some(vec![Delta::text(format!("{} EUR", block.content))])),
+        );
     let mut sources = Vec::new();
     let run = agent.ask("What does the bridge cost, and how do you know?")?;
     let finished = run
         .on_event(|event| {
             if let EventKind::CustomBlock(block) = &event.kind {
-                sources.extend(block.attrs.get("source").cloned());
+                sources.extend(
+                    block
+                        .attrs
+                        .get("source")
+                        .and_then(|it| it.as_str())
+                        .map(str::to_owned),
+                );
             }
         })
         .await?;

@@ -18,7 +18,10 @@ async fn weather() -> Result<(), Error> {
         reply().call(call("Weather").id("w").arg("city", "Paris")),
         reply().text("It is sunny."),
     ]);
-    assert_eq!(crate::weather::ask(model).await?, ("It is sunny.".to_owned(), 1));
+    assert_eq!(
+        crate::weather::ask(model).await?,
+        ("It is sunny.".to_owned(), 1)
+    );
     Ok(())
 }
 
@@ -33,7 +36,10 @@ async fn weather_of_a_model_that_calls_nothing() -> Result<(), Error> {
 async fn stream() -> Result<(), Error> {
     let model = MockModel::in_order([reply().text("Hello!")]);
     let address = served(crate::stream::app(model)?).await?;
-    let text = reqwest::get(format!("{address}/ask?prompt=Hi")).await?.text().await?;
+    let text = reqwest::get(format!("{address}/ask?prompt=Hi"))
+        .await?
+        .text()
+        .await?;
     assert!(text.contains(r#""type":"text","text":"Hello!""#), "{text}");
     assert!(text.contains(r#""type":"run_finished""#), "{text}");
     Ok(())
@@ -42,7 +48,10 @@ async fn stream() -> Result<(), Error> {
 #[tokio::test]
 async fn typed() -> Result<(), Error> {
     let review = |mood: &str| {
-        call("FinalAnswer").arg("mood", mood).arg("stars", "1").arg("products", r#"["kettle", "mug"]"#)
+        call("FinalAnswer")
+            .arg("mood", mood)
+            .arg("stars", "1")
+            .arg("products", r#"["kettle", "mug"]"#)
     };
     let model = MockModel::in_order([
         reply().call(review("furious")),
@@ -50,7 +59,10 @@ async fn typed() -> Result<(), Error> {
         reply().call(call("FinalAnswer").arg("value", "11")),
     ]);
     let (read, words, _) = crate::typed::read(model, "It leaks.").await?;
-    assert_eq!((read.mood, read.stars, words), (crate::typed::Mood::Angry, 1, 11));
+    assert_eq!(
+        (read.mood, read.stars, words),
+        (crate::typed::Mood::Angry, 1, 11)
+    );
     assert_eq!(read.products, ["kettle", "mug"]);
     Ok(())
 }
@@ -120,7 +132,12 @@ async fn approvals() -> Result<(), Error> {
     first
         .spawn(async move {
             let address = served(crate::approvals::app(model(), kept).await?).await?;
-            began.post(format!("{address}/refunds/7")).body("It leaks").send().await?.error_for_status()?;
+            began
+                .post(format!("{address}/refunds/7"))
+                .body("It leaks")
+                .send()
+                .await?
+                .error_for_status()?;
             open(&began, &address).await
         })
         .await??;
@@ -128,10 +145,19 @@ async fn approvals() -> Result<(), Error> {
 
     let address = served(crate::approvals::app(model(), journal()?).await?).await?;
     let id = open(&client, &address).await?;
-    let get = async || client.get(format!("{address}/refunds/7")).send().await?.text().await;
+    let get = async || {
+        client
+            .get(format!("{address}/refunds/7"))
+            .send()
+            .await?
+            .text()
+            .await
+    };
     assert_eq!(get().await?, "not decided yet");
     let allowed = client.post(format!("{address}/runs/7/approvals/{id}"));
-    let allowed = allowed.header("content-type", "application/json").body(r#"{"answer": "allowed"}"#);
+    let allowed = allowed
+        .header("content-type", "application/json")
+        .body(r#"{"answer": "allowed"}"#);
     allowed.send().await?.error_for_status()?;
     while get().await? == "not decided yet" {
         tokio::task::yield_now().await;
@@ -143,7 +169,10 @@ async fn approvals() -> Result<(), Error> {
 /// Waits for the approval of run 7, and returns its id.
 async fn open(client: &reqwest::Client, address: &str) -> Result<String, Error> {
     loop {
-        let all = client.get(format!("{address}/runs/7/approvals")).send().await?;
+        let all = client
+            .get(format!("{address}/runs/7/approvals"))
+            .send()
+            .await?;
         let all: serde_json::Value = serde_json::from_str(&all.text().await?)?;
         if let Some(id) = all["approvals"][0]["id"].as_str() {
             return Ok(id.to_owned());
@@ -163,7 +192,11 @@ async fn chat() -> Result<(), Error> {
     let address = served(crate::chat::app(model)?).await?;
     let client = reqwest::Client::new();
     let say = async |session: &str, text: &'static str| {
-        let sent = client.post(format!("{address}/chat/{session}")).body(text).send().await?;
+        let sent = client
+            .post(format!("{address}/chat/{session}"))
+            .body(text)
+            .send()
+            .await?;
         sent.text().await
     };
     assert!(say("a", "I am Kim").await?.contains("Hello!"));
@@ -189,17 +222,24 @@ async fn durable() -> Result<(), Error> {
     for calls in [3, 0] {
         let model = model();
         let answer = crate::durable::process(model.clone(), &journal, 42).await?;
-        assert_eq!((answer.as_str(), model.requests().len()), ("Charged and mailed.", calls));
+        assert_eq!(
+            (answer.as_str(), model.requests().len()),
+            ("Charged and mailed.", calls)
+        );
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn tags() -> Result<(), Error> {
-    let text = "<think>Old.</think>It costs <money>5</money><citation source=\"city\">ledger</citation>.";
+    let text =
+        "<think>Old.</think>It costs <money>5</money><citation source=\"city\">ledger</citation>.";
     let model = MockModel::in_order([reply().text(text)]);
     let (answer, sources) = crate::tags::read(model).await?;
-    assert_eq!((answer.as_str(), sources), ("It costs 5 EUR.", vec!["city".to_owned()]));
+    assert_eq!(
+        (answer.as_str(), sources),
+        ("It costs 5 EUR.", vec!["city".to_owned()])
+    );
     Ok(())
 }
 
@@ -207,7 +247,11 @@ async fn tags() -> Result<(), Error> {
 async fn gateway() -> Result<(), Error> {
     let address = served(crate::gateway::app("http://127.0.0.1:9/v1")?).await?;
     for (path, status) in [("/", 200), ("/llm/healthz", 200), ("/llm/nothing", 404)] {
-        assert_eq!(reqwest::get(format!("{address}{path}")).await?.status(), status, "{path}");
+        assert_eq!(
+            reqwest::get(format!("{address}{path}")).await?.status(),
+            status,
+            "{path}"
+        );
     }
     Ok(())
 }
@@ -215,7 +259,9 @@ async fn gateway() -> Result<(), Error> {
 #[tokio::test]
 async fn guards() -> Result<(), Error> {
     let model = MockModel::in_order([
-        reply().call(call("ReadFile").id("a").arg("path", "/etc/hosts")).tokens(1, 2_000),
+        reply()
+            .call(call("ReadFile").id("a").arg("path", "/etc/hosts"))
+            .tokens(1, 2_000),
         reply().text("Never asked for."),
     ]);
     let ended = crate::guards::answer(model.clone(), "Read").await;

@@ -28,10 +28,24 @@ pub(crate) async fn read(
     text: &str,
 ) -> Result<(Review, u32, Option<f64>), Error> {
     let agent = Agent::builder().model(model).build()?;
-    let review = agent.ask(format!("Read this review: {text}")).typed().await?;
-    let words = agent.ask(format!("How many words are in this: {text}")).typed().await?;
-    let costs = review.finished.summary.total_cost.zip(words.finished.summary.total_cost);
-    Ok((review.value, words.value, costs.map(|(first, second)| first + second)))
+    let review = agent
+        .ask(format!("Read this review: {text}"))
+        .typed()
+        .await?;
+    let words = agent
+        .ask(format!("How many words are in this: {text}"))
+        .typed()
+        .await?;
+    let costs = review
+        .finished
+        .summary
+        .total_cost
+        .zip(words.finished.summary.total_cost);
+    Ok((
+        review.value,
+        words.value,
+        costs.map(|(first, second)| first + second),
+    ))
 }
 
 #[tokio::main]
