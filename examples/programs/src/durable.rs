@@ -6,7 +6,7 @@ use gadgetry_store::SqliteJournal;
 use crate::Error;
 
 /// Charges a customer
-#[gadget(on_interrupt = "fail")]
+#[gadget]
 fn charge(customer: String, euros: u32) -> String {
     println!("charging {customer}");
     format!("charged {euros} EUR")
@@ -27,22 +27,17 @@ pub(crate) async fn process(
 ) -> Result<String, Error> {
     let agent = Agent::builder()
         .model(model)
-        .gadget(Charge)
-        .gadget(Mail)
+        .gadgets((Charge, Mail))
         .build()?;
     let run = agent.durable(journal).run_id(format!("order-{order}"));
-    let run = run
-        .ask(format!("Charge order {order}, then mail the customer"))
-        .await?;
+    let run = run.ask("Charge the order, then mail the customer").await?;
     Ok(run.text().await?)
 }
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let journal = SqliteJournal::open("orders.db")?;
-    println!(
-        "{}",
-        process(gadgetry::model("haiku")?, &journal, 42).await?
-    );
+    let answer = process(gadgetry::model("haiku")?, &journal, 42).await?;
+    println!("{answer}");
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! Native tool calls for OpenAI's and Anthropic's clients, in a server of one's own.
+//! Native tool calls for OpenAI's and Anthropic's clients, in your own server.
 
 use axum::{Router, routing};
 use gadgetry_gateway::{Gateway, Settings};
 
 use crate::Error;
 
-/// A server with a route of its own, and the gateway in front of the model at `upstream`.
+/// A server with a route of its own, and the gateway to the model at `upstream`.
 pub(crate) fn app(upstream: &str) -> Result<Router, Error> {
     let gateway = Gateway::new(Settings::simple(upstream)?);
     let app = Router::new().route("/", routing::get(|| async { "Hello!" }));

@@ -25,15 +25,10 @@ fn join(left: Value, right: Value) -> String {
 
 /// Returns the results in order, each with the milliseconds after which it was there.
 pub(crate) async fn run(model: impl Model + 'static) -> Result<Vec<(String, u64)>, Error> {
-    let agent = Agent::builder()
-        .model(model)
-        .gadget(Fetch)
-        .gadget(Join)
-        .build()?;
+    let agent = Agent::builder().model(model).gadgets((Fetch, Join));
     let mut results = Vec::new();
-    let ask = agent
-        .ask("Fetch /users and /orders, and join where the first user is from with all orders");
-    ask.on_event(|event| {
+    let run = agent.ask("Join where the first of /users is from with all /orders")?;
+    run.on_event(|event| {
         if let EventKind::GadgetResult { gadget_name, .. } = &event.kind {
             results.push((gadget_name.clone(), event.time.as_millis()));
         }

@@ -1,5 +1,8 @@
 //! Each program with a scripted model, its real server, and its real client.
 
+use gadgetry::approval::{Approvals, Rules};
+use gadgetry::{GadgetSpec, Outcome, Toolbox, from_fn, prompt_text};
+use gadgetry_mcp::{GadgetServer, HttpOptions, ServerConfig};
 use gadgetry_testing::{MockModel, call, reply};
 
 use crate::Error;
@@ -58,7 +61,8 @@ async fn typed() -> Result<(), Error> {
         reply().call(review("angry")),
         reply().call(call("FinalAnswer").arg("value", "11")),
     ]);
-    let (read, words, _) = crate::typed::read(model, "It leaks.").await?;
+    let (read, words) = crate::typed::read(model, "It leaks.").await?;
+    let (read, words) = (read.value, words.value);
     assert_eq!(
         (read.mood, read.stars, words),
         (crate::typed::Mood::Angry, 1, 11)
@@ -266,6 +270,43 @@ async fn guards() -> Result<(), Error> {
     ]);
     let ended = crate::guards::answer(model.clone(), "Read").await;
     assert_eq!(model.requests().len(), 1, "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn mcp() -> Result<(), Error> {
+    let tool = |name: &str| {
+        let spec = GadgetSpec {
+            name: name.to_owned(),
+            ..GadgetSpec::default()
+        };
+        from_fn(spec, |_, _| async { Outcome::ok("It is a library.") })
+    };
+    let mut toolbox = Toolbox::default();
+    toolbox.add(tool("read_text_file"))?;
+    toolbox.add(tool("write_file"))?;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/mcp", listener.local_addr()?);
+    let server = GadgetServer::new(toolbox)?.approvals(Approvals::new(Rules::parse(["allow *"])?));
+    let options = HttpOptions::default();
+    tokio::spawn(async move {
+        let stop = std::future::pending();
+        server.serve_http(listener, options, stop).await
+    });
+
+    let model = MockModel::in_order([
+        reply().calls([call("read_text_file").id("r"), call("write_file").id("w")]),
+        reply().text("A library."),
+    ]);
+    let answer = crate::mcp::answer(model.clone(), ServerConfig::http(url)).await?;
+    assert_eq!(answer, "A library.");
+    let last = model.last_request().ok_or("there were two requests")?;
+    let results = prompt_text(last.messages.last().ok_or("there are results")?);
+    assert!(
+        results.contains("Result (r): It is a library."),
+        "{results}"
+    );
+    assert!(results.contains("Denied"), "{results}");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Answers as values: a struct with an enum and a list, and a number.
 
-use gadgetry::{Agent, Model};
+use gadgetry::{Agent, Model, Typed};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,35 +22,24 @@ pub(crate) struct Review {
     pub(crate) products: Vec<String>,
 }
 
-/// Returns the review, the number of words in it, and the cost of both in US dollars if the prices are known.
+/// Returns the review and the number of its words, each with what it has cost.
 pub(crate) async fn read(
     model: impl Model + 'static,
     text: &str,
-) -> Result<(Review, u32, Option<f64>), Error> {
-    let agent = Agent::builder().model(model).build()?;
-    let review = agent
-        .ask(format!("Read this review: {text}"))
-        .typed()
-        .await?;
-    let words = agent
-        .ask(format!("How many words are in this: {text}"))
-        .typed()
-        .await?;
-    let costs = review
-        .finished
-        .summary
-        .total_cost
-        .zip(words.finished.summary.total_cost);
-    Ok((
-        review.value,
-        words.value,
-        costs.map(|(first, second)| first + second),
-    ))
+) -> Result<(Typed<Review>, Typed<u32>), Error> {
+    let agent = Agent::builder().model(model).system(text).build()?;
+    let review = agent.ask("Read this review.").typed().await?;
+    let words = agent.ask("How many words has it?").typed().await?;
+    Ok((review, words))
 }
 
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
-    let text = "The kettle leaks, and so does the mug! One star.";
-    println!("{:?}", read(gadgetry::model("haiku")?, text).await?);
+    let (review, words) = read(gadgetry::model("haiku")?, "It leaks! One star.").await?;
+    let cost = review.finished.summary.total_cost;
+    println!(
+        "{:?} ({} words, {cost:?} dollars)",
+        review.value, words.value
+    );
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! A hook of the builder as a method of the trait.
+//! A method that the trait of hooks does not have.
 
-use gadgetry::Controller;
+use gadgetry::Hook;
 
 struct Mine;
 
-impl Controller for Mine {
-    async fn on_gadget_error(&mut self) {}
+impl Hook for Mine {
+    async fn before_tool(&self) {}
 }
 
 fn main() {}
