@@ -140,7 +140,9 @@ fn every_page_of_the_guide_is_compiled() {
     };
     let own = source("src/guide.rs");
     // Pages about other crates are compiled there.
-    let others = source("../gadgetry-mcp/src/guide.rs");
+    let others = ["axum", "gateway", "mcp"]
+        .map(|name| source(&format!("../gadgetry-{name}/src/guide.rs")))
+        .concat();
     for (page, text) in guide() {
         let is_compiled = own.contains(&format!("= \"{page}\";"))
             || others.contains(&format!("/docs/guide/{page}\")]"));
