@@ -36,7 +36,7 @@ const KILLS: &str = "200";
 const MODELS: &str = "models";
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step {
         name: CHAOS,
         run: chaos,
@@ -84,6 +84,10 @@ const STEPS: [Step; 13] = [
     Step {
         name: "features",
         run: features,
+    },
+    Step {
+        name: "msrv",
+        run: minimum_compiler,
     },
     Step {
         name: "tests",
@@ -282,6 +286,28 @@ fn features() -> Result<Outcome, String> {
     for part in [&["--lib"][..], &["--doc"], &["--test", "tests", "vectors"]] {
         sh(cargo(&parser).args(part))?;
     }
+    Ok(Outcome::Done)
+}
+
+/// The library compiles with the oldest compiler that its manifest names, which rustup installs.
+fn minimum_compiler() -> Result<Outcome, String> {
+    let manifest = std::fs::read_to_string(root().join("crates/gadgetry/Cargo.toml"));
+    let manifest = manifest.map_err(|error| format!("crates/gadgetry/Cargo.toml: {error}"))?;
+    let version = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("rust-version = \"")?.strip_suffix('"'))
+        .ok_or("crates/gadgetry/Cargo.toml has no rust-version")?;
+    let install = ["toolchain", "install", version, "--profile", "minimal"];
+    if !answers(&mut command("rustup", &install)) {
+        return Ok(Outcome::Skipped(
+            format!("rustup cannot install Rust {version}").into(),
+        ));
+    }
+    let check = ["check", "--package", "gadgetry", "--all-features"];
+    let mut check = command("cargo", &check);
+    // A folder of its own: the libraries of two compilers in one would be built again and again.
+    check.env("CARGO_TARGET_DIR", root().join("target/msrv"));
+    sh(check.env("RUSTUP_TOOLCHAIN", version))?;
     Ok(Outcome::Done)
 }
 

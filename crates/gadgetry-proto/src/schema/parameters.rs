@@ -283,7 +283,11 @@ impl<'a> FreeSlot<'a> {
     fn put(self, value: Value) -> &'a mut Value {
         match self {
             Self::Key(entry) => entry.insert(value),
-            Self::End(items) => items.push_mut(value),
+            Self::End(items) => {
+                let end = items.len();
+                items.push(value);
+                &mut items[end]
+            }
         }
     }
 }

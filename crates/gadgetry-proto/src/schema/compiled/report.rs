@@ -158,13 +158,15 @@ impl<'a> ProblemReport<'a> {
             } if self.view(&path).types().meets(Types::of(value)) => {
                 self.push(&path, format!("expected {wanted}, got {}", got(value)));
             }
-            Kind::Type { .. } if let Some(lost) = self.digits_lost(&path, value) => {
-                self.push(&path, lost.to_string());
-            }
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
-                let expected =
-                    expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
-                self.push(&path, format!("expected {expected}, got {}", got(value)));
+                let is_type = matches!(error.kind(), Kind::Type { .. });
+                let lost = is_type.then(|| self.digits_lost(&path, value)).flatten();
+                let message = lost.map(|lost| lost.to_string()).unwrap_or_else(|| {
+                    let expected =
+                        expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
+                    format!("expected {expected}, got {}", got(value))
+                });
+                self.push(&path, message);
             }
             kind => {
                 let message = constraint(kind, value);
