@@ -12,7 +12,7 @@ pub(crate) async fn answer(
     server: ServerConfig,
 ) -> Result<String, Error> {
     let servers = Servers::connect([("files".to_owned(), server)]).await;
-    let approvals = Approvals::new(Rules::parse(["allow read_text_file"])?);
+    let approvals = Approvals::new(Rules::parse(["allow read_text_file@files"])?);
     let agent = Agent::builder()
         .model(model)
         .gadgets(servers.gadgets(&[]).gadgets)

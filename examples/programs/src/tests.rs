@@ -7,6 +7,17 @@ use gadgetry_testing::{MockModel, call, reply};
 
 use crate::Error;
 
+/// An HTTP client that does not go through a proxy.
+fn client() -> reqwest::Client {
+    let (tls, _) = gadgetry_providers::tls::config();
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
+    client.no_proxy().build().expect("valid options")
+}
+
+async fn get(url: String) -> reqwest::Result<reqwest::Response> {
+    client().get(url).send().await
+}
+
 /// Serves an app on a port of its own, and returns its address.
 async fn served(app: axum::Router) -> Result<String, Error> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -39,7 +50,7 @@ async fn weather_of_a_model_that_calls_nothing() -> Result<(), Error> {
 async fn stream() -> Result<(), Error> {
     let model = MockModel::in_order([reply().text("Hello!")]);
     let address = served(crate::stream::app(model)?).await?;
-    let text = reqwest::get(format!("{address}/ask?prompt=Hi"))
+    let text = get(format!("{address}/ask?prompt=Hi"))
         .await?
         .text()
         .await?;
@@ -59,7 +70,7 @@ async fn typed() -> Result<(), Error> {
     let model = MockModel::in_order([
         reply().call(review("furious")),
         reply().call(review("angry")),
-        reply().call(call("FinalAnswer").arg("value", "11")),
+        reply().call(call("FinalAnswer").arg("answer", "11")),
     ]);
     let (read, words) = crate::typed::read(model, "It leaks.").await?;
     let (read, words) = (read.value, words.value);
@@ -128,7 +139,7 @@ async fn approvals() -> Result<(), Error> {
             .build()
     };
     let journal = || gadgetry_store::SqliteJournal::open(folder.path().join("refunds.db"));
-    let client = reqwest::Client::new();
+    let client = client();
 
     // A process that ends while the question is open: everything of it is dropped.
     let first = tokio::runtime::Runtime::new()?;
@@ -194,7 +205,7 @@ async fn chat() -> Result<(), Error> {
         .replies_by(|request| reply().text(format!("{} messages", request.messages.len())))
         .build();
     let address = served(crate::chat::app(model)?).await?;
-    let client = reqwest::Client::new();
+    let client = client();
     let say = async |session: &str, text: &'static str| {
         let sent = client
             .post(format!("{address}/chat/{session}"))
@@ -252,7 +263,7 @@ async fn gateway() -> Result<(), Error> {
     let address = served(crate::gateway::app("http://127.0.0.1:9/v1")?).await?;
     for (path, status) in [("/", 200), ("/llm/healthz", 200), ("/llm/nothing", 404)] {
         assert_eq!(
-            reqwest::get(format!("{address}{path}")).await?.status(),
+            get(format!("{address}{path}")).await?.status(),
             status,
             "{path}"
         );
@@ -262,14 +273,17 @@ async fn gateway() -> Result<(), Error> {
 
 #[tokio::test]
 async fn guards() -> Result<(), Error> {
+    let read = |path| call("ReadFile").arg("path", path);
+    // The second reply is the last one that the limit admits.
     let model = MockModel::in_order([
-        reply()
-            .call(call("ReadFile").id("a").arg("path", "/etc/hosts"))
-            .tokens(1, 2_000),
-        reply().text("Never asked for."),
+        reply().call(read("/etc/hosts")).tokens(1, 100),
+        reply().call(read("src/weather.rs")).tokens(1, 2_000),
     ]);
-    let ended = crate::guards::answer(model.clone(), "Read").await;
-    assert_eq!(model.requests().len(), 1, "{ended:?}");
+    let answer = crate::guards::answer(model.clone(), "Read").await?;
+    assert_eq!(answer, "");
+    let last = model.last_request().ok_or("there were two requests")?;
+    let results = prompt_text(last.messages.last().ok_or("there are results")?);
+    assert!(results.contains("only files of the project"), "{results}");
     Ok(())
 }
 

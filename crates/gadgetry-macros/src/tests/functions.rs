@@ -55,7 +55,7 @@ fn arguments_are_named_and_owned() {
         ),
         (
             "#[gadget(defualt)] a: u8",
-            "unknown argument `defualt`: `#[gadget]` on a parameter knows `default`",
+            "unknown argument `defualt`: `#[gadget]` on a parameter knows `default`, `with`",
         ),
         (
             "#[gadget(default =)] a: u8",
