@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gadgetry_proto::event::{
-    Approval, ApprovalSubject, CompactionStrategy, EVENTS_SCHEMA, Event, SubjectKind,
+    Approval, ApprovalSubject, CompactionStrategy, EVENTS_SCHEMA, Event, RunInfo, SubjectKind,
 };
 use gadgetry_proto::id::{ApprovalId, CallId};
-use gadgetry_proto::run::{Input, Report};
+use gadgetry_proto::run::{Input, Output, Report, Run, RunOptions};
 use gadgetry_proto::schema::OnInterrupt;
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -53,13 +53,27 @@ fn published() -> BTreeSet<String> {
     names
 }
 
+/// The first event of a run that has an identity.
+fn run_start() -> Event {
+    let info = RunInfo::new("order-7", "script");
+    let options = RunOptions {
+        info: Some(Arc::new(info)),
+        ..RunOptions::default()
+    };
+    let plan = Script::default().plan().with(options);
+    match Run::ask(&Arc::new(plan), "Hi").poll() {
+        Output::Event(event) => event,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn runs_emit_every_type_and_each_event_fits() {
     let (validator, published) = (validator(), published());
     let mut seen = BTreeSet::new();
     let mut with_path = 0;
-    let mut check = |log: &Log, which: &str| {
-        for event in log.events() {
+    let mut check_all = |events: &mut dyn Iterator<Item = &Event>, which: &str| {
+        for event in events {
             let json = serde_json::to_value(event).expect("events are JSON");
             if let Err(error) = validator.validate(&json) {
                 panic!("{error}, in {json} of {which}");
@@ -70,6 +84,9 @@ fn runs_emit_every_type_and_each_event_fits() {
             seen.insert(json["type"].as_str().expect("a type").to_owned());
         }
     };
+    let begins = run_start();
+    check_all(&mut [&begins].into_iter(), "the beginning");
+    let mut check = |log: &Log, which: &str| check_all(&mut log.events(), which);
     // What random runs do not do, or rarely.
     let long = talkative(12, CompactionStrategy::SlidingWindow);
     check(&play(&long), "the long run");
