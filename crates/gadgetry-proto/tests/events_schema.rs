@@ -61,10 +61,10 @@ fn run_start() -> Event {
         ..RunOptions::default()
     };
     let plan = Script::default().plan().with(options);
-    match Run::ask(&Arc::new(plan), "Hi").poll() {
-        Output::Event(event) => event,
-        other => panic!("{other:?}"),
-    }
+    let Output::Event(event) = Run::ask(&Arc::new(plan), "Hi").poll() else {
+        panic!("a run begins with an event");
+    };
+    event
 }
 
 #[test]

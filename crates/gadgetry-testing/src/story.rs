@@ -250,7 +250,7 @@ mod tests {
         check(
             &["…", "z"],
             &["a", "b"],
-            &format!("{head}  …          a\n! z          b\n"),
+            &format!("{head}  …          a\n  …          b\n! z\n"),
         );
         check(&[], &["a"], &format!("{head}!            a\n"));
     }

@@ -136,17 +136,15 @@ pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Opt
         // `serde_json` would round an integer of more than 64 bits, and write `0.1000` as `0.1`.
         Ok(input) if !may_lose_digits(&json) => (input, None),
         Ok(input) => (read_json(&json).unwrap_or(input), None),
-        Err(error) => match without_lone_halves(&json) {
-            Some(input) => (input, None),
-            None => {
-                let error = StreamError {
-                    message: format!(
-                        "The model wrote invalid JSON as the input of {tool}: {error}"
-                    ),
-                    code: StreamError::TOOL_INPUT.to_owned(),
-                };
-                (Value::String(json), Some(error))
+        Err(error) => {
+            if let Some(input) = without_lone_halves(&json) {
+                return (input, None);
             }
-        },
+            let error = StreamError {
+                message: format!("The model wrote invalid JSON as the input of {tool}: {error}"),
+                code: StreamError::TOOL_INPUT.to_owned(),
+            };
+            (Value::String(json), Some(error))
+        }
     }
 }

@@ -34,6 +34,7 @@ use line::line;
 /// paused(agent.ask("Hi").text())?;
 /// assert_eq!(log.text(), "Hello!");
 /// assert_eq!(log.render(), "\
+/// run_start mock
 /// model_call 1
 /// text \"Hello!\"
 /// model_call_end 1 stop

@@ -161,11 +161,13 @@ impl<'a> ProblemReport<'a> {
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
                 let is_type = matches!(error.kind(), Kind::Type { .. });
                 let lost = is_type.then(|| self.digits_lost(&path, value)).flatten();
-                let message = lost.map(|lost| lost.to_string()).unwrap_or_else(|| {
+                let message = if let Some(lost) = lost {
+                    lost.to_string()
+                } else {
                     let expected =
                         expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
                     format!("expected {expected}, got {}", got(value))
-                });
+                };
                 self.push(&path, message);
             }
             kind => {
