@@ -17,7 +17,7 @@ pub(crate) fn write(root: &Path, repository: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails if one is not what [`write`] would write.
+/// Fails if one is not what [`write()`] would write.
 pub(crate) fn check(root: &Path, repository: &str) -> Result<(), String> {
     let text = absolute(&read(&root.join("README.md"))?, repository);
     for name in CRATES {
