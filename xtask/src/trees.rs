@@ -18,7 +18,8 @@ struct Lean {
 const LEAN: [Lean; 4] = [
     Lean {
         package: "gadgetry-proto",
-        at_most: 12,
+        // Two of them are thiserror, which is better kept than a macro of ours.
+        at_most: 14,
         without: &["jsonschema", "regex"],
     },
     Lean {
