@@ -16,22 +16,19 @@ use futures_util::stream;
 use gadgetry::Agent;
 use gadgetry_gateway::api::ReplyEncoder;
 use gadgetry_gateway::exchange::ClientRequest;
-use gadgetry_gateway::server::{event_stream, failed, json_response};
+use gadgetry_gateway::server::{event_stream, failed, json_document, json_response};
 use gadgetry_gateway::{Api, Failure, Refusal};
-use gadgetry_providers::{json, sse};
+use gadgetry_providers::sse;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::chat::split;
 use crate::reply::{AgentReply, Part};
 use crate::runs::is_json;
+use crate::sse::{KEEP_ALIVE, SILENCE};
 
 /// Maximum time for a body to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// Silence after which a comment is sent.
-const KEEP_ALIVE: Duration = Duration::from_secs(12);
-
 /// Serves agents as the models of an OpenAI-compatible API: `POST /v1/chat/completions`, streaming or not, and `GET /v1/models`.
 ///
 /// A client sends a conversation, and reads what the agent says; the calls of the agent are its own, and are not shown. Requests with
@@ -161,9 +158,7 @@ async fn read(endpoint: &Endpoint, request: Request) -> Result<Value, Failure> {
             return Err(Failure::Slow { seconds });
         }
     };
-    let not_json = |error: &dyn std::fmt::Display| Failure::NotJson(error.to_string());
-    let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
-    json::parse(text).map_err(|error| not_json(&error))
+    json_document(&bytes)
 }
 
 /// Begins the run that a request asks for.
@@ -232,9 +227,9 @@ fn streamed(reply: AgentReply, encoder: ReplyEncoder, frames: Vec<sse::Event>) -
     let parts = stream::unfold(state, |mut state| async move {
         let (reply, encoder, frames) = &mut *state;
         while frames.is_empty() {
-            let parts = match timeout(KEEP_ALIVE, reply.next()).await {
+            let parts = match timeout(SILENCE, reply.next()).await {
                 Ok(parts) => parts?,
-                Err(_) => return Some((Bytes::from_static(b": keep-alive\n\n"), state)),
+                Err(_) => return Some((KEEP_ALIVE, state)),
             };
             if let Err(failure) = encode(parts, encoder, frames) {
                 frames.push(sse::Event::data(failure.body(Api::Chat).to_string()));

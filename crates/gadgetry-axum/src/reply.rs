@@ -80,7 +80,7 @@ impl AgentReply {
                     .answer(approval.id, Answer::No(Some(reason)));
             }
             EventKind::ModelCallEnd { usage, error, .. } => {
-                add(&mut self.usage, &usage);
+                self.usage = self.usage.plus(usage);
                 if is_own && error.is_none() {
                     self.begin(out);
                 }
@@ -148,21 +148,6 @@ impl AgentReply {
         self.said.push_str(&text);
         out.push(Part::Delta(Delta::text(text)));
     }
-}
-
-fn add(sum: &mut Usage, more: &Usage) {
-    let counts = [
-        (&mut sum.input_tokens, more.input_tokens),
-        (&mut sum.output_tokens, more.output_tokens),
-        (&mut sum.total_tokens, more.total_tokens),
-        (&mut sum.reasoning_tokens, more.reasoning_tokens),
-        (&mut sum.cached_input_tokens, more.cached_input_tokens),
-        (&mut sum.cache_creation_tokens, more.cache_creation_tokens),
-    ];
-    for (sum, more) in counts {
-        *sum = sum.saturating_add(more);
-    }
-    sum.estimated |= more.estimated;
 }
 
 /// The reason to stop, or the failure without the provider's words: they may be about its account.

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use gadgetry::approval::{Answer, ApprovalAnswer, ApprovalId, NotAnswered};
 use gadgetry::{AgentHandle, Classified, Fault};
+use gadgetry_gateway::server::json_response;
 use serde_json::{Value, json};
 
 /// Bytes of an answer.
@@ -216,13 +217,5 @@ fn problem(status: StatusCode, code: &str, message: &str) -> Response {
 fn no_content() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    response
-}
-
-fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }

@@ -18,8 +18,11 @@ use crate::ui::UiMessages;
 /// Events that are written at once, at most.
 const BATCH: usize = 64;
 
+/// The silence after which [`KEEP_ALIVE`] is sent.
+pub(crate) const SILENCE: Duration = Duration::from_secs(12);
+
 /// A comment that keeps proxies from closing a silent stream.
-const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// The events of a run as server-sent events. It ends with the run.
 ///
@@ -71,7 +74,7 @@ impl Sse {
         Self {
             run,
             form,
-            keep_alive: Duration::from_secs(12),
+            keep_alive: SILENCE,
             listed: None,
             at_end: None,
         }

@@ -54,6 +54,12 @@ impl<A> List<A> {
         let all = self.complaints.iter().cloned().chain(missing);
         all.collect::<Vec<_>>().join("\n")
     }
+
+    #[track_caller]
+    fn verify(&self, what: &str) {
+        let report = self.report();
+        assert!(report.is_empty(), "{what} are not as expected:\n{report}");
+    }
 }
 
 fn lock<A>(list: &Mutex<List<A>>) -> MutexGuard<'_, List<A>> {
@@ -117,11 +123,7 @@ impl MockApprover {
     /// If not, with all differences.
     #[track_caller]
     pub fn verify(&self) {
-        let report = lock(&self.list).report();
-        assert!(
-            report.is_empty(),
-            "approvals are not as expected:\n{report}"
-        );
+        lock(&self.list).verify("approvals");
     }
 }
 
@@ -190,11 +192,7 @@ impl MockHuman {
     /// If not, with all differences.
     #[track_caller]
     pub fn verify(&self) {
-        let report = lock(&self.list).report();
-        assert!(
-            report.is_empty(),
-            "questions are not as expected:\n{report}"
-        );
+        lock(&self.list).verify("questions");
     }
 }
 

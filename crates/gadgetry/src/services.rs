@@ -111,9 +111,7 @@ impl Services {
             ..self.hooks.questions()
         }
     }
-}
 
-impl Services {
     /// The questions of a durable run: the user answers through the journal, if not otherwise.
     pub(crate) fn durable_asks(&self) -> Asks {
         Asks {

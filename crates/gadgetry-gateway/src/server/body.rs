@@ -56,7 +56,16 @@ pub(super) async fn read(
         }
         Ok(read) => read?,
     }
-    let text = std::str::from_utf8(&bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
+    json_document(&bytes)
+}
+
+/// Reads a body as JSON, with at most a million values, those in the arguments of calls included.
+///
+/// # Errors
+///
+/// [`Failure::NotJson`], and [`Failure::Refused`] for more values.
+pub fn json_document(bytes: &[u8]) -> Result<Value, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
     if values(text) > VALUES {
         let message = format!("the body has more than {VALUES} JSON values");
         return Err(Refusal::new("body", message).into());

@@ -33,6 +33,7 @@ use ids::{Ids, keyed, random};
 use items::Items;
 use metrics::Metrics;
 
+pub use body::json_document;
 pub use listen::serve;
 pub use response::{failed, json_response};
 pub use stream::event_stream;

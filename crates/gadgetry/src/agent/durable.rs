@@ -147,8 +147,7 @@ impl Durable {
 
     async fn begin(self, question: Message) -> Result<AgentRun<'static>, JournalError> {
         let slot = self.slot()?;
-        let before = self.before.clone();
-        let mut run = AgentRun::after(before, &self.inner, question);
+        let mut run = AgentRun::after(self.before, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             self.extras.add_to(prepared, slot.id.as_str());
             let header = prepared.origin.header();

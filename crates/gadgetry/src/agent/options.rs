@@ -75,7 +75,7 @@ impl AgentRun<'_> {
 
     /// Returns the identity of the run.
     pub fn info(&self) -> &Arc<RunInfo> {
-        self.origin.identity()
+        &self.origin.info
     }
 
     /// Takes over what a journal knows of the run.
@@ -125,10 +125,6 @@ impl Extras {
 }
 
 impl Origin {
-    fn identity(&self) -> &Arc<RunInfo> {
-        &self.info
-    }
-
     fn info(&mut self) -> &mut RunInfo {
         Arc::make_mut(&mut self.info)
     }

@@ -241,15 +241,10 @@ pub(super) fn asks_of<H: Hook>() -> Asks {
         after_model_call: is_own(H::after_model_call),
         model_error: is_own(H::on_model_error),
         before_gadget: is_own(H::before_gadget),
-        after_gadget: is_own(H::after_gadget) || has_gadget_errors::<H>(),
+        after_gadget: is_own(H::after_gadget) || is_own(H::on_gadget_error),
         dependency_skipped: is_own(H::on_dependency_skipped),
         human: false,
     }
-}
-
-/// Returns whether a hook decides about failed gadgets.
-fn has_gadget_errors<H: Hook>() -> bool {
-    is_own(H::on_gadget_error)
 }
 
 /// Returns whether a method is not that of the trait, by the type of its future. The future of a method that only calls one of the

@@ -70,14 +70,16 @@ impl RunHandle {
                 return;
             }
         };
-        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
-        approvals.answer_early(id, answer);
+        self.open_approvals().answer_early(id, answer);
     }
 
     /// Closes an approval, before anyone reads that it is.
     pub(super) fn close_approval(&self, id: ApprovalId) {
-        let approvals: Arc<OpenApprovals> = self.services.scope.shared.get();
-        approvals.close(id);
+        self.open_approvals().close(id);
+    }
+
+    fn open_approvals(&self) -> Arc<OpenApprovals> {
+        self.services.scope.shared.get()
     }
 
     /// Brings an answer from outside to the question of a gadget.

@@ -212,7 +212,6 @@ impl<'a> Driver<'a> {
         let run_id = &mut services.scope.run_id;
         run_id.get_or_insert_with(|| random_id().into());
         let runtime = Arc::clone(&services.runtime);
-
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
         let watchers = Watchers::of(&services.hooks);
