@@ -46,10 +46,11 @@ impl Agent {
         let py = options.py();
         let locals = Arc::new(Locals::current(py)?);
         let conversation: Option<PyRef<'_, Conversation>> = get(options, "conversation")?;
-        let conversation = conversation
-            .map(|it| it.0.clone())
-            .unwrap_or_default();
-        let mut run = self.0.ask_owned(conversation, prompt).with(Arc::clone(&locals));
+        let conversation = conversation.map(|it| it.0.clone()).unwrap_or_default();
+        let mut run = self
+            .0
+            .ask_owned(conversation, prompt)
+            .with(Arc::clone(&locals));
         if let Some(deps) = get::<Py<PyAny>>(options, "deps")? {
             run = run.with(Deps(deps));
         }
@@ -113,10 +114,7 @@ where
 }
 
 /// Applies the options; an absent one leaves the default of the crate.
-fn configured(
-    mut builder: AgentBuilder,
-    options: &Bound<'_, PyDict>,
-) -> PyResult<AgentBuilder> {
+fn configured(mut builder: AgentBuilder, options: &Bound<'_, PyDict>) -> PyResult<AgentBuilder> {
     let py = options.py();
     macro_rules! plain {
         ($($name:ident: $type:ty),* $(,)?) => {

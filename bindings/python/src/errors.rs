@@ -74,7 +74,7 @@ pub(crate) fn run(py: Python<'_>, error: RunError) -> PyErr {
 pub(crate) fn typed(py: Python<'_>, error: TypedError) -> PyErr {
     match error {
         TypedError::Run(error) => run(py, error),
-        TypedError::Agent(error) => config::<>(&error),
+        TypedError::Agent(error) => config(&error),
         other => classified("ConfigError", &other),
     }
 }

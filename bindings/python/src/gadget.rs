@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use gadgetry::serde_json::Value;
 use gadgetry::{
-    CallPreview, DynGadget, ExecutionContext, GadgetSpec, Human, HumanQuestion, Invocation, Outcome,
-    Permission,
+    CallPreview, DynGadget, ExecutionContext, GadgetSpec, Human, HumanQuestion, Invocation,
+    Outcome, Permission,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

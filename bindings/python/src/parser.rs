@@ -171,7 +171,9 @@ impl Parser {
     }
 
     fn feed<'py>(&self, py: Python<'py>, chunk: &str) -> PyResult<Bound<'py, PyList>> {
-        self.read(py, |scanner, see| scanner.push(chunk, &mut |event| see(event)))
+        self.read(py, |scanner, see| {
+            scanner.push(chunk, &mut |event| see(event))
+        })
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

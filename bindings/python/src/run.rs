@@ -197,7 +197,7 @@ pub(crate) fn result<'py>(py: Python<'py>, finished: &Finished) -> PyResult<Boun
             Status::Succeeded => "succeeded",
             Status::Failed => "failed",
             Status::Skipped => "skipped",
-                Status::Waiting | Status::Running | Status::Abandoned | _ => "abandoned",
+            Status::Waiting | Status::Running | Status::Abandoned | _ => "abandoned",
         };
         (call.gadget_name, call.invocation_id, status)
     });

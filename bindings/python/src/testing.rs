@@ -65,13 +65,12 @@ where
     T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
 {
     let value = rule.get_item(name)?.filter(|value| !value.is_none());
-    value.map(|value| value.extract().map_err(Into::into)).transpose()
+    value
+        .map(|value| value.extract().map_err(Into::into))
+        .transpose()
 }
 
-fn with_rule(
-    builder: MockModelBuilder,
-    rule: &Bound<'_, PyDict>,
-) -> PyResult<MockModelBuilder> {
+fn with_rule(builder: MockModelBuilder, rule: &Bound<'_, PyDict>) -> PyResult<MockModelBuilder> {
     let contains: Option<String> = item(rule, "contains")?;
     let anywhere: Option<String> = item(rule, "anywhere")?;
     let has_result: Option<String> = item(rule, "has_result")?;

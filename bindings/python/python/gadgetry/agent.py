@@ -276,7 +276,7 @@ class Run(Generic[OutputT]):
             return await wait(start)
         except BaseException as error:
             if not isinstance(error, Exception):
-                # Cancelled, or Ctrl-C: nothing of the run stays behind.
+                # Cancelled, or Ctrl-C: the run ends with the task.
                 self.close()
             raise
 
