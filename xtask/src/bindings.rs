@@ -137,11 +137,17 @@ fn types(folder: &Path, outside: &Path, tools: &Path, python: &Path) -> Result<(
             .args(["-c", place])
             .current_dir(outside),
     )?;
+    // Pyright takes only what is relative to its settings.
+    let relative = |path: &Path| -> Result<String, String> {
+        let inside = path.strip_prefix(folder);
+        let inside = inside.map_err(|_| format!("{} is not below target", path.display()))?;
+        Ok(inside.display().to_string())
+    };
     let settings = format!(
         "{{\"include\": [{:?}, {:?}], \"typeCheckingMode\": \"strict\", \"pythonVersion\": \"3.11\",\n  \
-         \"reportUnnecessaryTypeIgnoreComment\": \"error\", \"exclude\": []}}",
-        package,
-        outside.join("typed.py").display().to_string(),
+         \"reportUnnecessaryTypeIgnoreComment\": \"error\", \"reportMissingModuleSource\": false, \"exclude\": []}}",
+        relative(Path::new(&package))?,
+        relative(&outside.join("typed.py"))?,
     );
     let file = folder.join("pyrightconfig.json");
     write(&file, &settings)?;

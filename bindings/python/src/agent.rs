@@ -10,10 +10,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::bridge::{Locals, unwind};
+use crate::bridge::{Locals, Waiter, Work, spawn, unwind};
 use crate::errors;
+use crate::foreign::NativeGadget;
 use crate::gadget::{Deps, Function, User};
 use crate::gate::attach;
+use crate::journal::Journal;
 use crate::json;
 use crate::models::Model;
 use crate::parser::{anchoring, choice, form, markers};
@@ -33,7 +35,10 @@ impl Agent {
     ) -> PyResult<Self> {
         let mut builder = gadgetry::Agent::builder().model(Arc::clone(&model.0));
         for gadget in gadgets {
-            let gadget: Arc<dyn DynGadget> = Arc::new(Function::new(&gadget)?);
+            let gadget: Arc<dyn DynGadget> = match gadget.cast::<NativeGadget>() {
+                Ok(native) => Arc::clone(&native.get().0),
+                Err(_) => Arc::new(Function::new(&gadget)?),
+            };
             builder = builder.gadget(gadget);
         }
         let builder = configured(builder, options)?;
@@ -67,6 +72,45 @@ impl Agent {
             run = answering(run, &schema, validate, &output)?;
         }
         Ok(Run::new(run, locals, output))
+    }
+
+    /// Begins a durable run about `prompt`, or resumes it if the journal has it; without a prompt, it resumes one that has begun.
+    fn durable(
+        &self,
+        waiter: Waiter<'_>,
+        journal: &Journal,
+        prompt: Option<String>,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<Work> {
+        let locals = Arc::new(Locals::current(options.py())?);
+        let mut durable = self.0.durable(&journal.0).with(Arc::clone(&locals));
+        if let Some(conversation) = get::<PyRef<'_, Conversation>>(options, "conversation")? {
+            durable = durable.after(conversation.0.clone());
+        }
+        if let Some(deps) = get::<Py<PyAny>>(options, "deps")? {
+            durable = durable.with(Deps(deps));
+        }
+        if let Some(id) = get::<String>(options, "run_id")? {
+            durable = durable.run_id(id);
+        }
+        if let Some(metadata) = get::<Bound<'_, PyDict>>(options, "metadata")? {
+            for (key, value) in metadata {
+                durable = durable.metadata(key.extract::<String>()?, json::from_py(&value)?);
+            }
+        }
+        if get::<bool>(options, "force")? == Some(true) {
+            durable = durable.force();
+        }
+        let work = async move {
+            match prompt {
+                Some(prompt) => durable.ask(prompt).await,
+                None => durable.resume().await,
+            }
+        };
+        spawn(&waiter, work, move |py, run| {
+            let run = run.map_err(|error| errors::classified("JournalError", &error))?;
+            Ok(Py::new(py, Run::new(run, locals, Output::default()))?.into_any())
+        })
     }
 }
 

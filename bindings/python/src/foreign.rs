@@ -53,10 +53,7 @@ impl NativeGadget {
 /// The built-in gadgets in a folder, or those of these names.
 #[pyfunction]
 #[pyo3(signature = (folder, names = None))]
-pub(crate) fn builtins(
-    folder: PathBuf,
-    names: Option<Vec<String>>,
-) -> PyResult<Vec<NativeGadget>> {
+pub(crate) fn builtins(folder: PathBuf, names: Option<Vec<String>>) -> PyResult<Vec<NativeGadget>> {
     let builtins = Builtins::in_dir(folder);
     let gadgets = builtins
         .map_err(|error| errors::classified("ConfigError", &error))?
@@ -116,11 +113,7 @@ impl McpServers {
     }
 
     fn close(&self, waiter: Waiter<'_>) -> PyResult<Work> {
-        let servers = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let servers = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = async move {
             if let Some(servers) = servers {
                 servers.close().await;

@@ -1,7 +1,6 @@
 //! Durable runs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gadgetry::journal::RunId;
@@ -84,9 +83,4 @@ fn shown<'py>(py: Python<'py>, record: &RunRecord) -> PyResult<Bound<'py, PyDict
     fields.set_item("answer", answer)?;
     fields.set_item("questions", json::serialized(py, &progress.questions)?)?;
     Ok(fields)
-}
-
-/// The journal for the runs of an agent.
-pub(crate) fn of(journal: &Journal) -> Arc<SqliteJournal> {
-    Arc::new(journal.0.clone())
 }

@@ -13,14 +13,18 @@
 //! | `models` | models by name, scripts, and functions of Python |
 //! | `testing` | the mock model |
 //! | `gadget` | gadgets that are Python functions, and the context of a call |
+//! | `foreign` | gadgets that are not Python: built-in ones, tools of MCP servers |
 //! | `run` | runs, conversations |
+//! | `journal` | durable runs |
 //! | `agent` | agents |
 
 mod agent;
 mod bridge;
 mod errors;
+mod foreign;
 mod gadget;
 mod gate;
+mod journal;
 mod json;
 mod models;
 mod parser;
@@ -35,9 +39,13 @@ mod _gadgetry {
     #[pymodule_export]
     use super::bridge::{Done, Work};
     #[pymodule_export]
+    use super::foreign::{McpServers, NativeGadget, builtins};
+    #[pymodule_export]
     use super::gadget::CallContext;
     #[pymodule_export]
     use super::gate::close;
+    #[pymodule_export]
+    use super::journal::Journal;
     #[pymodule_export]
     use super::models::Model;
     #[pymodule_export]

@@ -64,7 +64,8 @@ async def checked() -> None:
     assert_type(await weather("Paris", days=2), str)
     assert_type(orders(RunContext.for_test(Database("x")), 3), list[str])
     assert_type(Book().find("Ada"), int)
-    assert_type(Book().find, Gadget[[str], int])
+    found: Gadget[[str], int] = Book().find
+    assert_type(found("Ada"), int)
 
     agent = Agent(ScriptedModel("4"), gadgets=[weather], system="Be brief.")
     assert_type(agent, Agent[None])
@@ -107,7 +108,8 @@ async def checked() -> None:
 
 # Each line is an error: pyright reports an ignore that is not needed.
 async def wrong() -> None:
-    agent = Agent(ScriptedModel("4"), systm="?")  # pyright: ignore[reportCallIssue, reportArgumentType]
-    await agent.ask("?", deps=7)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    Agent(ScriptedModel("4"), systm="?")  # pyright: ignore[reportCallIssue]
+    agent = Agent(ScriptedModel("4"), deps_type=Database)
+    await agent.ask("?", deps=7)  # pyright: ignore[reportArgumentType]
     await weather(7)  # pyright: ignore[reportArgumentType]
     Book().find()  # pyright: ignore[reportCallIssue]

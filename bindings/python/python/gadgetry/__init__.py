@@ -25,6 +25,7 @@ print(agent.ask_sync("What is the weather in Paris?").text)
 from .agent import Agent, AgentOptions, CallSummary, Result, Run, RunOptions
 from .approvals import Allow, Answer, Approval, Approvals, Deny, Pending
 from .blocks import Block, CustomBlock
+from .builtins import builtin_gadgets
 from .context import RunContext
 from .conversation import Conversation
 from .errors import (
@@ -35,6 +36,7 @@ from .errors import (
     GadgetryError,
     HumanInputRequired,
     HumanUnavailable,
+    JournalError,
     ModelCallError,
     ModelError,
     NoAnswer,
@@ -57,6 +59,8 @@ from .events import (
     Usage,
 )
 from .gadgets import Example, Gadget, gadget, gadgets_of, tool
+from .journal import Journal, RunRecord
+from .mcp import McpServers
 from .models import Model
 from .parser import Parser
 from .testing import MockModel, ScriptedModel
@@ -86,6 +90,9 @@ __all__ = [
     "GadgetryError",
     "HumanInputRequired",
     "HumanUnavailable",
+    "Journal",
+    "JournalError",
+    "McpServers",
     "MockModel",
     "Model",
     "ModelCallError",
@@ -103,12 +110,14 @@ __all__ = [
     "RunEvent",
     "RunFinished",
     "RunOptions",
+    "RunRecord",
     "SchemaError",
     "ScriptedModel",
     "TaskComplete",
     "TextEvent",
     "TooManyIterations",
     "Usage",
+    "builtin_gadgets",
     "gadget",
     "gadgets_of",
     "tool",

@@ -12,8 +12,11 @@ __all__ = [
     "CallStart",
     "Conversation",
     "Done",
+    "Journal",
+    "McpServers",
     "MockModel",
     "Model",
+    "NativeGadget",
     "Parser",
     "ParserDiagnostic",
     "Run",
@@ -23,6 +26,7 @@ __all__ = [
     "TagStart",
     "Text",
     "Work",
+    "builtins",
     "close",
     "instructions",
     "parse_json",
@@ -367,6 +371,42 @@ class Run:
     def answer(self, approval: str, kind: str, detail: str | None) -> None: ...
 
 @final
+class Journal:
+    def __new__(cls, path: str) -> Journal: ...
+    def runs(self, waiter: _Waiter) -> Work: ...
+    def cancel(self, waiter: _Waiter, run_id: str) -> Work: ...
+
+@final
+class NativeGadget:
+    """A gadget that is not Python: a built-in one, or a tool of an MCP server."""
+
+    @property
+    def name(self) -> str:
+        """The name by which the model calls it."""
+    @property
+    def description(self) -> str:
+        """What the model reads about it."""
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of its parameters."""
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Its specification, as JSON."""
+    @property
+    def permission(self) -> str:
+        """What holds for its calls without a rule: `allow`, `ask` or `deny`."""
+
+@final
+class McpServers:
+    @staticmethod
+    def connect(waiter: _Waiter, configs: dict[str, Any]) -> Work: ...
+    def gadgets(self, reserved: list[str]) -> tuple[list[NativeGadget], list[str]]: ...
+    def close(self, waiter: _Waiter) -> Work: ...
+
+def builtins(folder: str, names: list[str] | None = None) -> list[NativeGadget]: ...
+
+@final
 class Agent:
     def __new__(cls, model: Model, gadgets: Sequence[Any], options: dict[str, Any]) -> Agent: ...
     def ask(self, prompt: str, options: dict[str, Any]) -> Run: ...
+    def durable(self, waiter: _Waiter, journal: Journal, prompt: str | None, options: dict[str, Any]) -> Work: ...

@@ -52,6 +52,8 @@ _LISTS: dict[Any, Callable[[Any], Any]] = {
     collections.abc.Set: set,
 }
 
+_SETS: tuple[Any, ...] = (set, frozenset)
+
 _DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
@@ -173,10 +175,10 @@ class Definitions:
             item if load is None else load(item) for item, load in zip(value, loads, strict=True)
         )
 
-    def _list(self, make: Callable[[Any], Any], args: tuple[Any, ...]) -> tuple[Schema, Load]:
+    def _list(self, make: Any, args: tuple[Any, ...]) -> tuple[Schema, Load]:
         schema, load = self.of(args[0]) if args else ({}, None)
         array: Schema = {"type": "array", "items": schema}
-        if make in (set, frozenset):
+        if make in _SETS:
             array["uniqueItems"] = True
         if load is not None:
 
@@ -184,7 +186,7 @@ class Definitions:
                 return make(load(item) for item in value)
 
             return array, load_items
-        return array, None if make is list else make
+        return array, None if make == list else make  # noqa: E721: it is compared, not tested
 
     def _dict(self, args: tuple[Any, ...]) -> tuple[Schema, Load]:
         if not args:
@@ -212,12 +214,13 @@ class Definitions:
         import pydantic
 
         if isinstance(model, type):
-            schema: Schema = model.model_json_schema(ref_template="#/$defs/{model}")  # pyright: ignore
-            name: str = schema.get("title", model.__name__)
+            described: Any = model
+            schema: Schema = described.model_json_schema(ref_template="#/$defs/{model}")
+            name: str = schema.get("title", described.__name__)
             self.hoist(schema)
             if self.schemas.setdefault(name, schema) != schema:
                 raise SchemaError(f"two types are called {name}: give one of them another name")
-            return {"$ref": f"#/$defs/{name}"}, model.model_validate  # pyright: ignore
+            return {"$ref": f"#/$defs/{name}"}, described.model_validate
         return self._adapted(pydantic.TypeAdapter(model))
 
     def _fields(self, cls: Any) -> tuple[Schema, Load]:

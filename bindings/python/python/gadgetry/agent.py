@@ -16,9 +16,10 @@ from ._schema import answer_shape
 from .approvals import Answer, Approval, Approvals, Approver, encode
 from .blocks import CustomBlock
 from .conversation import Conversation
-from .errors import ConfigError, NoAnswer
+from .errors import ConfigError, NoAnswer, NotDelivered
 from .events import ApprovalRequired, RunEvent, TextEvent, Usage, event_of
-from .gadgets import Gadget, collect
+from .gadgets import AnyGadget, Gadget, collect
+from .journal import Journal
 from .models import ModelLike, native
 
 __all__ = ["Agent", "AgentOptions", "CallSummary", "Human", "Result", "Run", "RunOptions"]
@@ -97,6 +98,10 @@ class RunOptions(TypedDict, total=False):
     """The id of the run; no other run may have it."""
     metadata: Mapping[str, Any]
     """Data about the run, for events and gadgets."""
+    journal: Journal
+    """Where the run is kept. One with the same `run_id` that has begun there is resumed."""
+    force: bool
+    """True if a run of the journal is resumed although the agent that began it was another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +185,14 @@ class Run(Generic[OutputT]):
 
     def __init__(
         self,
-        native: _gadgetry.Run,
+        native: _gadgetry.Run | Callable[[Any], _gadgetry.Work],
         *,
         approver: Approver | None,
         conversation: Conversation | None,
         is_typed: bool,
     ) -> None:
-        self._native = native
+        self._begun = native if isinstance(native, _gadgetry.Run) else None
+        self._begin = None if isinstance(native, _gadgetry.Run) else native
         self._approver = approver
         self._conversation = conversation
         self._is_typed = is_typed
@@ -197,8 +203,14 @@ class Run(Generic[OutputT]):
         self._result: Result[Any] | BaseException | None = None
 
     @property
+    def _native(self) -> _gadgetry.Run:
+        if self._begun is None:
+            raise NotDelivered("the run has not begun: read its events, or await its result")
+        return self._begun
+
+    @property
     def id(self) -> str:
-        """The id of the run."""
+        """The id of the run. That of a durable run is known once it has begun."""
         return self._native.id
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
@@ -244,7 +256,7 @@ class Run(Generic[OutputT]):
             for event in open_approvals:
                 self._decide(Approval.of(event))
         try:
-            fields = await self._native_call(self._native.finish)
+            fields = await self._native_call(lambda waiter: self._native.finish(waiter))
         except Exception as error:
             self._is_over = True
             result = getattr(error, "result", None)
@@ -273,6 +285,9 @@ class Run(Generic[OutputT]):
 
     async def _native_call(self, start: Callable[[Any], _gadgetry.Work]) -> Any:
         try:
+            if self._begin is not None:
+                begin, self._begin = self._begin, None
+                self._begun = await wait(begin)
             return await wait(start)
         except BaseException as error:
             if not isinstance(error, Exception):
@@ -329,7 +344,9 @@ class Run(Generic[OutputT]):
         self._ready = []
         for task in self._deciding:
             task.cancel()
-        self._native.close()
+        self._begin = None
+        if self._begun is not None:
+            self._begun.close()
 
     async def __aenter__(self) -> Run[OutputT]:
         return self
@@ -384,7 +401,7 @@ class Agent(Generic[DepsT]):
         self._native = _gadgetry.Agent(native(model), self._gadgets, prepared)
 
     @property
-    def gadgets(self) -> list[Gadget[..., Any]]:
+    def gadgets(self) -> list[AnyGadget]:
         """The gadgets, in order."""
         return list(self._gadgets)
 
@@ -448,12 +465,33 @@ class Agent(Generic[DepsT]):
             schema, load = answer_shape(output)
             # In a list, so that an answer of `None` is one.
             prepared["output"] = (schema, lambda answer: [load(answer)])  # pyright: ignore[reportUnknownLambdaType]
-        native = self._native.ask(prompt, prepared)
+        return self._run(prompt, prepared, options, is_typed=output is not None)
+
+    def resume(self, run_id: str, /, *, deps: DepsT | None = None, **options: Unpack[RunOptions]) -> Run[str]:
+        """Resumes a run that `journal` has, whatever its prompt was. A run that has ended gives its result at once.
+
+        Raises `JournalError`, when the run is read, if there is no such run, another process drives it, or another agent began it.
+        """
+        if "journal" not in options:
+            raise ConfigError("a run is resumed from a journal: give it `journal=…`")
+        return self._run(None, self._prepared(deps, {**options, "run_id": run_id}), options, is_typed=False)
+
+    def _run(self, prompt: str | None, prepared: dict[str, Any], options: RunOptions, *, is_typed: bool) -> Run[Any]:
+        journal = options.get("journal")
+        native: _gadgetry.Run | Callable[[Any], _gadgetry.Work]
+        if journal is None:
+            assert prompt is not None
+            native = self._native.ask(prompt, prepared)
+        elif is_typed:
+            raise ConfigError("a durable run has no `output` of a type: ask for a text")
+        else:
+            file = journal._native  # pyright: ignore[reportPrivateUsage]
+            native = lambda waiter: self._native.durable(waiter, file, prompt, prepared)  # noqa: E731
         return Run(
             native,
             approver=self._approver,
             conversation=options.get("conversation"),
-            is_typed=output is not None,
+            is_typed=is_typed,
         )
 
     def _prepared(self, deps: DepsT | None, options: RunOptions) -> dict[str, Any]:
@@ -461,12 +499,13 @@ class Agent(Generic[DepsT]):
         if unknown:
             raise TypeError(f"a run has no option {', '.join(sorted(unknown))}")
         if deps is None:
-            needy = next((gadget for gadget in self._gadgets if gadget.needs_deps), None)
+            needy = next((gadget for gadget in self._gadgets if isinstance(gadget, Gadget) and gadget.needs_deps), None)
             if needy is not None:
                 raise ConfigError(f"the gadget {needy.name} needs dependencies: give the run `deps=…`")
         elif self._deps_type is not None and isinstance(self._deps_type, type) and not isinstance(deps, self._deps_type):
             raise TypeError(f"deps is of the type {type(deps).__name__}, and not {self._deps_type.__name__}")
         prepared: dict[str, Any] = {"deps": deps, **options}
+        prepared.pop("journal", None)
         conversation = options.get("conversation")
         if conversation is not None:
             prepared["conversation"] = conversation._native  # pyright: ignore[reportPrivateUsage]

@@ -10,6 +10,7 @@ from ._bridge import wait
 __all__ = ["RunContext"]
 
 DepsT = TypeVar("DepsT")
+T = TypeVar("T")
 
 
 class RunContext(Generic[DepsT]):
@@ -30,10 +31,10 @@ class RunContext(Generic[DepsT]):
     def __init__(self, call: _gadgetry.CallContext) -> None:
         self._call = call
 
-    @classmethod
-    def for_test(cls, deps: DepsT, *, gadget_name: str = "Test") -> RunContext[DepsT]:
+    @staticmethod
+    def for_test(deps: T, *, gadget_name: str = "Test") -> RunContext[T]:
         """Makes a context without a run, to call a gadget in a test."""
-        return cls(_gadgetry.CallContext.for_test(gadget_name, deps))
+        return RunContext(_gadgetry.CallContext.for_test(gadget_name, deps))
 
     @property
     def deps(self) -> DepsT:

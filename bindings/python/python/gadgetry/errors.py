@@ -20,7 +20,6 @@ __all__ = [
     "HumanInputRequired",
     "HumanUnavailable",
     "JournalError",
-    "McpError",
     "ModelCallError",
     "ModelError",
     "NoAnswer",
@@ -69,10 +68,6 @@ class HumanUnavailable(GadgetryError):
 
 class JournalError(GadgetryError):
     """A durable run cannot be begun or resumed."""
-
-
-class McpError(GadgetryError):
-    """A server of the Model Context Protocol cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,10 @@ tool = gadget
 """`gadget`, by the name that most others have for it."""
 
 
+AnyGadget = Gadget[..., Any] | _gadgetry.NativeGadget
+"""A gadget of whatever kind."""
+
+
 def gadgets_of(thing: object) -> list[Gadget[..., Any]]:
     """Returns the gadgets that are methods of an object, in the order in which its class has them."""
     found: dict[str, Gadget[..., Any]] = {}
@@ -311,11 +315,13 @@ def gadgets_of(thing: object) -> list[Gadget[..., Any]]:
     return list(found.values())
 
 
-def collect(things: Iterable[object]) -> list[Gadget[..., Any]]:
+def collect(things: Iterable[object]) -> list[AnyGadget]:
     """Makes gadgets of everything that an agent takes as gadgets."""
-    collected: list[Gadget[..., Any]] = []
+    collected: list[AnyGadget] = []
     for thing in things:
-        if isinstance(thing, Gadget):
+        if isinstance(thing, _gadgetry.NativeGadget):
+            collected.append(thing)
+        elif isinstance(thing, Gadget):
             collected.append(cast("Gadget[..., Any]", thing))
         elif inspect.isroutine(thing):
             collected.append(Gadget(thing))
