@@ -217,8 +217,8 @@ class Parser:
     def __new__(
         cls,
         *,
-        tags: Sequence[str] = [],
-        reasoning: Sequence[str] = [],
+        tags: Sequence[str] = ...,
+        reasoning: Sequence[str] = ...,
         markers: tuple[str, str, str] | None = None,
         anchoring: Literal["anywhere", "line_start"] = "anywhere",
         schemas: dict[str, Any] | None = None,
@@ -244,7 +244,7 @@ def write_call(
     parameters: Any,
     *,
     id: str | None = None,
-    dependencies: Sequence[str] = [],
+    dependencies: Sequence[str] = ...,
     markers: tuple[str, str, str] | None = None,
     anchoring: Literal["anywhere", "line_start"] = "anywhere",
     schema: Any = None,
@@ -261,8 +261,8 @@ def instructions(
 def parse_json(
     chunks: Sequence[str],
     *,
-    tags: Sequence[str] = [],
-    reasoning: Sequence[str] = [],
+    tags: Sequence[str] = ...,
+    reasoning: Sequence[str] = ...,
     markers: tuple[str, str, str] | None = None,
     anchoring: Literal["anywhere", "line_start"] = "anywhere",
 ) -> str: ...
