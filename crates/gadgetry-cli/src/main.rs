@@ -11,9 +11,10 @@
 //! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
+//! | `project` | what an agent learns from its folder: environment, instructions, skills, commands, subagents |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
-//! | `approvals`, `sessions`, `sources` | approvals; stored runs; gadgets by where they come from |
+//! | `approvals`, `sessions`, `sources`, `subagents` | approvals; stored runs; gadgets by where they come from; subagents of files |
 //! | `build_agent`, `follow` | an agent from its options; a run while it is driven |
 //! | `chat`, `commands` | the conversation; one file a verb |
 
@@ -44,6 +45,7 @@ mod open_files;
 mod options;
 mod pages;
 mod printer;
+mod project;
 mod prompt;
 mod reader;
 mod refusal;
@@ -52,6 +54,7 @@ mod schemas;
 mod sessions;
 mod skills;
 mod sources;
+mod subagents;
 mod timeline;
 mod usage_totals;
 mod work;

@@ -11,7 +11,7 @@ use gadgetry::proto::dialect::Dialects;
 use super::limits::RateArgs;
 use super::numbers::at_least_one;
 use super::sessions::SessionArgs;
-use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, SkillOptions};
+use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, ProjectOptions, SkillOptions};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
@@ -54,6 +54,9 @@ pub(crate) struct AgentOptions {
 
     #[command(flatten)]
     pub(crate) skills: SkillOptions,
+
+    #[command(flatten)]
+    pub(crate) project: ProjectOptions,
 
     #[command(flatten)]
     pub(crate) approvals: ApprovalOptions,

@@ -16,6 +16,7 @@ mod mcp_server;
 mod model;
 mod models;
 mod numbers;
+mod project;
 #[cfg(feature = "restate")]
 mod restate;
 mod serve;
@@ -56,6 +57,7 @@ pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
 pub(crate) use model::{DataArgs, ModelArgs, at_least_one_token, tags, temperature};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 pub(crate) use numbers::{WORKED_TURNS, at_least_one};
+pub(crate) use project::ProjectOptions;
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, RestateArgs, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};

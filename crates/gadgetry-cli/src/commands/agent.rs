@@ -8,6 +8,7 @@ use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
 use crate::cli::AgentArgs;
 use crate::commands::continued;
+use crate::config::Asking;
 use crate::error::Error;
 use crate::follow::{Log, announce, follow};
 use crate::invocation::Invocation;
@@ -15,6 +16,7 @@ use crate::log_file;
 use crate::mcp;
 use crate::options::Settings;
 use crate::printer::Printer;
+use crate::project::Project;
 use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
@@ -38,7 +40,10 @@ pub(crate) async fn run(
     let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
+    let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
+    let prompt = project.prompt(args.prompt.clone().unwrap_or_default())?;
     let situation = Situation {
+        project,
         asker: asker.clone(),
         approver: Some(Arc::clone(&approver)),
         declared: Arc::clone(&config.declared),
@@ -46,7 +51,7 @@ pub(crate) async fn run(
     };
     let parts = Parts::read(&args.options, situation).await?;
     let agent = parts.agent(None)?;
-    let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
+    let prompt = typed_or_piped(&prompt, printer)?;
     let prompt = not_empty(prompt)?;
     let path = args.save.as_deref();
     let file = path
@@ -58,6 +63,9 @@ pub(crate) async fn run(
         Some(servers) => parts.agent(Some(servers))?,
         None => agent,
     };
+    if args.events.is_none() {
+        parts.note(printer);
+    }
     let options = &args.options;
     let names = check_names(
         &options.approvals,

@@ -8,7 +8,7 @@ use gadgetry::{Agent, AgentRun, Conversation, RunError};
 use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentArgs, SessionName};
-use crate::config::Declared;
+use crate::config::{Asking, Declared};
 use crate::connect;
 use crate::error::Error;
 use crate::follow::{Log, announce, follow, print_answer, save, verdict};
@@ -17,6 +17,7 @@ use crate::log_file::{self, InUse};
 use crate::mcp;
 use crate::options::{Options as _, required};
 use crate::printer::Printer;
+use crate::project::Project;
 use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{
     Details, Kept, OPTIONS, Session, Sessions, details, merged, move_to, no_sessions, not_kept,
@@ -51,8 +52,14 @@ pub(crate) async fn run(
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
     let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
     let prompt = prompt.map(not_empty).transpose()?;
+    let header = kept.sessions.journal.header(&kept.run).await;
+    let header = header.map_err(|error| problem(&error))?;
+    let context = stored.context(&header.config)?;
+    let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
+    let prompt = prompt.map(|it| project.prompt(it)).transpose()?;
     let mut continued = Continued {
         args,
+        project,
         kept,
         approver,
         details,
@@ -101,6 +108,7 @@ async fn choose(
 
 struct Continued<'a> {
     args: AgentArgs,
+    project: Project,
     kept: Kept,
     approver: Arc<TerminalApprover>,
     details: Details,
@@ -190,9 +198,13 @@ impl Continued<'_> {
             asker: self.kept.asker.clone(),
             approver: Some(Arc::clone(&self.approver)),
             declared: Arc::clone(&self.declared),
+            project: self.project.clone(),
             ..Situation::default()
         };
         let parts = Parts::read(&self.args.options, situation).await?;
+        if self.args.events.is_none() {
+            parts.note(self.printer);
+        }
         let agent = parts.agent(self.servers.as_deref())?;
         let path = self.args.save.as_deref();
         let file = path

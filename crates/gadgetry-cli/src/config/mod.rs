@@ -68,6 +68,7 @@ pub(crate) use remember::{Approved, remember};
 pub(crate) use tables::Declared;
 #[cfg(feature = "mcp")]
 pub(crate) use tables::McpServer;
+pub(crate) use trust::{Decision, Trust, digest};
 pub(crate) use verb::ConfigVerb;
 
 /// The name of the user's file, in the configuration folder.

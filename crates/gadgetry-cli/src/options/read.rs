@@ -16,8 +16,9 @@ use gadgetry::proto::schema::closest;
 use super::{CONTINUE, Definitions, Settings};
 use crate::cli::{
     AgentArgs, AgentOptions, ApprovalOptions, CompleteArgs, DataArgs, FormatArgs, GadgetOptions,
-    ModelArgs, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs, SkillOptions, WORKED_TURNS,
-    at_least_one, at_least_one_token, dollars, duration, margin, output_limit, tags, temperature,
+    ModelArgs, ProjectOptions, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs,
+    SkillOptions, WORKED_TURNS, at_least_one, at_least_one_token, dollars, duration, margin,
+    output_limit, tags, temperature,
 };
 #[cfg(feature = "chat")]
 use crate::cli::{ChatArgs, SessionName};
@@ -237,7 +238,7 @@ fields!(ChatArgs {
     none: chosen;
 });
 fields!(AgentOptions {
-    group: source, skills, approvals, format, model, rates;
+    group: source, skills, project, approvals, format, model, rates;
     get: dialects = text, form = text, examples = within(WORKED_TURNS), max_iterations = at_least_one, budget = dollars,
         max_concurrent = at_least_one, max_gadgets_per_response = at_least_one;
     one: tools = choice, constrain = choice, output_limit = output_limit, gadget_search = choice, unterminated = choice;
@@ -252,6 +253,9 @@ fields!(GadgetOptions {
 });
 fields!(SkillOptions {
     paths: skills, configured_skills;
+});
+fields!(ProjectOptions {
+    on: no_environment, no_instructions, no_discovery;
 });
 fields!(ApprovalOptions {
     all: approval = text, configured_approval = text;

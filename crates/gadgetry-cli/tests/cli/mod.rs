@@ -34,6 +34,7 @@ mod options;
 mod parse;
 mod picture;
 mod pipes;
+mod project;
 mod real_models;
 #[cfg(feature = "restate")]
 mod restate;
