@@ -222,9 +222,8 @@ fn style(options: &AgentOptions) -> Result<AgentBuilder, Error> {
         Some(retry) => agent.retry(retry),
         None => agent.without_retry(),
     };
-    if let Some(limit) = options.max_iterations {
-        agent = agent.max_iterations(clamp(limit.get()));
-    }
+    let replies = options.max_iterations.map(|limit| clamp(limit.get()));
+    agent = agent.max_iterations(replies.unwrap_or(u32::MAX));
     if let Some(limit) = options.max_gadgets_per_response {
         agent = agent.max_gadgets_per_reply(clamp(limit.get()));
     }

@@ -25,8 +25,8 @@ use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::{
-    Details, Kept, OPTIONS, Sessions, details, merged, move_to, no_sessions, not_kept, problem,
-    refuse_without, replies_read, without_details,
+    Details, Kept, OPTIONS, Sessions, details, latest_here, merged, move_to, no_sessions, not_kept,
+    problem, refuse_without, replies_read, without_details,
 };
 
 use base::{Base, agent, approvals};
@@ -155,12 +155,7 @@ impl Talk {
         let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
         let session = match name {
             Some(name) => sessions.get(name).await?,
-            None => sessions
-                .all()
-                .await?
-                .into_iter()
-                .next()
-                .ok_or_else(no_sessions)?,
+            None => latest_here(sessions.all().await?)?,
         };
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;

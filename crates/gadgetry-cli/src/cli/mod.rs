@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod eval;
 mod gadget;
+mod help;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -47,6 +48,7 @@ pub(crate) use config::{
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
+pub(crate) use help::all as help_of_all;
 pub(crate) use limits::{RateArgs, RetryArgs, margin};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -79,7 +81,7 @@ pub(crate) fn command() -> Command {
         options.fold(verb, |verb, id| verb.mut_arg(id, |it| it.requires("model")))
     };
     let command = Gadgetry::command().mut_subcommand("doctor", needs_model);
-    command.mut_subcommand("eval", needs_model)
+    help::grouped(command.mut_subcommand("eval", needs_model))
 }
 
 /// Tool calling for any text model.
@@ -96,7 +98,7 @@ pub(crate) struct Gadgetry {
     /// Log to stderr: -v results and failures, -vv parameters and results in full, -vvv every piece of text
     ///
     /// `GADGETRY_LOG=LEVEL` does the same: error, warn, info, debug or trace.
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 
     #[command(flatten)]
@@ -148,7 +150,9 @@ pub(crate) enum Verb {
     Gadget(GadgetArgs),
     /// Lists and shows skills: instructions for a kind of task, which a model loads when it needs them.
     Skill(SkillArgs),
-    /// Lists known models: context windows, features, prices.
+    /// Lists the models that you can use now, or the whole catalogue: context windows, prices.
+    ///
+    /// Those of providers whose keys are set, and of servers on this machine that answer. TEXT filters them.
     Models(ModelsArgs),
     /// Checks keys and local servers; tests whether a model calls tools, and in which form.
     ///
@@ -341,6 +345,10 @@ pub(crate) struct EventsArgs {
     /// Print the JSON Schema (draft 2020-12) of an event
     #[arg(long, required = true)]
     pub(crate) schema: bool,
+
+    /// Print that of the object of `agent --output-format json` instead
+    #[arg(long)]
+    pub(crate) result: bool,
 }
 
 /// Options of `gadgetry demo`.

@@ -223,6 +223,8 @@ macro_rules! fields {
 fields!(AgentArgs {
     group: session, options;
     get: prompt = text, second = text, events = choice, timeout = duration;
+    one: output_format = choice;
+    on: print;
     path: save;
     none: chosen;
 });

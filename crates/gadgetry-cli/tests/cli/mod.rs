@@ -21,9 +21,12 @@ mod demo;
 mod docs;
 mod doctor;
 mod eval;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod first_run;
 mod gadget;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod gadget_form;
+mod headless;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod logging;
