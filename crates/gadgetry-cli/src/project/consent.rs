@@ -94,8 +94,8 @@ impl Consent {
         rows
     }
 
-    /// Returns whether the user has consented; `Err` has the reason for a note if they have not.
-    pub(super) fn is_given(mut self, asking: Asking, printer: &Printer) -> Result<Files, Error> {
+    /// The files if the user has consented, and otherwise none, with the reason as a problem.
+    pub(super) fn given(mut self, asking: Asking, printer: &Printer) -> Result<Files, Error> {
         let sha256 = self.digest()?;
         let why = match self.trust.decision(&self.key(), &sha256) {
             Decision::Trusted => return Ok(self.files),

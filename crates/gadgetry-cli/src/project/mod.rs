@@ -133,7 +133,7 @@ impl Project {
         let files = folders.files();
         let mut notes = files.problems.clone();
         let mut all = match Consent::about(files, &folders.workspace)? {
-            Some(consent) => consent.is_given(asking, printer)?,
+            Some(consent) => consent.given(asking, printer)?,
             None => Files::default(),
         };
         let home = env::var_os("HOME").map(PathBuf::from);
