@@ -90,7 +90,7 @@ impl Recorder {
                 answer,
                 ..
             } => {
-                // What a gadget itself says is no denial: it has started.
+                // What a gadget itself says is not a denial: it has started.
                 let has_started = self.started.remove(&(event.path.clone(), *call));
                 if let CallAnswer::Error(reason) = answer
                     && !has_started

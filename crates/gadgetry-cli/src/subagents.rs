@@ -192,7 +192,7 @@ async fn own_model(
     found.map_err(|error| error.to_string())
 }
 
-/// Names of gadgets: a list, or a text with commas. A tool with a pattern is none of ours, since all of the gadget would be more.
+/// Names of gadgets: a list, or a text with commas. A tool with a pattern is left out, since all of the gadget would be more.
 fn tools(value: &Value) -> Option<Vec<String>> {
     let named = |name: &str| {
         let name = name.trim();

@@ -22,7 +22,7 @@ const HEAD: &str = "What follows was written by the authors of the project, for 
 /// The texts of a project.
 #[derive(Debug, Default)]
 pub(super) struct Instructions {
-    /// The part of the system prompt; empty if there is none.
+    /// The part of the system prompt; empty without instructions.
     pub(super) text: String,
     /// The files, each with its size.
     pub(super) shown: Vec<String>,

@@ -19,7 +19,7 @@ pub(super) struct Repository {
 impl Repository {
     /// Finds the repository that a folder, which is canonical, belongs to.
     ///
-    /// A `.git` of another user is none: in a folder that all users can write, such as `/tmp`, it would decide what is read.
+    /// A `.git` of another user does not count: in a folder that all users can write, such as `/tmp`, it would decide what is read.
     pub(super) fn around(folder: &Path) -> Option<Self> {
         let with_git = |it: &&Path| it.join(".git").symlink_metadata().is_ok();
         let root = folder.ancestors().find(with_git)?;
@@ -41,7 +41,7 @@ impl Repository {
         &self.root
     }
 
-    /// Returns the branch, or the commit if there is none.
+    /// Returns the branch, or the commit that is checked out without one.
     pub(super) fn branch(&self) -> Option<String> {
         let head = files::text(&self.git.join("HEAD"), LIMIT).ok()?;
         let head = head.trim_end();

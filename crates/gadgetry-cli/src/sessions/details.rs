@@ -121,7 +121,7 @@ impl Details {
     }
 
     /// The end of the system prompt of a run with these details, after the user's own: what it began with to know about the
-    /// project. `None` if it cannot be told apart, because the user's own has changed since.
+    /// project. `None` if it cannot be found, because the user's own has changed since.
     pub(crate) fn context(&self, config: &RunConfig) -> Result<Option<String>, Error> {
         let whole = config.system.as_deref().unwrap_or_default();
         let settings = self.settings()?;

@@ -117,7 +117,7 @@ fn parse_file(bytes: &[u8], stem: &str) -> Result<(FrontMatter, String), Mistake
     Ok((found, trimmed(body)))
 }
 
-/// Lines `key: value` of front matter that is no YAML, usually because of a colon in a description.
+/// Lines `key: value` of front matter that is not YAML, usually because of a colon in a description.
 fn plain_entries(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for (line, at) in text.lines().zip(1..) {

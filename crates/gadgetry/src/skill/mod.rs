@@ -100,8 +100,8 @@ impl Skill {
 
     /// Reads a Markdown file as instructions without further files, such as `.claude/commands/fix.md` or `.claude/agents/reviewer.md`.
     ///
-    /// Front matter may be missing, or be lines `key: value` that are no YAML. The name is that of the front matter, or else of the file,
-    /// in lower case and with hyphens; the description is cut after 1,024 characters, and the first line of the text stands in for
+    /// Front matter may be missing, or be lines `key: value` that are not YAML. The name is that of the front matter, or else of the file,
+    /// in lower case and with hyphens; the description is cut after 1,024 characters, and the first line of the text replaces
     /// one that is missing. [`Skill::dir`] is the folder of the file.
     ///
     /// # Errors
