@@ -1,0 +1,1 @@
+//! Clients that send what they must not.
