@@ -59,7 +59,9 @@ pub(crate) fn changes(text: &str) -> Vec<Change> {
             Some(' ') => (true, true),
             // `\ No newline at end of file`
             Some('\\') => {
-                if last.0 && let Some(before) = &mut change.before {
+                if last.0
+                    && let Some(before) = &mut change.before
+                {
                     cut_line_break(before);
                 }
                 if last.1 {

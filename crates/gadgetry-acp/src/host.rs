@@ -80,7 +80,7 @@ impl Login {
 }
 
 /// What the client gives a session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setup {
     /// The folder that the session works in, an absolute path.
@@ -439,10 +439,8 @@ pub trait Host: Send + Sync + 'static {
     /// Makes a session.
     ///
     /// Cancel safety: the future is dropped when the client leaves.
-    fn create(
-        &self,
-        setup: Setup,
-    ) -> impl Future<Output = Result<Self::Session, HostError>> + Send;
+    fn create(&self, setup: Setup)
+    -> impl Future<Output = Result<Self::Session, HostError>> + Send;
 
     /// Opens a session that is kept.
     ///
@@ -453,10 +451,13 @@ pub trait Host: Send + Sync + 'static {
         setup: Setup,
     ) -> impl Future<Output = Result<Self::Session, HostError>> + Send;
 
-    /// Lists the sessions that are kept, the latest first; those of one folder if one is given.
+    /// Lists sessions that are kept, the latest first; those of one folder if one is given. The first `skip` of them are left out,
+    /// and at most `take` are listed.
     fn list(
         &self,
         folder: Option<&Path>,
+        skip: usize,
+        take: usize,
     ) -> impl Future<Output = Result<Vec<SessionEntry>, HostError>> + Send;
 }
 

@@ -54,7 +54,7 @@
 //!         Err(HostError::UnknownSession(id.to_owned()))
 //!     }
 //!
-//!     async fn list(&self, _: Option<&Path>) -> Result<Vec<SessionEntry>, HostError> {
+//!     async fn list(&self, _: Option<&Path>, _: usize, _: usize) -> Result<Vec<SessionEntry>, HostError> {
 //!         Ok(Vec::new())
 //!     }
 //! }

@@ -50,9 +50,10 @@ fn option(option: &SessionOption) -> SessionConfigOption {
 /// The slash commands.
 pub(crate) fn commands(offer: &Offer) -> SessionUpdate {
     let commands = offer.commands.iter().map(|command| {
-        let hint = command.hint.clone().map(|hint| {
-            AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))
-        });
+        let hint = command
+            .hint
+            .clone()
+            .map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
         AvailableCommand::new(command.name.clone(), command.description.clone()).input(hint)
     });
     SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands.collect()))

@@ -130,7 +130,8 @@ impl<H: Host> Server<H> {
             let answered = match line {
                 Line::TooLong => {
                     let error = format!("the message has more than {LINE} bytes");
-                    self.refuse(RequestId::Null, refusal(ErrorCode::InvalidRequest, error)).await
+                    self.refuse(RequestId::Null, refusal(ErrorCode::InvalidRequest, error))
+                        .await
                 }
                 Line::Whole(line) if line.trim_ascii().is_empty() => true,
                 Line::Whole(line) => match serde_json::from_slice(&line) {
@@ -247,12 +248,15 @@ impl<H: Host> Server<H> {
             }
             "session/list" => {
                 let request = read::<ListSessionsRequest>(params)?;
+                // The cursor is the number of sessions before the page.
+                let start = request.cursor.as_deref().map_or(Ok(0), str::parse);
+                let start = start.ok().filter(|it| *it < usize::MAX - PAGE);
+                let start =
+                    start.ok_or_else(|| refusal(ErrorCode::InvalidParams, "invalid cursor"))?;
                 let host = Arc::clone(&self.host);
                 self.task(id, async move |responder: Responder| {
-                    let listed = host.list(request.cwd.as_deref()).await;
-                    let page = listed.map_err(Into::into);
-                    let page = page.and_then(|all| page_of(all, request.cursor.as_deref()));
-                    responder.respond(page).await;
+                    let listed = host.list(request.cwd.as_deref(), start, PAGE + 1).await;
+                    responder.respond(listed.map(|it| page_of(it, start))).await;
                 })?;
             }
             "session/new" => {
@@ -512,21 +516,16 @@ fn server(server: McpServer) -> Result<ToolServer, Refusal> {
     }
 }
 
-/// A page of a list. The cursor is the number of sessions before it.
-fn page_of(
-    all: Vec<SessionEntry>,
-    cursor: Option<&str>,
-) -> Result<ListSessionsResponse, Refusal> {
-    let start = cursor.map_or(Ok(0), str::parse::<usize>);
-    let start = start.map_err(|_| refusal(ErrorCode::InvalidParams, "invalid cursor"))?;
-    let (count, end) = (all.len(), start.saturating_add(PAGE));
-    let sessions = all.into_iter().skip(start).take(PAGE).map(|entry| {
+/// A page of a list, which begins at the session of number `start`. There may be one more than a page has.
+fn page_of(entries: Vec<SessionEntry>, start: usize) -> ListSessionsResponse {
+    let is_last = entries.len() <= PAGE;
+    let sessions = entries.into_iter().take(PAGE).map(|entry| {
         SessionInfo::new(entry.id, entry.folder)
             .title(entry.title)
             .updated_at(entry.updated.map(iso_8601))
     });
     let response = ListSessionsResponse::new(sessions.collect());
-    Ok(response.next_cursor((end < count).then(|| end.to_string())))
+    response.next_cursor((!is_last).then(|| (start + PAGE).to_string()))
 }
 
 /// A time in seconds since 1970 as ISO 8601, in UTC.
@@ -540,7 +539,11 @@ fn iso_8601(seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hours, minutes, seconds) = (time / 3_600, time / 60 % 60, time % 60);
     format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")

@@ -32,7 +32,10 @@ use crate::updates::{Spent, Updates};
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Begins a run.
-    Prompt(Vec<agent_client_protocol_schema::v1::ContentBlock>, Responder),
+    Prompt(
+        Vec<agent_client_protocol_schema::v1::ContentBlock>,
+        Responder,
+    ),
     /// Cancels the run.
     Cancel,
     /// Cancels the run that answers this request.
@@ -69,6 +72,8 @@ pub(crate) struct Session<S> {
     rejected: Rejected,
     spent: Spent,
     running: Option<Running>,
+    /// What the client was shown of the last run, when the session was loaded: the run may continue.
+    loaded: Option<Updates>,
     /// The request to close it.
     closing: Option<Responder>,
 }
@@ -104,6 +109,7 @@ impl<S: HostSession> Session<S> {
             rejected: Rejected::default(),
             spent: Spent::default(),
             running: None,
+            loaded: None,
             closing: None,
         }
     }
@@ -185,15 +191,13 @@ impl<S: HostSession> Session<S> {
                 }
             }
             Command::SetMode(mode, responder) => self.set_mode(&mode, responder).await,
-            Command::SetOption(option, value, responder) => {
-                match self.set(&option, &value).await {
-                    Ok(()) => {
-                        let options = offer::options(&self.host.offer());
-                        respond(responder, SetSessionConfigOptionResponse::new(options)).await;
-                    }
-                    Err(error) => refuse(responder, error).await,
+            Command::SetOption(option, value, responder) => match self.set(&option, &value).await {
+                Ok(()) => {
+                    let options = offer::options(&self.host.offer());
+                    respond(responder, SetSessionConfigOptionResponse::new(options)).await;
                 }
-            }
+                Err(error) => refuse(responder, error).await,
+            },
             Command::Close(responder) => {
                 self.closing = Some(responder);
                 self.cancel();
@@ -214,7 +218,10 @@ impl<S: HostSession> Session<S> {
         match self.host.prompt(prompt).await {
             Ok(turn) => {
                 let window = self.host.offer().window;
-                let updates = Updates::new(turn.number, self.folder.clone(), window, self.spent);
+                let loaded = self.loaded.take().filter(|it| it.run() == turn.number);
+                let updates = loaded.unwrap_or_else(|| {
+                    Updates::new(turn.number, self.folder.clone(), window, self.spent)
+                });
                 self.running = Some(Running {
                     handle: turn.run.handle(),
                     run: turn.run,
@@ -340,6 +347,7 @@ impl<S: HostSession> Session<S> {
                 self.update(update).await;
             }
             spent = updates.spent;
+            self.loaded = Some(updates);
         }
         self.spent = spent;
         let offer = self.host.offer();
@@ -375,7 +383,8 @@ impl<S: HostSession> Session<S> {
         let after = self.host.offer();
         if before.options != after.options {
             let options = ConfigOptionUpdate::new(offer::options(&after));
-            self.update(SessionUpdate::ConfigOptionUpdate(options)).await;
+            self.update(SessionUpdate::ConfigOptionUpdate(options))
+                .await;
         }
         let (old, new) = (offer::mode(&before), offer::mode(&after));
         if let Some(mode) = new

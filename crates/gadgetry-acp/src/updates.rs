@@ -96,6 +96,11 @@ impl Updates {
         }
     }
 
+    /// Returns the number of the run.
+    pub(crate) fn run(&self) -> u32 {
+        self.run
+    }
+
     /// Returns the updates of a message of the user.
     pub(crate) fn message(content: &[Content]) -> Vec<SessionUpdate> {
         let blocks = content.iter().filter_map(|it| match it {
@@ -132,14 +137,13 @@ impl Updates {
                 delay_ms, error, ..
             } => {
                 let seconds = (delay_ms + 999) / 1000;
-                vec![self.thought(&format!(
-                    "\nRetrying in {seconds} s: {}\n",
-                    error.message
-                ))]
+                vec![self.thought(&format!("\nRetrying in {seconds} s: {}\n", error.message))]
             }
             EventKind::ModelCallEnd { usage, .. } => {
                 let used = usage.input_tokens + usage.output_tokens;
-                self.usage(used).into_iter().collect()
+                // Without counts, it is not known.
+                let update = self.usage(used).filter(|_| used > 0);
+                update.into_iter().collect()
             }
             EventKind::GadgetCallStart { call, start } => {
                 self.begun(*call, &start.gadget_name, None, describe)
@@ -227,7 +231,12 @@ impl Updates {
     }
 
     /// Returns a call that needs approval, with everything that the user has to see. `path` is that of its event.
-    pub(crate) fn shown(&self, event: &Event, approval: &Approval, describe: Describe<'_>) -> ToolCallUpdate {
+    pub(crate) fn shown(
+        &self,
+        event: &Event,
+        approval: &Approval,
+        describe: Describe<'_>,
+    ) -> ToolCallUpdate {
         let call = approval.id.call;
         let described = described(&approval.gadget_name, Some(&approval.parameters), describe);
         let changes = changes(approval.diff.as_deref().unwrap_or_default());
@@ -376,11 +385,7 @@ impl Updates {
 }
 
 /// The description of a call, with a title in one line.
-fn described(
-    gadget: &str,
-    parameters: Option<&Value>,
-    describe: Describe<'_>,
-) -> CallDescription {
+fn described(gadget: &str, parameters: Option<&Value>, describe: Describe<'_>) -> CallDescription {
     let mut description = describe(gadget, parameters);
     let title = &mut description.title;
     if title.trim().is_empty() {

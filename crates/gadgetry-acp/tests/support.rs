@@ -162,6 +162,7 @@ impl TestHost {
             .approvals(approvals)
             .on_human_input(setup.client)
             .max_iterations(3)
+            .without_retry()
             .observer(move |event: &Event| {
                 let mut kept = kept.lock().unwrap();
                 let runs = kept.iter_mut().find(|(id, _)| *id == name).unwrap();
@@ -222,10 +223,17 @@ impl Host for TestHost {
         self.session(id, setup)
     }
 
-    async fn list(&self, folder: Option<&Path>) -> Result<Vec<SessionEntry>, HostError> {
+    async fn list(
+        &self,
+        folder: Option<&Path>,
+        skip: usize,
+        take: usize,
+    ) -> Result<Vec<SessionEntry>, HostError> {
         let kept = self.kept.lock().unwrap();
-        let entries = kept.iter().filter(|_| folder.is_none_or(|it| it == Path::new("/")));
-        let entries = entries.map(|(id, _)| {
+        let entries = kept
+            .iter()
+            .filter(|_| folder.is_none_or(|it| it == Path::new("/")));
+        let entries = entries.skip(skip).take(take).map(|(id, _)| {
             let mut entry = SessionEntry::new(id, "/");
             entry.title = Some(format!("Session {id}"));
             entry.updated = Some(0);
@@ -307,7 +315,10 @@ impl HostSession for TestSession {
             u32::try_from(runs.1.len()).unwrap()
         };
         let before = std::mem::take(&mut self.conversation);
-        Ok(Turn::new(number, self.agent.ask_owned(before, prompt.texts())))
+        Ok(Turn::new(
+            number,
+            self.agent.ask_owned(before, prompt.texts()),
+        ))
     }
 
     fn ended(&mut self, finished: &Finished) {
@@ -394,7 +405,8 @@ impl Connection {
 
     /// Sends a request.
     pub(crate) async fn request(&mut self, id: u32, method: &str, params: Value) {
-        self.send(json!({ "id": id, "method": method, "params": params })).await;
+        self.send(json!({ "id": id, "method": method, "params": params }))
+            .await;
     }
 
     /// Sends a prompt of session `s1`.

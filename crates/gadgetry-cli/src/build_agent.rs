@@ -57,7 +57,7 @@ pub(crate) struct Parts<'o> {
     approver: Option<Arc<TerminalApprover>>,
     declared: Arc<Declared>,
     /// The skills of the options.
-    #[cfg(feature = "chat")]
+    #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) skills: gadgetry::Skills,
     /// The files that the agent is made from, which nothing may overwrite.
     pub(crate) in_use: Vec<InUse>,
@@ -99,7 +99,7 @@ impl<'o> Parts<'o> {
             approvals,
             approver,
             declared,
-            #[cfg(feature = "chat")]
+            #[cfg(any(feature = "acp", feature = "chat"))]
             skills,
             in_use,
         })

@@ -3,8 +3,6 @@
 #[cfg(feature = "chat")]
 mod consent;
 mod ends;
-#[path = "../../../gadgetry-mcp/tests/support/found.rs"]
-mod found;
 mod import;
 mod list;
 mod login;

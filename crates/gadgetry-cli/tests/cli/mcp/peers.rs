@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::super::found;
 use super::super::workshop::{Ended, Workshop, call, masked, reply};
-use super::{AGENT, found};
+use super::AGENT;
 
 fn everything() -> Option<String> {
     let program = found::node("@modelcontextprotocol/server-everything", "dist/index.js")?;
