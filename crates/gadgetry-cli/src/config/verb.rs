@@ -37,12 +37,12 @@ impl ConfigVerb {
     pub(crate) const ALL: [Self; 8] = [
         Self::Agent,
         Self::Chat,
-        Self::Acp,
         Self::Complete,
         Self::Gadget,
         Self::Serve,
         Self::Worker,
         Self::Submit,
+        Self::Acp,
     ];
 
     /// The verb of this name.

@@ -342,8 +342,11 @@ fn a_prompt_is_cancelled() {
 
 #[test]
 fn a_killed_agent_is_loaded() {
+    // The run continues where it was, and the prompt is added to it.
+    let unknown = ["Whether it took effect is unknown"];
+    let first = json!({ "text": "I check.", "expect": { "contains": unknown } });
     let more = json!({ "text": "I continue.", "expect": { "contains": ["Go on."] } });
-    let script = format!("{}{more}\n", reply(&format!("On it.\n{}", long())));
+    let script = format!("{}{first}\n{more}\n", reply(&format!("On it.\n{}", long())));
     let rules = ["allow RunCommand"];
     each(&script, ("kill", "allow_once"), &rules, |_, seen| {
         assert_eq!(seen["listed"], json!([true]), "{seen:#}");
@@ -354,7 +357,10 @@ fn a_killed_agent_is_loaded() {
         assert_eq!(last(loaded, "1.0", "status"), "failed");
         assert_eq!(seen["stop"], "end_turn", "{seen:#}");
         let continued = list(&seen["continued"]);
-        assert_eq!(texts(continued, "agent_message_chunk"), "I continue.");
+        assert_eq!(
+            texts(continued, "agent_message_chunk"),
+            "I check.I continue."
+        );
         assert_eq!(seen["unknown"], -32002);
     });
 }

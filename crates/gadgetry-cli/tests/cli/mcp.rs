@@ -10,6 +10,7 @@ mod peers;
 mod serve;
 mod sessions;
 
+use super::found;
 use std::path::Path;
 
 use serde_json::{Value, json};

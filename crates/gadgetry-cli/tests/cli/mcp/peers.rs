@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::super::found;
 use super::super::workshop::{Ended, Workshop, call, masked, reply};
-use super::AGENT;
+use super::{AGENT, found};
 
 fn everything() -> Option<String> {
     let program = found::node("@modelcontextprotocol/server-everything", "dist/index.js")?;
