@@ -1,6 +1,6 @@
 #![no_main]
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| gadgetry_fuzz::gateway(Api::Chat, data));
+fuzz_target!(|data: &[u8]| gadgetry_fuzz::gateway(ClientApi::Chat, data));

@@ -1,6 +1,6 @@
 #![no_main]
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| gadgetry_fuzz::gateway(Api::Responses, data));
+fuzz_target!(|data: &[u8]| gadgetry_fuzz::gateway(ClientApi::Responses, data));

@@ -15,6 +15,6 @@ pub fn sse(data: &[u8]) {
 }
 
 /// What is true of any body that a client of the gateway may send.
-pub fn gateway(api: gadgetry_gateway::Api, data: &[u8]) {
+pub fn gateway(api: gadgetry_gateway::ClientApi, data: &[u8]) {
     bodies::check(api, data);
 }

@@ -17,7 +17,7 @@ use gadgetry::Agent;
 use gadgetry_gateway::api::ReplyEncoder;
 use gadgetry_gateway::exchange::ClientRequest;
 use gadgetry_gateway::server::{event_stream, failed, json_document, json_response};
-use gadgetry_gateway::{Api, Failure, Refusal};
+use gadgetry_gateway::{ClientApi, Failure, Refusal};
 use gadgetry_providers::sse;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -124,19 +124,19 @@ async fn model(State(endpoint): State<Arc<Endpoint>>, Path(name): Path<String>) 
     if endpoint.settings.agents.contains_key(&name) {
         return json_response(StatusCode::OK, &endpoint.model(&name));
     }
-    failed(Api::Chat, &Failure::UnknownModel(name))
+    failed(ClientApi::Chat, &Failure::UnknownModel(name))
 }
 
 async fn complete(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let begun = async {
         let body = read(&endpoint, request).await?;
-        let request = Api::Chat.decode(body)?;
+        let request = ClientApi::Chat.decode(body)?;
         let reply = begin(&endpoint, &request)?;
         Ok((request, reply))
     };
     match begun.await {
         Ok((request, reply)) => answer(&endpoint, &request, reply).await,
-        Err(failure) => failed(Api::Chat, &failure),
+        Err(failure) => failed(ClientApi::Chat, &failure),
     }
 }
 
@@ -187,7 +187,7 @@ fn begin(endpoint: &Endpoint, request: &ClientRequest) -> Result<AgentReply, Fai
 async fn answer(endpoint: &Endpoint, request: &ClientRequest, mut reply: AgentReply) -> Response {
     let number = endpoint.replies.fetch_add(1, Ordering::Relaxed);
     let id = format!("{:x}-{number}", endpoint.created);
-    let mut encoder = Api::Chat.encoder(request, &id, now());
+    let mut encoder = ClientApi::Chat.encoder(request, &id, now());
     let mut frames = Vec::new();
     let is_streaming = request.is_streaming();
     while !(is_streaming && reply.has_begun()) {
@@ -195,7 +195,7 @@ async fn answer(endpoint: &Endpoint, request: &ClientRequest, mut reply: AgentRe
             break;
         };
         if let Err(failure) = encode(parts, &mut encoder, &mut frames) {
-            return failed(Api::Chat, &failure);
+            return failed(ClientApi::Chat, &failure);
         }
     }
     let mut response = if is_streaming {
@@ -211,7 +211,7 @@ async fn answer(endpoint: &Endpoint, request: &ClientRequest, mut reply: AgentRe
 fn encode(
     parts: Vec<Part>,
     encoder: &mut ReplyEncoder,
-    frames: &mut Vec<sse::Event>,
+    frames: &mut Vec<sse::SseEvent>,
 ) -> Result<(), Failure> {
     for part in parts {
         match part {
@@ -222,7 +222,7 @@ fn encode(
     Ok(())
 }
 
-fn streamed(reply: AgentReply, encoder: ReplyEncoder, frames: Vec<sse::Event>) -> Response {
+fn streamed(reply: AgentReply, encoder: ReplyEncoder, frames: Vec<sse::SseEvent>) -> Response {
     let state = Box::new((reply, encoder, frames));
     let parts = stream::unfold(state, |mut state| async move {
         let (reply, encoder, frames) = &mut *state;
@@ -232,7 +232,9 @@ fn streamed(reply: AgentReply, encoder: ReplyEncoder, frames: Vec<sse::Event>) -
                 Err(_) => return Some((KEEP_ALIVE, state)),
             };
             if let Err(failure) = encode(parts, encoder, frames) {
-                frames.push(sse::Event::data(failure.body(Api::Chat).to_string()));
+                frames.push(sse::SseEvent::data(
+                    failure.body(ClientApi::Chat).to_string(),
+                ));
             }
         }
         let mut text = String::new();

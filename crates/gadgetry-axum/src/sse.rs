@@ -137,14 +137,14 @@ impl Sse {
         match &mut self.form {
             Form::Events => {
                 let data = serde_json::to_string(event).unwrap_or_default();
-                let mut message = sse::Event::data(data);
+                let mut message = sse::SseEvent::data(data);
                 // The numbers of a run's own stream.
                 message.id = Some(event.seq.to_string());
                 message.encode(out);
             }
             Form::UiMessages(messages) => {
                 for part in messages.parts(event) {
-                    sse::Event::data(part.to_string()).encode(out);
+                    sse::SseEvent::data(part.to_string()).encode(out);
                 }
             }
         }

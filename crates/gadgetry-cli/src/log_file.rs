@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use gadgetry::CommandGadget;
-use gadgetry::log::{Header, LogWriter, is_log};
+use gadgetry::log::{LogHeader, LogWriter, is_log};
 
 use crate::error::Error;
 
@@ -42,7 +42,7 @@ impl InUse {
 }
 
 /// Writes the beginning of a log to the file that [`create`] has made.
-pub(crate) fn begin(file: File, path: &Path, header: &Header) -> Result<LogWriter<File>, Error> {
+pub(crate) fn begin(file: File, path: &Path, header: &LogHeader) -> Result<LogWriter<File>, Error> {
     LogWriter::new(file, header).map_err(|error| unwritable(path, &error))
 }
 

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gadgetry_gateway::settings::ServerLimits;
-use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
+use gadgetry_gateway::upstream::{Target, Upstream};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -84,7 +85,7 @@ fn more_files() {
 async fn serve(url: &str) -> Result<(), Failure> {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: UpstreamApi::Chat,
+        api: Api::Chat,
         key: None,
     };
     let settings = Settings {

@@ -7,8 +7,9 @@ mod upstream;
 
 use std::sync::Arc;
 
-use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi};
+use gadgetry_gateway::upstream::{Target, Upstream};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::io::AsyncReadExt as _;
 
@@ -17,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = upstream::Upstream::start().await;
     let target = Target::Server {
         url: BaseUrl::new(model.url()),
-        api: UpstreamApi::Chat,
+        api: Api::Chat,
         key: None,
     };
     let upstream = Upstream::new("scripted", target, HttpConfig::new())?;

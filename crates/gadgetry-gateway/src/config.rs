@@ -36,13 +36,14 @@ use std::time::Duration;
 use gadgetry_files as files;
 use gadgetry_files::toml_text::{self, position};
 use gadgetry_proto::error::{Classified, Fault};
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{ApiKey, BaseUrl, HttpConfig, Resolver};
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::exchange::{Exchange, ModelRules, RulesPatch};
 use crate::settings::{ClientKey, Route, ServerLimits, Settings};
-use crate::upstream::{Target, Upstream, UpstreamApi};
+use crate::upstream::{Target, Upstream};
 
 /// Bytes of a file.
 const LIMIT: u64 = 4 << 20;
@@ -154,7 +155,7 @@ struct UpstreamTable {
     url: Option<String>,
     model: Option<Spanned<String>>,
     #[serde(default)]
-    api: Option<UpstreamApi>,
+    api: Option<Api>,
     key_env: Option<Spanned<String>>,
     idle_seconds: Option<u64>,
 }
@@ -261,7 +262,7 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
     let target = match (&table.url, &table.model) {
         (Some(url), None) => Target::Server {
             url: BaseUrl::new(url),
-            api: table.api.unwrap_or(UpstreamApi::Chat),
+            api: table.api.unwrap_or(Api::Chat),
             key,
         },
         (None, Some(model)) => Target::Model {

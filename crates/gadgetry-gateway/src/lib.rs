@@ -42,7 +42,7 @@ pub mod server;
 pub mod settings;
 pub mod upstream;
 
-pub use api::{Api, Failure, Refusal};
+pub use api::{ClientApi, Failure, Refusal};
 pub use memory::Owner;
 pub use server::Gateway;
 pub use settings::Settings;

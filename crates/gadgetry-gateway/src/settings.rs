@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{BaseUrl, HttpConfig, ProviderError};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::exchange::{ModelRules, RulesPatch};
 use crate::memory::Owner;
-use crate::upstream::{Target, Upstream, UpstreamApi};
+use crate::upstream::{Target, Upstream};
 
 /// Everything that can be changed while a gateway runs.
 #[derive(Clone, Debug, Default)]
@@ -150,7 +151,7 @@ impl Settings {
     pub fn simple(upstream: impl Into<BaseUrl>) -> Result<Self, ProviderError> {
         let target = Target::Server {
             url: upstream.into(),
-            api: UpstreamApi::Chat,
+            api: Api::Chat,
             key: None,
         };
         let upstream = Upstream::new("upstream", target, HttpConfig::new())?;

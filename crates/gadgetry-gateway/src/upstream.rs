@@ -10,15 +10,15 @@ use gadgetry_proto::grammar::ModelSize;
 use gadgetry_providers::model::Model;
 use gadgetry_providers::model::{Mode, ModelInfo};
 use gadgetry_providers::openai::MaxTokensField;
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::server::recognise;
 use gadgetry_providers::{
     Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiCompletions,
     OpenAiResponses, ProviderError, Resolver, ServerFacts,
 };
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::Api;
+use crate::api::ClientApi;
 use crate::exchange::{ClientRequest, Constrain, ModelRules, ToolMode};
 use crate::faults::Addresses;
 
@@ -71,7 +71,7 @@ pub enum Target {
         /// The base URL, up to `/v1`.
         url: BaseUrl,
         /// The API that it has.
-        api: UpstreamApi,
+        api: Api,
         /// Key of the server.
         key: Option<ApiKey>,
     },
@@ -86,31 +86,14 @@ pub enum Target {
     },
 }
 
-/// An API of upstreams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum UpstreamApi {
-    /// Chat Completions. A model whose server says that it has no chat template is used through Completions instead.
-    Chat,
-    /// OpenAI's Responses.
-    Responses,
-    /// Anthropic's Messages.
-    Messages,
-    /// The legacy Completions, for models that only complete text.
-    Completions,
-}
-
-impl UpstreamApi {
-    /// Returns `true` if requests of clients are in the same form.
-    fn is(self, api: Api) -> bool {
-        matches!(
-            (self, api),
-            (Self::Chat, Api::Chat)
-                | (Self::Responses, Api::Responses)
-                | (Self::Messages, Api::Messages)
-        )
-    }
+/// Returns `true` if requests of clients are in the form of the upstream's.
+fn is_same(api: Api, client: ClientApi) -> bool {
+    matches!(
+        (api, client),
+        (Api::Chat, ClientApi::Chat)
+            | (Api::Responses, ClientApi::Responses)
+            | (Api::Messages, ClientApi::Messages)
+    )
 }
 
 /// Treatment of a model of an upstream, with the facts that its server states about it.
@@ -173,7 +156,7 @@ impl Upstream {
     }
 
     /// The API of its requests.
-    pub fn api(&self) -> UpstreamApi {
+    pub fn api(&self) -> Api {
         match &self.target {
             Target::Server { api, .. } => *api,
             Target::Model { name, resolver, .. } => located(resolver, name),
@@ -221,25 +204,23 @@ impl Upstream {
                     ..options
                 };
                 let api = match api {
-                    UpstreamApi::Chat if completes(&options) => UpstreamApi::Completions,
+                    Api::Chat if completes(&options) => Api::Completions,
                     api => *api,
                 };
                 Ok(match api {
-                    UpstreamApi::Completions => {
+                    Api::Completions => {
                         Arc::new(OpenAiCompletions::builder(model).options(options).build()?)
                     }
-                    UpstreamApi::Chat => Arc::new(
+                    Api::Chat => Arc::new(
                         OpenAi::builder(model)
                             .options(options)
                             .max_tokens_field(MaxTokensField::MaxTokens)
                             .build()?,
                     ),
-                    UpstreamApi::Responses => {
+                    Api::Responses => {
                         Arc::new(OpenAiResponses::builder(model).options(options).build()?)
                     }
-                    UpstreamApi::Messages => {
-                        Arc::new(Anthropic::builder(model).options(options).build()?)
-                    }
+                    Api::Messages => Arc::new(Anthropic::builder(model).options(options).build()?),
                 })
             }
             Target::Model { name, resolver, .. } => {
@@ -302,8 +283,8 @@ impl Upstream {
     pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> SettledRules {
         let api = self.api();
         let is_open = rules.constrain == Constrain::Auto || rules.examples.is_none();
-        let may_complete = matches!(api, UpstreamApi::Chat | UpstreamApi::Completions);
-        let is_native = rules.mode == ToolMode::Native && api != UpstreamApi::Completions;
+        let may_complete = matches!(api, Api::Chat | Api::Completions);
+        let is_native = rules.mode == ToolMode::Native && api != Api::Completions;
         if is_native || !is_open && !may_complete {
             return SettledRules {
                 rules: Arc::clone(rules),
@@ -324,12 +305,11 @@ impl Upstream {
         let mut info = info.unwrap_or_default();
         let completes = match &self.target {
             Target::Server { .. } => {
-                api == UpstreamApi::Completions
-                    || api == UpstreamApi::Chat && info.mode == Mode::Completion
+                api == Api::Completions || api == Api::Chat && info.mode == Mode::Completion
             }
             Target::Model { name, resolver, .. } => {
                 let resolver = knowing(resolver, name, Some(&info));
-                located(&resolver, name) == UpstreamApi::Completions
+                located(&resolver, name) == Api::Completions
             }
         };
         info.mode = if completes {
@@ -382,7 +362,7 @@ impl Upstream {
     /// sent: they could end a block or forbid it.
     pub(crate) fn options(
         &self,
-        from: Api,
+        from: ClientApi,
         request: &ClientRequest,
         settled: &SettledRules,
         reads_blocks: bool,
@@ -390,20 +370,22 @@ impl Upstream {
         let own = &request.options;
         let rules = &settled.rules;
         let api = if settled.completes {
-            UpstreamApi::Completions
+            Api::Completions
         } else {
             self.api()
         };
         let mut fields = Map::new();
         for (field, value) in &own.fields {
-            if api.is(from) || SAMPLING.contains(&field.as_str()) {
+            if is_same(api, from) || SAMPLING.contains(&field.as_str()) {
                 fields.insert(field.clone(), value.clone());
             }
         }
-        if matches!(api, UpstreamApi::Responses | UpstreamApi::Messages) {
-            fields.retain(|field, _| api.is(from) || matches!(field.as_str(), "top_p" | "top_k"));
+        if matches!(api, Api::Responses | Api::Messages) {
+            fields.retain(|field, _| {
+                is_same(api, from) || matches!(field.as_str(), "top_p" | "top_k")
+            });
         }
-        if api == UpstreamApi::Responses {
+        if api == Api::Responses {
             fields.shift_remove("top_k");
         }
         if let Some(format) = request.response_format.as_ref().filter(|_| !reads_blocks) {
@@ -443,14 +425,8 @@ fn completes(options: &ModelOptions) -> bool {
 }
 
 /// The API of a model by its name.
-fn located(resolver: &Resolver, name: &str) -> UpstreamApi {
-    use gadgetry_providers::resolve::Api;
-    match resolver.locate(name).map(|place| place.api) {
-        Ok(Api::Messages) => UpstreamApi::Messages,
-        Ok(Api::Responses) => UpstreamApi::Responses,
-        Ok(Api::Completions) => UpstreamApi::Completions,
-        _ => UpstreamApi::Chat,
-    }
+fn located(resolver: &Resolver, name: &str) -> Api {
+    resolver.locate(name).map_or(Api::Chat, |place| place.api)
 }
 
 /// The resolver that knows what a server says about its model, in addition to what the catalogue does.
@@ -470,21 +446,21 @@ fn knowing(resolver: &Resolver, name: &str, said: Option<&ModelInfo>) -> Resolve
 }
 
 /// The form of the answer, in the upstream's words.
-fn put_format(api: UpstreamApi, format: &Value, fields: &mut Map<String, Value>) {
+fn put_format(api: Api, format: &Value, fields: &mut Map<String, Value>) {
     let schema = &format["json_schema"];
     match api {
-        UpstreamApi::Chat | UpstreamApi::Completions => {
+        Api::Chat | Api::Completions => {
             fields.insert("response_format".to_owned(), format.clone());
         }
-        UpstreamApi::Responses => {
+        Api::Responses => {
             let mut inner = schema.as_object().cloned().unwrap_or_default();
             inner.insert("type".to_owned(), format["type"].clone());
             fields.insert("text".to_owned(), json!({"format": inner}));
         }
-        UpstreamApi::Messages if schema["schema"].is_object() => {
+        Api::Messages if schema["schema"].is_object() => {
             let inner = json!({"type": "json_schema", "schema": schema["schema"]});
             fields.insert("output_config".to_owned(), json!({"format": inner}));
         }
-        UpstreamApi::Messages => {}
+        Api::Messages => {}
     }
 }

@@ -8,8 +8,8 @@ mod data;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::{Progress, Tool, Toolset};
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::{ExchangeStep, Tool, Toolset};
 use gadgetry_proto::block::{Anchoring, Writer};
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::schema::RegisteredGadget;
@@ -21,7 +21,7 @@ use data::{CATEGORIES, cases, schema};
 
 /// The calls that a client of an API receives, as that API writes them.
 fn received(
-    api: Api,
+    api: ClientApi,
     client: &Client,
     tools: &Arc<Toolset>,
     functions: &[Value],
@@ -37,7 +37,7 @@ fn received(
     }
     assert_eq!(
         end(&mut exchange, StopReason::Stop, &mut out),
-        Progress::Done,
+        ExchangeStep::Done,
         "{text}"
     );
     for delta in out {
@@ -47,33 +47,33 @@ fn received(
 }
 
 /// A request with these functions.
-fn body(api: Api, functions: &[Value]) -> Value {
+fn body(api: ClientApi, functions: &[Value]) -> Value {
     let tools = functions.iter().map(|function| {
         let (name, schema) = (&function["name"], schema(&function["parameters"]));
         match api {
-            Api::Chat => {
+            ClientApi::Chat => {
                 json!({"type": "function", "function": {"name": name, "parameters": schema}})
             }
-            Api::Responses => json!({"type": "function", "name": name, "parameters": schema}),
-            Api::Messages => json!({"name": name, "input_schema": schema}),
+            ClientApi::Responses => json!({"type": "function", "name": name, "parameters": schema}),
+            ClientApi::Messages => json!({"name": name, "input_schema": schema}),
         }
     });
     let tools: Value = tools.collect();
     match api {
-        Api::Chat | Api::Messages => {
+        ClientApi::Chat | ClientApi::Messages => {
             json!({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "?"}], "tools": tools})
         }
-        Api::Responses => json!({"model": "m", "input": "?", "tools": tools}),
+        ClientApi::Responses => json!({"model": "m", "input": "?", "tools": tools}),
     }
 }
 
 /// Names and arguments of the calls in a document.
-fn calls_of(api: Api, document: &Value) -> Vec<(String, Value)> {
+fn calls_of(api: ClientApi, document: &Value) -> Vec<(String, Value)> {
     let parsed = |json: &Value| serde_json::from_str(json.as_str().expect("a text")).expect("JSON");
     let name = |value: &Value| value.as_str().expect("a name").to_owned();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     match api {
-        Api::Chat => list(&document["choices"][0]["message"]["tool_calls"])
+        ClientApi::Chat => list(&document["choices"][0]["message"]["tool_calls"])
             .iter()
             .map(|call| {
                 (
@@ -82,12 +82,12 @@ fn calls_of(api: Api, document: &Value) -> Vec<(String, Value)> {
                 )
             })
             .collect(),
-        Api::Responses => list(&document["output"])
+        ClientApi::Responses => list(&document["output"])
             .iter()
             .filter(|item| item["type"] == "function_call")
             .map(|item| (name(&item["name"]), parsed(&item["arguments"])))
             .collect(),
-        Api::Messages => list(&document["content"])
+        ClientApi::Messages => list(&document["content"])
             .iter()
             .filter(|block| block["type"] == "tool_use")
             .map(|block| (name(&block["name"]), block["input"].clone()))
@@ -110,7 +110,7 @@ fn every_valid_call_arrives_as_it_was_meant() {
             let tools = Toolset::new(tools.collect());
             let tools = Arc::new(tools.unwrap_or_else(|error| panic!("{}: {error}", case.id)));
             assert_eq!(tools.unchecked(), [] as [String; 0], "{}", case.id);
-            let client = Client::new(Api::Chat);
+            let client = Client::new(ClientApi::Chat);
             let secrets = client.secrets();
             let writer = Writer {
                 markers: &secrets.markers,
@@ -134,7 +134,7 @@ fn every_valid_call_arrives_as_it_was_meant() {
                     .write(&mut text, name, Some(&id), &[""; 0], input, schema)
                     .expect("it can be written");
             }
-            for api in Api::ALL {
+            for api in ClientApi::ALL {
                 let got = received(api, &client, &tools, &case.functions, &text);
                 assert_eq!(got, calls, "{} {api:?}: {text}", case.id);
             }

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::bodies::check;
 
 /// Bodies of real agents, by their APIs, and small ones with much in them.
-fn seeds() -> Vec<(Api, Value)> {
+fn seeds() -> Vec<(ClientApi, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let read = |name: &str| {
         let text = fs::read(folder.join(name)).expect("the fixture is there");
@@ -25,11 +25,11 @@ fn seeds() -> Vec<(Api, Value)> {
         {"role": "tool", "tool_call_id": "1", "content": "one"},
     ]);
     vec![
-        (Api::Responses, read("codex-request.json")),
-        (Api::Responses, read("codex-agent-request.json")),
-        (Api::Messages, read("claude-code-request.json")),
+        (ClientApi::Responses, read("codex-request.json")),
+        (ClientApi::Responses, read("codex-agent-request.json")),
+        (ClientApi::Messages, read("claude-code-request.json")),
         (
-            Api::Chat,
+            ClientApi::Chat,
             json!({"model": "m", "tool_choice": "auto", "tools": tools, "messages": messages}),
         ),
     ]

@@ -4,8 +4,8 @@ use std::fs;
 
 use gadgetry_gateway::config::{load, load_keys};
 use gadgetry_gateway::exchange::{ModelRules, RulesPatch, ToolMode};
-use gadgetry_gateway::upstream::UpstreamApi;
 use gadgetry_providers::Resolver;
+use gadgetry_providers::resolve::Api;
 
 const WHOLE: &str = r#"
 listen = "127.0.0.1:9999"
@@ -67,8 +67,8 @@ fn a_whole_file() {
         (settings.rules.repairs, settings.rules.run_dependencies),
         (Some(3), Some(true))
     );
-    let apis: Vec<UpstreamApi> = settings.upstreams.iter().map(|it| it.api()).collect();
-    assert_eq!(apis, [UpstreamApi::Completions, UpstreamApi::Chat]);
+    let apis: Vec<Api> = settings.upstreams.iter().map(|it| it.api()).collect();
+    assert_eq!(apis, [Api::Completions, Api::Chat]);
     let route = &settings.routes[0];
     let names: Vec<&str> = route.upstreams.iter().map(|it| it.name()).collect();
     assert_eq!(

@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use gadgetry::{Agent, from_fn};
 use gadgetry_gateway::exchange::{MarkerStyle, ModelRules};
-use gadgetry_gateway::upstream::UpstreamApi;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::run::Retry;
 use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::server::recognise;
 use gadgetry_providers::{BaseUrl, ConstraintField, Http, HttpConfig, OpenAi, ServerKind};
 use serde_json::{Value, json};
@@ -106,8 +106,8 @@ async fn the_server_is_recognised() {
 #[tokio::test]
 async fn models_that_complete_text() {
     for (model, api, is_base) in [
-        ("smollm2", UpstreamApi::Completions, false),
-        ("gemma", UpstreamApi::Chat, true),
+        ("smollm2", Api::Completions, false),
+        ("gemma", Api::Chat, true),
     ] {
         let Some(llama) = Llama::start_with(model, 4096, &[]) else {
             continue;

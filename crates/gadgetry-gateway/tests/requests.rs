@@ -1,16 +1,16 @@
 //! Bodies of the three APIs as what the gateway makes of them.
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::{Choice, ClientRequest, ToolKind};
 use gadgetry_proto::message::{Content, Role, ToolChoice};
 use serde_json::{Value, json};
 
 /// The body with what every request of the API has.
-fn whole(api: Api, more: Value) -> Value {
+fn whole(api: ClientApi, more: Value) -> Value {
     let mut body = match api {
-        Api::Chat => json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}),
-        Api::Responses => json!({"model": "m", "input": "Hi"}),
-        Api::Messages => {
+        ClientApi::Chat => json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}),
+        ClientApi::Responses => json!({"model": "m", "input": "Hi"}),
+        ClientApi::Messages => {
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]})
         }
     };
@@ -20,14 +20,14 @@ fn whole(api: Api, more: Value) -> Value {
     body
 }
 
-fn decode(api: Api, more: Value) -> ClientRequest {
+fn decode(api: ClientApi, more: Value) -> ClientRequest {
     api.decode(whole(api, more)).expect("a valid request")
 }
 
 #[test]
 fn tools_of_all_shapes() {
     use ToolKind::{Function, Text};
-    let check = |api: Api, tools: Value, names: &[(&str, ToolKind)], warnings: &[&str]| {
+    let check = |api: ClientApi, tools: Value, names: &[(&str, ToolKind)], warnings: &[&str]| {
         let request = decode(api, json!({"tools": tools}));
         let got: Vec<(String, ToolKind)> = request
             .tools
@@ -53,7 +53,7 @@ fn tools_of_all_shapes() {
     };
     let schema = json!({"type": "object"});
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!([
             {"type": "function", "function": {"name": "a", "parameters": schema, "strict": true}},
             {"type": "function", "function": {"name": "b"}},
@@ -64,7 +64,7 @@ fn tools_of_all_shapes() {
         &["the tool web_search is ignored"],
     );
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!([
             {"type": "function", "name": "a", "parameters": schema, "strict": false},
             {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "lark", "definition": "start: /x/"}},
@@ -82,7 +82,7 @@ fn tools_of_all_shapes() {
         &["the tool image_generation is ignored"],
     );
     check(
-        Api::Messages,
+        ClientApi::Messages,
         json!([
             {"name": "a", "input_schema": schema, "cache_control": {"type": "ephemeral"}, "eager_input_streaming": true},
             {"type": "custom", "name": "b", "input_schema": schema},
@@ -106,7 +106,7 @@ fn tools_of_all_shapes() {
 
 #[test]
 fn choices_of_all_shapes() {
-    let check = |api: Api, more: Value, choice: Choice, is_parallel: bool| {
+    let check = |api: ClientApi, more: Value, choice: Choice, is_parallel: bool| {
         let request = decode(api, more.clone());
         assert_eq!(
             (request.choice, request.is_parallel),
@@ -119,7 +119,7 @@ fn choices_of_all_shapes() {
         kind,
         allowed: Some(vec!["a".to_owned()]),
     };
-    for api in [Api::Chat, Api::Responses] {
+    for api in [ClientApi::Chat, ClientApi::Responses] {
         check(api, json!({}), Choice::default(), true);
         check(
             api,
@@ -135,13 +135,13 @@ fn choices_of_all_shapes() {
         );
     }
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"tool_choice": {"type": "function", "function": {"name": "a"}}}),
         only("a"),
         true,
     );
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"tool_choice": {"type": "custom", "custom": {"name": "a"}}}),
         only("a"),
         true,
@@ -150,45 +150,45 @@ fn choices_of_all_shapes() {
     let choice =
         json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}});
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"tool_choice": choice}),
         allowed(ToolChoice::Required),
         true,
     );
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"tool_choice": {"type": "function", "name": "a"}}),
         only("a"),
         true,
     );
     let choice = json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "a"}]});
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"tool_choice": choice}),
         allowed(ToolChoice::Auto),
         true,
     );
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"tool_choice": {"type": "file_search"}}),
         Choice::default(),
         true,
     );
     check(
-        Api::Messages,
+        ClientApi::Messages,
         json!({"tool_choice": {"type": "any"}}),
         ToolChoice::Required.into(),
         true,
     );
     check(
-        Api::Messages,
+        ClientApi::Messages,
         json!({"tool_choice": {"type": "none"}}),
         ToolChoice::None.into(),
         true,
     );
     let choice = json!({"type": "tool", "name": "a", "disable_parallel_tool_use": true});
     check(
-        Api::Messages,
+        ClientApi::Messages,
         json!({"tool_choice": choice}),
         only("a"),
         false,
@@ -197,7 +197,7 @@ fn choices_of_all_shapes() {
 
 #[test]
 fn what_no_reply_could_honour_is_refused() {
-    let check = |api: Api, more: Value, field: &str| {
+    let check = |api: ClientApi, more: Value, field: &str| {
         let refusal = api
             .decode(whole(api, more.clone()))
             .expect_err("it is refused");
@@ -207,45 +207,57 @@ fn what_no_reply_could_honour_is_refused() {
             "{api:?} {more}: {refusal}"
         );
     };
-    check(Api::Chat, json!({"n": 2}), "n");
-    check(Api::Chat, json!({"functions": []}), "functions");
-    check(Api::Chat, json!({"modalities": ["audio"]}), "modalities");
-    check(Api::Chat, json!({"tools": {}}), "tools");
+    check(ClientApi::Chat, json!({"n": 2}), "n");
+    check(ClientApi::Chat, json!({"functions": []}), "functions");
     check(
-        Api::Chat,
+        ClientApi::Chat,
+        json!({"modalities": ["audio"]}),
+        "modalities",
+    );
+    check(ClientApi::Chat, json!({"tools": {}}), "tools");
+    check(
+        ClientApi::Chat,
         json!({"tools": [{"type": "function", "function": {}}]}),
         "tools",
     );
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"tool_choice": "sometimes"}),
         "tool_choice",
     );
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"parallel_tool_calls": "no"}),
         "parallel_tool_calls",
     );
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"messages": [{"role": "nobody"}]}),
         "messages",
     );
-    check(Api::Chat, json!({"max_tokens": "many"}), "max_tokens");
-    check(Api::Responses, json!({"background": true}), "background");
-    check(Api::Responses, json!({"conversation": "c"}), "conversation");
+    check(ClientApi::Chat, json!({"max_tokens": "many"}), "max_tokens");
     check(
-        Api::Messages,
+        ClientApi::Responses,
+        json!({"background": true}),
+        "background",
+    );
+    check(
+        ClientApi::Responses,
+        json!({"conversation": "c"}),
+        "conversation",
+    );
+    check(
+        ClientApi::Messages,
         json!({"tool_choice": {"type": "tool"}}),
         "tool_choice",
     );
-    check(Api::Messages, json!({"messages": "Hi"}), "messages");
+    check(ClientApi::Messages, json!({"messages": "Hi"}), "messages");
 }
 
 #[test]
 fn unknown_fields_are_passed_on_and_known_ones_are_not() {
     let request = decode(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"top_p": 0.5, "seed": 7, "min_p": 0.1, "user": "u", "store": true, "logprobs": true, "n": 1, "response_format": {"type": "text"}}),
     );
     let fields: Vec<(&str, &Value)> = request
@@ -270,13 +282,13 @@ fn unknown_fields_are_passed_on_and_known_ones_are_not() {
 fn the_form_of_the_answer() {
     let schema = json!({"type": "object"});
     let expected = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}});
-    let chat = decode(Api::Chat, json!({"response_format": expected}));
+    let chat = decode(ClientApi::Chat, json!({"response_format": expected}));
     assert_eq!(chat.response_format, Some(expected.clone()));
     let format = json!({"type": "json_schema", "name": "n", "schema": schema});
-    let responses = decode(Api::Responses, json!({"text": {"format": format}}));
+    let responses = decode(ClientApi::Responses, json!({"text": {"format": format}}));
     assert_eq!(responses.response_format, Some(expected));
     let format = json!({"format": {"type": "json_schema", "schema": schema}});
-    let messages = decode(Api::Messages, json!({"output_config": format}));
+    let messages = decode(ClientApi::Messages, json!({"output_config": format}));
     let expected = json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": true}});
     assert_eq!(messages.response_format, Some(expected));
 }
@@ -318,7 +330,7 @@ fn shape(request: &ClientRequest) -> Vec<(Role, String)> {
 #[test]
 fn conversations_of_all_shapes() {
     use Role::{Assistant, System, User};
-    let check = |api: Api, more: Value, expected: &[(Role, &str)]| {
+    let check = |api: ClientApi, more: Value, expected: &[(Role, &str)]| {
         let got = shape(&decode(api, more.clone()));
         let expected: Vec<(Role, String)> = expected
             .iter()
@@ -328,7 +340,7 @@ fn conversations_of_all_shapes() {
     };
     let image = "data:image/png;base64,aGk=";
     check(
-        Api::Chat,
+        ClientApi::Chat,
         json!({"messages": [
             {"role": "developer", "content": "Be brief."},
             {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": image}}]},
@@ -351,7 +363,7 @@ fn conversations_of_all_shapes() {
         ],
     );
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"instructions": "Be brief.", "input": [
             {"role": "user", "content": [{"type": "input_text", "text": "Look"}, {"type": "input_image", "image_url": image}]},
             {"type": "reasoning", "id": "rs", "encrypted_content": "…", "summary": []},
@@ -372,7 +384,7 @@ fn conversations_of_all_shapes() {
         ],
     );
     check(
-        Api::Messages,
+        ClientApi::Messages,
         json!({"system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}], "messages": [
             {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}]},
             {"role": "assistant", "content": [
@@ -398,7 +410,7 @@ fn conversations_of_all_shapes() {
     );
     // Codex probes a server with nothing.
     check(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"input": [], "max_output_tokens": 1}),
         &[(User, ".")],
     );
@@ -406,7 +418,7 @@ fn conversations_of_all_shapes() {
     let carried =
         json!({"type": "additional_tools", "tools": [{"type": "function", "name": "late"}]});
     let request = decode(
-        Api::Responses,
+        ClientApi::Responses,
         json!({"input": [carried, {"role": "user", "content": "Hi"}]}),
     );
     assert_eq!(

@@ -1,7 +1,7 @@
 //! The accumulator's rules, one by one. Those that hold for every stream are in `accumulate_properties.rs`.
 
+use gadgetry_proto::accumulate::AccumulatedReply;
 use gadgetry_proto::accumulate::Accumulator;
-use gadgetry_proto::accumulate::Output;
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 use serde_json::json;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::stream;
 
 /// Accumulates deltas given as JSON; the events come back as JSON too.
-fn accumulate(deltas: Value) -> (Vec<Value>, Output) {
+fn accumulate(deltas: Value) -> (Vec<Value>, AccumulatedReply) {
     let deltas: Vec<Delta> = serde_json::from_value(deltas).expect("deltas of the vocabulary");
     stream::accumulate(None, &deltas)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gadgetry_proto::accumulate::AccumulatedReply;
 use gadgetry_proto::accumulate::Accumulator;
-use gadgetry_proto::accumulate::Output;
 use gadgetry_proto::delta::Delta;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn check_kinds(kinds: &[&str], delta: &str, ends: &[&str]) {
     assert_eq!(end, ends);
 }
 
-fn accumulate(deltas: &[Delta]) -> (Vec<Value>, Output) {
+fn accumulate(deltas: &[Delta]) -> (Vec<Value>, AccumulatedReply) {
     stream::accumulate(Some("m"), deltas)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::dialect::{Dialect, Dialects, Gate, Gated, Rules};
+use gadgetry_proto::dialect::{Dialect, Dialects, Gate, GateRules, Gated};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) fn registry() -> Registry {
 /// The text that comes out of these pieces, with `«call»` for calls and `‹thought›` for reasoning.
 pub(crate) fn through<'t>(pieces: impl Iterator<Item = &'t str>, dialects: &Dialects) -> String {
     let registry = registry();
-    let rules = Rules {
+    let rules = GateRules {
         dialects,
         registry: &registry,
         limits: &Limits::default(),
@@ -167,7 +167,7 @@ fn dialects_that_are_off_stay_text() {
 fn text_that_cannot_be_a_call_is_not_kept_back() {
     let registry = registry();
     let dialects = Dialects::all();
-    let rules = Rules {
+    let rules = GateRules {
         dialects: &dialects,
         registry: &registry,
         limits: &Limits::default(),

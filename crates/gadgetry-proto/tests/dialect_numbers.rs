@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::dialect::{Gate, Gated, Rules};
+use gadgetry_proto::dialect::{Gate, GateRules, Gated};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::{Format, Reader};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
@@ -98,7 +98,7 @@ fn block(body: &str, registry: &Arc<Registry>) -> Parameters {
 }
 
 fn dialect(row: &Row, number: &str, registry: &Registry) -> Option<Parameters> {
-    let rules = Rules {
+    let rules = GateRules {
         dialects: &dialects(),
         registry,
         limits: &Limits::default(),

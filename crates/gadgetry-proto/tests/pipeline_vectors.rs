@@ -7,7 +7,7 @@
 //! Compared are all events in order, the content of the message, usage, stop reason and visible text. The reference has
 //! no block ids, no end reasons, and no block index on custom blocks; these are left out of the comparison.
 
-use gadgetry_proto::accumulate::Output;
+use gadgetry_proto::accumulate::AccumulatedReply;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Content;
 use gadgetry_proto::reply::{Format, ReplyStage};
@@ -98,7 +98,7 @@ fn scan(deltas: &[Delta], custom_blocks: &Value) -> Vec<Delta> {
 }
 
 /// What came out, in the words of the vectors.
-fn outcome(events: &[Value], output: &Output) -> Value {
+fn outcome(events: &[Value], output: &AccumulatedReply) -> Value {
     let text = |content: &Content| {
         let Content::Text { text } = content else {
             return None;

@@ -23,7 +23,8 @@ use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::{
-    Answer, Anthropic, Decode, Http, HttpConfig, HttpRequest, OpenAi, anthropic, openai, sse,
+    Anthropic, Decode, Http, HttpConfig, HttpRequest, OpenAi, ResponseDecoder, anthropic, openai,
+    sse,
 };
 use serde_json::{Value, json};
 use support::clock::{best, seconds};
@@ -97,7 +98,7 @@ fn decode(api: Api, pieces: &[&[u8]]) {
         Api::Chat => Box::new(openai::Decoder::new()),
         Api::Messages => Box::new(anthropic::Decoder::new()),
     };
-    let mut answer = Answer::new(decoder);
+    let mut answer = ResponseDecoder::new(decoder);
     let mut deltas = Vec::new();
     let mut texts = 0;
     for piece in pieces {
@@ -243,7 +244,7 @@ impl Model for Ready {
             Api::Chat => Box::new(openai::Decoder::new()),
             Api::Messages => Box::new(anthropic::Decoder::new()),
         };
-        let mut answer = Answer::new(decoder);
+        let mut answer = ResponseDecoder::new(decoder);
         let deltas = frames.into_iter().map(move |frame| {
             let mut deltas = Vec::new();
             answer.feed(&frame, &mut deltas);
@@ -289,7 +290,7 @@ impl Model for Deltas {
 struct Frames(usize);
 
 impl Decode for Frames {
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool {
         self.0 += 1;
         // Behind the last token come the end, and counts.
         if frame.data == "[DONE]" || frame.data.contains("message_stop") {

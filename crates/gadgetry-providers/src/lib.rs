@@ -19,13 +19,13 @@
 //! | [`sse`] `frames` | the event stream, sans-IO |
 //! | `request` | an HTTP request as data |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
-//! | [`answer`] | the bytes of an answer as deltas, sans-IO |
+//! | [`response`] | the bytes of an answer as deltas, sans-IO |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`tools`] | gadgets as the tools of a provider |
 //! | `options` | [`ModelOptions`]: the options that all models have in common |
 //! | `arguments` `omitted` `conversation` `refusal` `collected` | what the three APIs share |
 //! | `wire_model` | [`WireModel`]: a wire and a connection as a model |
-//! | `incoming` | requests that clients of an API send |
+//! | `decoded_request` | requests that clients of an API send |
 //! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
 //! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API, and the legacy Completions API |
 //! | [`server`] | what serves a base URL, and what it can do |
@@ -48,8 +48,6 @@ pub mod adapter;
 #[cfg(feature = "http")]
 pub mod addresses;
 #[cfg(feature = "http")]
-pub mod answer;
-#[cfg(feature = "http")]
 pub mod anthropic;
 #[cfg(feature = "http")]
 mod arguments;
@@ -60,13 +58,13 @@ mod collected;
 #[cfg(feature = "http")]
 mod conversation;
 #[cfg(feature = "http")]
+mod decoded_request;
+#[cfg(feature = "http")]
 pub mod error;
 #[cfg(feature = "http")]
 mod frames;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "http")]
-mod incoming;
 #[cfg(feature = "http")]
 pub mod json;
 pub mod model;
@@ -88,6 +86,8 @@ mod request;
 #[cfg(feature = "http")]
 pub mod resolve;
 #[cfg(feature = "http")]
+pub mod response;
+#[cfg(feature = "http")]
 pub mod retry_after;
 #[cfg(feature = "http")]
 pub mod secret;
@@ -108,13 +108,12 @@ mod wire_model;
 pub use adapter::Adapter;
 #[cfg(feature = "http")]
 pub use {
-    answer::Answer,
     anthropic::{Anthropic, AnthropicBuilder},
     base_url::BaseUrl,
+    decoded_request::{DecodedRequest, RequestError},
     error::ProviderError,
     frames::FrameLimits,
     http::{Http, HttpConfig},
-    incoming::{Incoming, RequestError},
     model::ConstraintField,
     openai::{
         OpenAi, OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
@@ -123,6 +122,7 @@ pub use {
     options::ModelOptions,
     request::HttpRequest,
     resolve::Resolver,
+    response::ResponseDecoder,
     secret::ApiKey,
     server::{ModelFacts, ServerFacts, ServerKind},
     wire::{Decode, Encode, Wire},

@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The field `event`, if it was there and not empty.
     pub event: Option<String>,
     /// The `data` lines, joined by line feeds.
@@ -19,7 +19,7 @@ pub struct Event {
     pub id: Option<String>,
 }
 
-impl Event {
+impl SseEvent {
     /// An event of data alone.
     pub fn data(data: impl Into<String>) -> Self {
         Self {
@@ -42,9 +42,9 @@ impl Event {
     /// Carriage returns in the data become line feeds: the format has one kind of line end.
     ///
     /// ```
-    /// use gadgetry::provider::sse::Event;
+    /// use gadgetry::provider::sse::SseEvent;
     /// let mut stream = String::new();
-    /// Event::named("ping", "{}").encode(&mut stream);
+    /// SseEvent::named("ping", "{}").encode(&mut stream);
     /// assert_eq!(stream, "event: ping\ndata: {}\n\n");
     /// ```
     pub fn encode(&self, out: &mut String) {
@@ -124,7 +124,7 @@ impl Decoder {
     /// Takes more bytes and adds the events that they complete.
     ///
     /// After an error the stream cannot be read on; the events before it have been added.
-    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Oversized> {
+    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Oversized> {
         // Whole lines are read from `bytes` without a copy. Only a line that is cut is copied, once for each cut:
         //
         //     fed            read                    kept in `line`
@@ -164,7 +164,7 @@ impl Decoder {
     ///
     /// The standard drops it. Some servers close after their last line without a blank one, so it may be whole; it may
     /// just as well be cut.
-    pub fn finish(mut self) -> Result<Option<Event>, Oversized> {
+    pub fn finish(mut self) -> Result<Option<SseEvent>, Oversized> {
         let mut events = Vec::new();
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -192,7 +192,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn end_line(&mut self, mut line: &[u8], events: &mut Vec<Event>) -> Result<(), Oversized> {
+    fn end_line(&mut self, mut line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Oversized> {
         self.fits(line.len())?;
         if std::mem::take(&mut self.at_start) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
@@ -228,10 +228,10 @@ impl Decoder {
         Ok(())
     }
 
-    fn dispatch(&mut self, events: &mut Vec<Event>) {
+    fn dispatch(&mut self, events: &mut Vec<SseEvent>) {
         let event = std::mem::take(&mut self.event);
         if let Some(data) = self.data.take() {
-            events.push(Event {
+            events.push(SseEvent {
                 event: Some(event).filter(|event| !event.is_empty()),
                 data,
                 id: Some(&self.id).filter(|id| !id.is_empty()).cloned(),

@@ -52,10 +52,10 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
 /// Reads one answer: frames in, deltas out.
 ///
 /// A whole reply ends with [`Delta::MessageEnd`], a failed one with [`Delta::Error`]; what follows is not read.
-/// [`Answer`](crate::answer::Answer) drives a decoder, and reports a truncated reply if neither came.
+/// [`ResponseDecoder`](crate::response::ResponseDecoder) drives a decoder, and reports a truncated reply if neither came.
 pub trait Decode: Send {
     /// Takes one event of the stream. `false` if its meaning is unknown: the caller then emits it as [`Delta::Raw`].
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool;
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool;
 
     /// Takes a whole reply in place of a stream. The deltas are the same, the last one is the end or an error.
     fn reply(&mut self, body: Value, out: &mut Vec<Delta>);
@@ -75,7 +75,7 @@ pub trait Decode: Send {
 /// Each encoder documents the deltas that its API cannot express; decoding gives all others again.
 pub trait Encode: Send {
     /// Takes one delta and adds its frames. A stream ends with [`Delta::MessageEnd`] or [`Delta::Error`].
-    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>);
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::SseEvent>);
 
     /// The reply as one document, for clients that do not stream.
     fn document(&self) -> Value;

@@ -8,10 +8,10 @@
 
 use eventsource_stream::Eventsource as _;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use gadgetry_providers::sse::{Decoder, Event, Oversized};
+use gadgetry_providers::sse::{Decoder, Oversized, SseEvent};
 
 /// What the decoder makes of `bytes` in pieces of at most `size`, and what it had left open.
-fn decode(bytes: &[u8], size: usize) -> (Vec<Event>, Option<Event>) {
+fn decode(bytes: &[u8], size: usize) -> (Vec<SseEvent>, Option<SseEvent>) {
     let mut decoder = Decoder::new();
     let mut events = Vec::new();
     for piece in bytes.chunks(size) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use gadgetry::Event;
-use gadgetry::journal::{Incoming, OpenQuestion, QuestionRef};
+use gadgetry::journal::{OpenQuestion, QuestionRef, RunMessageContent};
 use gadgetry::proto::run::{Command, Decision};
 use gadgetry::serde_json;
 use reqwest::{Method, Response};
@@ -144,7 +144,7 @@ impl Client {
         question: QuestionRef,
         decision: Decision,
     ) -> Result<(), RestateError> {
-        let answer = Incoming::Answer { question, decision };
+        let answer = RunMessageContent::Answer { question, decision };
         self.ingress.put(run, &answer).await?;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Client {
     ///
     /// As [`Client::answer`].
     pub async fn cancel(&self, run: &str) -> Result<(), RestateError> {
-        let cancel = Incoming::Command(Command::Cancel);
+        let cancel = RunMessageContent::Command(Command::Cancel);
         self.ingress.put(run, &cancel).await?;
         Ok(())
     }

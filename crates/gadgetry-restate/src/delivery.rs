@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::events::EventHub;
 use crate::ingress::Ingress;
 use crate::protocol::StoredMessage;
-use gadgetry::journal::{Incoming, Message, RunId};
+use gadgetry::journal::{RunId, RunMessage, RunMessageContent};
 
 /// The number of a cancellation that came from Restate itself and not from the inbox.
 const CANCELLATION: u64 = u64::MAX;
@@ -22,13 +22,13 @@ pub(crate) struct Delivery {
     run: RunId,
     /// The number of the next message.
     seen: AtomicU64,
-    driver: mpsc::UnboundedSender<Message>,
+    driver: mpsc::UnboundedSender<RunMessage>,
     /// Number of messages that were sent to the driver.
     delivered: AtomicU64,
 }
 
 impl Delivery {
-    pub(crate) fn new(ingress: Ingress, run: RunId) -> (Self, mpsc::UnboundedReceiver<Message>) {
+    pub(crate) fn new(ingress: Ingress, run: RunId) -> (Self, mpsc::UnboundedReceiver<RunMessage>) {
         let (driver, receiver) = mpsc::unbounded_channel();
         let delivery = Self {
             ingress,
@@ -52,7 +52,7 @@ impl Delivery {
 
     /// Cancels the run.
     pub(crate) fn cancel(&self) {
-        self.send(CANCELLATION, Incoming::Command(Command::Cancel));
+        self.send(CANCELLATION, RunMessageContent::Command(Command::Cancel));
     }
 
     /// Delivers what the inbox has stored, except those that became inputs before.
@@ -87,9 +87,9 @@ impl Delivery {
         }
     }
 
-    fn send(&self, id: u64, content: Incoming) {
+    fn send(&self, id: u64, content: RunMessageContent) {
         self.delivered.fetch_add(1, Ordering::AcqRel);
         // It fails when the driver has ended.
-        let _ = self.driver.send(Message { id, content });
+        let _ = self.driver.send(RunMessage { id, content });
     }
 }

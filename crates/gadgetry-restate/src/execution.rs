@@ -32,7 +32,7 @@ use crate::journal::{JournalRequest, RestateJournal, SaveRequest};
 use crate::protocol::{InboxOpening, Submission};
 use crate::replay::ReplayedRuns;
 use crate::step::{self, NextAction, StepBuffer, StepHead};
-use gadgetry::journal::{Progress, RunId};
+use gadgetry::journal::{RunId, RunProgress};
 
 /// Maximum time to collect deltas before they are saved, if nothing waits for them.
 const LINGER: Duration = Duration::from_secs(1);
@@ -154,7 +154,7 @@ impl Execution {
             journal,
             requests: Some(requests),
             buffer: StepBuffer::default(),
-            progress: Progress::default(),
+            progress: RunProgress::default(),
             taken: 0,
             ended: None,
             driver: Task(driver),
@@ -170,7 +170,7 @@ struct Live {
     journal: Arc<RestateJournal>,
     requests: Option<mpsc::UnboundedReceiver<JournalRequest>>,
     buffer: StepBuffer<oneshot::Sender<()>>,
-    progress: Progress,
+    progress: RunProgress,
     /// Number of messages that the driver had taken when it made that progress.
     taken: u64,
     ended: Option<DriveResult>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ingress::Ingress;
 use crate::protocol::{InboxOpening, StoredMessage, WorkerAddress, message_signal};
-use gadgetry::journal::Incoming;
+use gadgetry::journal::RunMessageContent;
 
 /// Maximum number of messages of a run.
 const MAX_MESSAGES: usize = 10_000;
@@ -28,7 +28,7 @@ struct Inbox {
     invocation: Option<String>,
     #[serde(rename = "place")]
     worker: Option<WorkerAddress>,
-    messages: Vec<Incoming>,
+    messages: Vec<RunMessageContent>,
     is_closed: bool,
 }
 
@@ -58,7 +58,7 @@ impl InboxService {
     async fn put(
         &self,
         ctx: ObjectContext<'_>,
-        message: Json<Incoming>,
+        message: Json<RunMessageContent>,
     ) -> Result<Json<u64>, HandlerError> {
         let Json(message) = message;
         let mut inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
@@ -68,7 +68,7 @@ impl InboxService {
             return Err(TerminalError::new_with_code(409, ended).into());
         }
         let size = gadgetry::serde_json::to_vec(&message).map_or(0, |text| text.len());
-        let is_cancel = message == Incoming::Command(Command::Cancel);
+        let is_cancel = message == RunMessageContent::Command(Command::Cancel);
         if size > MAX_MESSAGE || (inbox.messages.len() >= MAX_MESSAGES && !is_cancel) {
             let limits = format!(
                 "a run takes {MAX_MESSAGES} messages of at most {MAX_MESSAGE} bytes each; this one has {size}"

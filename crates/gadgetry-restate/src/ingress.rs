@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::RestateError;
 use crate::protocol::{GADGETS, INBOXES, InboxOpening, StoredMessage, WorkerAddress};
-use gadgetry::journal::{Incoming, RunId};
+use gadgetry::journal::{RunId, RunMessageContent};
 
 /// Maximum time of a request that a worker must not wait for long.
 const SHORT: Duration = Duration::from_secs(10);
@@ -121,7 +121,11 @@ impl Ingress {
         self.inbox(run.as_str(), "messages", Some(&from)).await
     }
 
-    pub(crate) async fn put(&self, run: &str, message: &Incoming) -> Result<u64, RestateError> {
+    pub(crate) async fn put(
+        &self,
+        run: &str,
+        message: &RunMessageContent,
+    ) -> Result<u64, RestateError> {
         self.inbox(run, "put", Some(message)).await
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
-use gadgetry::log::Header;
+use gadgetry::log::LogHeader;
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
 use tokio::sync::{mpsc, oneshot};
@@ -14,7 +14,7 @@ use crate::protocol::MAX_ENTRY;
 use crate::replay::ReplayedRuns;
 use crate::step::LineContentRef;
 use gadgetry::journal::{
-    Durability, Journal, JournalError, Message, Opened, Progress, Recorder, RunId,
+    Durability, Journal, JournalError, Opened, Recorder, RunId, RunMessage, RunProgress,
 };
 
 /// A request of the driver to the handler.
@@ -29,7 +29,7 @@ pub(crate) enum JournalRequest {
 pub(crate) struct SaveRequest {
     pub(crate) lines: Vec<String>,
     /// The progress of the run, if that is the outermost one.
-    pub(crate) progress: Option<Progress>,
+    pub(crate) progress: Option<RunProgress>,
     /// Number of messages that the driver had taken by then.
     pub(crate) taken: u64,
     /// Completes when they are saved. It is dropped if they never will be.
@@ -44,7 +44,7 @@ pub(crate) struct RestateJournal {
     replayed: Mutex<ReplayedRuns>,
     requests: mpsc::UnboundedSender<JournalRequest>,
     /// The messages to the run, until it is opened.
-    inbox: Mutex<Option<mpsc::UnboundedReceiver<Message>>>,
+    inbox: Mutex<Option<mpsc::UnboundedReceiver<RunMessage>>>,
     /// Number of them that the driver has taken.
     taken: Arc<AtomicU64>,
     refused: Refused,
@@ -74,7 +74,7 @@ impl RestateJournal {
         root: RunId,
         replayed: ReplayedRuns,
         requests: mpsc::UnboundedSender<JournalRequest>,
-        inbox: mpsc::UnboundedReceiver<Message>,
+        inbox: mpsc::UnboundedReceiver<RunMessage>,
     ) -> Self {
         Self {
             root,
@@ -117,7 +117,7 @@ impl RestateJournal {
             .map(|it| it.error().to_string())
     }
 
-    fn begin(&self, id: &RunId, header: Option<&Header>) -> Result<Opened, JournalError> {
+    fn begin(&self, id: &RunId, header: Option<&LogHeader>) -> Result<Opened, JournalError> {
         let run = self.below(id)?;
         let replayed = lock(&self.replayed).take(&run);
         let is_new = replayed.is_none();
@@ -181,7 +181,7 @@ impl Journal for RestateJournal {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         std::future::ready(self.begin(id, header)).boxed()
     }
@@ -196,7 +196,7 @@ struct RestateRecorder {
     run: String,
     is_root: bool,
     lines: Vec<String>,
-    progress: Option<Progress>,
+    progress: Option<RunProgress>,
     taken: Arc<AtomicU64>,
     refused: Refused,
     requests: mpsc::UnboundedSender<JournalRequest>,
@@ -232,7 +232,7 @@ impl Recorder for RestateRecorder {
         self.line("a message", LineContentRef::Took(message));
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: RunProgress) {
         self.progress = Some(progress);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Its formats are stored by Restate and read by other versions of gadgetry, so they only grow.
 
-use gadgetry::journal::Incoming;
+use gadgetry::journal::RunMessageContent;
 use gadgetry::proto::message::Message;
 use gadgetry::proto::run::Summary;
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub(crate) struct InboxOpening {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredMessage {
     pub(crate) number: u64,
-    pub(crate) message: Incoming,
+    pub(crate) message: RunMessageContent,
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
         check(
             StoredMessage {
                 number: 3,
-                message: Incoming::Command(Command::Cancel),
+                message: RunMessageContent::Command(Command::Cancel),
             },
             &json!({"number": 3, "message": {"command": "cancel"}}),
         );

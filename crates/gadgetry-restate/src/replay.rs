@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gadgetry::log::{Entry, Header};
+use gadgetry::log::{Entry, LogHeader};
 
 use crate::step::{Line, LineContent};
 
@@ -18,7 +18,7 @@ pub(crate) struct ReplayedRuns {
 #[derive(Debug)]
 pub(crate) struct ReplayedRun {
     /// The description that it was made from.
-    pub(crate) header: Header,
+    pub(crate) header: LogHeader,
     /// The inputs, in order.
     pub(crate) entries: Vec<Entry>,
 }

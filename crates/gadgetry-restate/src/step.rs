@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use gadgetry::journal::OpenQuestion;
-use gadgetry::log::{Entry, Header};
+use gadgetry::log::{Entry, LogHeader};
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub(crate) struct Line {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum LineContent {
     /// The run was begun with this header.
-    Begin(Box<Header>),
+    Begin(Box<LogHeader>),
     /// An input.
     Entry(Box<Entry>),
     /// The input before this line came from this message.
@@ -93,7 +93,7 @@ struct LineRef<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum LineContentRef<'a> {
-    Begin(&'a Header),
+    Begin(&'a LogHeader),
     Entry {
         #[serde(rename = "timeMs")]
         time: Time,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use gadgetry::journal::{JournalError, RunId};
-use gadgetry::log::{Header, LogWriter};
+use gadgetry::log::{LogHeader, LogWriter};
 use rusqlite::Connection;
 
 use crate::journal::SqliteJournal;
@@ -25,7 +25,7 @@ impl SqliteJournal {
     /// # Errors
     ///
     /// [`JournalError::Unknown`] if there is no such run, and if its header cannot be read.
-    pub async fn header(&self, id: &RunId) -> Result<Header, JournalError> {
+    pub async fn header(&self, id: &RunId) -> Result<LogHeader, JournalError> {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
             let key = rows::key(connection, &run)?;

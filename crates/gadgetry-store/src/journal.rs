@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use futures_util::stream;
-use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, Progress, RunId};
-use gadgetry::log::{Entry, Header};
+use gadgetry::journal::{
+    Checkpoint, Durability, Journal, JournalError, Opened, RunId, RunProgress,
+};
+use gadgetry::log::{Entry, LogHeader};
 use gadgetry_files as files;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
@@ -197,7 +199,7 @@ impl Journal for SqliteJournal {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
             let json = header.map(serde_json::to_string).transpose();
@@ -287,7 +289,7 @@ fn begin(
     owner: &str,
 ) -> rusqlite::Result<i64> {
     let (header, long) = values::take(header);
-    let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
+    let progress = serde_json::to_string(&RunProgress::default()).unwrap_or_default();
     let progress = sum::seal(&[], &progress);
     connection.execute(
         "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress)
@@ -305,7 +307,7 @@ fn begin(
 
 /// Stored state of a run.
 struct Known {
-    header: Header,
+    header: LogHeader,
     checkpoint: Option<Checkpoint>,
     checkpoint_bytes: u64,
     entries: Vec<Entry>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use gadgetry::journal::{Incoming, JournalError, Message};
+use gadgetry::journal::{JournalError, RunMessage, RunMessageContent};
 use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -26,7 +26,7 @@ struct Inbox {
     last: i64,
     /// Whether the file may have changed since it was looked at for this run.
     is_behind: bool,
-    sender: mpsc::UnboundedSender<Message>,
+    sender: mpsc::UnboundedSender<RunMessage>,
 }
 
 /// The reader thread. It ends when all handles are dropped.
@@ -78,7 +78,7 @@ impl Reader {
     }
 
     /// The messages to a run, those that wait already first.
-    pub(crate) fn inbox(&self, run: i64, owner: String) -> mpsc::UnboundedReceiver<Message> {
+    pub(crate) fn inbox(&self, run: i64, owner: String) -> mpsc::UnboundedReceiver<RunMessage> {
         let (sender, messages) = mpsc::unbounded_channel();
         let inbox = Inbox {
             run,
@@ -194,11 +194,11 @@ fn deliver(connection: &Connection, inbox: &mut Inbox) -> rusqlite::Result<()> {
         inbox.last = row.get(0)?;
         let content: String = row.get(1)?;
         let read = sum::open(&[], &content);
-        match read.and_then(|json| Ok(serde_json::from_str::<Incoming>(json)?)) {
+        match read.and_then(|json| Ok(serde_json::from_str::<RunMessageContent>(json)?)) {
             Ok(content) => {
                 let id = u64::try_from(inbox.last).unwrap_or_default();
                 // It fails if the run is over.
-                let _ = inbox.sender.send(Message { id, content });
+                let _ = inbox.sender.send(RunMessage { id, content });
             }
             Err(error) => tracing::warn!("a message to a durable run cannot be read: {error}"),
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{mem, thread};
 
 use futures_core::future::BoxFuture;
-use gadgetry::journal::{Checkpoint, Durability, JournalError, Progress, Recorder, RunId};
+use gadgetry::journal::{Checkpoint, Durability, JournalError, Recorder, RunId, RunProgress};
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(crate) struct SqliteRecorder {
     lines: String,
     long: Vec<LongValue>,
     taken: Vec<u64>,
-    progress: Option<Progress>,
+    progress: Option<RunProgress>,
     failed: Failed,
     /// Bytes since the last checkpoint.
     since: u64,
@@ -92,7 +92,7 @@ impl Recorder for SqliteRecorder {
         self.taken.push(message);
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: RunProgress) {
         self.progress = Some(progress);
     }
 

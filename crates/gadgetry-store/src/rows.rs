@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gadgetry::journal::{JournalError, RunId};
-use gadgetry::log::Header;
+use gadgetry::log::LogHeader;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::owner::refuse_if_alive;
@@ -14,7 +14,7 @@ pub(crate) fn header(
     connection: &Connection,
     id: &RunId,
     key: i64,
-) -> Result<Header, JournalError> {
+) -> Result<LogHeader, JournalError> {
     let json: String = connection
         .query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
             row.get(0)

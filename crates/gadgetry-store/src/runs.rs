@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::journal::{
-    Durability, Incoming, Journal as _, JournalError, Opened, Progress, RunId, play,
+    Durability, Journal as _, JournalError, Opened, RunId, RunMessageContent, RunProgress, play,
 };
 use gadgetry::log::{Entry, LogError};
 use gadgetry::proto::run::{Command, Decision, Input, QuestionRef};
@@ -27,7 +27,7 @@ pub struct RunRecord {
     /// When it was written to for the last time.
     pub updated: SystemTime,
     /// Progress of the run.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Whether a process drives it.
     pub is_driven: bool,
     /// Document that the application has stored with it; see [`SqliteJournal::set_details`].
@@ -40,11 +40,11 @@ pub struct RunRecord {
 pub enum Status {
     /// A process drives it.
     Running,
-    /// The run waits for nothing but the answers to its [questions](Progress::questions), in a process or in none.
+    /// The run waits for nothing but the answers to its [questions](RunProgress::questions), in a process or in none.
     Waiting,
     /// The process that drove it has ended. It can be resumed.
     Interrupted,
-    /// The run has ended; see [`Progress::summary`].
+    /// The run has ended; see [`RunProgress::summary`].
     Finished,
 }
 
@@ -106,7 +106,7 @@ impl SqliteJournal {
     }
 
     /// Answers a question of a run, whether or not a process drives it: the run continues with the answer now, or when it
-    /// is resumed. [`Progress::questions`] has the questions.
+    /// is resumed. [`RunProgress::questions`] has the questions.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl SqliteJournal {
             let run = id.clone();
             return Err(JournalError::NoQuestion { run, question });
         }
-        let answer = Incoming::Answer { question, decision };
+        let answer = RunMessageContent::Answer { question, decision };
         self.send(id, &answer).await
     }
 
@@ -146,11 +146,11 @@ impl SqliteJournal {
             Err(JournalError::Owned { .. }) => {}
             Err(error) => return Err(error),
         }
-        let cancel = Incoming::Command(Command::Cancel);
+        let cancel = RunMessageContent::Command(Command::Cancel);
         self.send(id, &cancel).await
     }
 
-    async fn send(&self, id: &RunId, content: &Incoming) -> Result<(), JournalError> {
+    async fn send(&self, id: &RunId, content: &RunMessageContent) -> Result<(), JournalError> {
         let content = serde_json::to_string(content).map_err(JournalError::storage)?;
         let content = sum::seal(&[], &content);
         let id = id.clone();
@@ -259,11 +259,11 @@ async fn end(id: &RunId, opened: Opened) -> Result<(), JournalError> {
         recorder.record(time, &input);
         summary = play(id, &mut run, [Entry { time, input }], |_| {})?;
     }
-    recorder.progress(Progress {
+    recorder.progress(RunProgress {
         iterations: run.iterations(),
         known_cost: run.total_cost(),
         summary,
-        ..Progress::default()
+        ..RunProgress::default()
     });
     recorder.commit(Durability::Synced).await
 }

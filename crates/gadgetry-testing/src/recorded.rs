@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::driver::Observer;
-use gadgetry::log::{self, Header, LogError};
+use gadgetry::log::{self, LogError, LogHeader};
 use gadgetry::proto::message::Message;
 use gadgetry::proto::run::{Close, Input};
 use gadgetry::proto::time::Time;
@@ -104,10 +104,10 @@ pub async fn replay(mut saved: impl BufRead, agent: AgentBuilder) -> Result<Repl
 }
 
 /// The header of a log, with the conversation before the question, and the question.
-fn beginning(text: &[u8]) -> Result<(Header, Message), LogError> {
+fn beginning(text: &[u8]) -> Result<(LogHeader, Message), LogError> {
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let wrong = |problem: String| LogError::Line { line: 1, problem };
-    let mut header: Header =
+    let mut header: LogHeader =
         serde_json::from_slice(first).map_err(|error| wrong(error.to_string()))?;
     let question = header.conversation.pop();
     let question = question.ok_or_else(|| wrong("the conversation is empty".to_owned()))?;

@@ -9,7 +9,7 @@
 //! | [`resolve`] | models by their names, with keys and addresses from the environment |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
-//! | [`answer`] | the bytes of an answer as deltas, sans-IO |
+//! | [`response`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
@@ -23,10 +23,10 @@ pub use gadgetry_providers::adapter::{self, Adapter};
 #[cfg(feature = "providers")]
 #[doc(inline)]
 pub use gadgetry_providers::{
-    Answer, Anthropic, AnthropicBuilder, ApiKey, BaseUrl, ConstraintField, Decode, Encode,
-    FrameLimits, Http, HttpConfig, HttpRequest, Incoming, ModelBuilder, ModelFacts, ModelOptions,
-    OpenAi, OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
-    OpenAiResponsesBuilder, ProviderError, RequestError, Resolver, ServerFacts, ServerKind, Wire,
-    WireModel, answer, anthropic, error, http, model, openai, resolve, retry_after, secret, server,
-    sse, tools, wire,
+    Anthropic, AnthropicBuilder, ApiKey, BaseUrl, ConstraintField, Decode, DecodedRequest, Encode,
+    FrameLimits, Http, HttpConfig, HttpRequest, ModelBuilder, ModelFacts, ModelOptions, OpenAi,
+    OpenAiBuilder, OpenAiCompletions, OpenAiCompletionsBuilder, OpenAiResponses,
+    OpenAiResponsesBuilder, ProviderError, RequestError, Resolver, ResponseDecoder, ServerFacts,
+    ServerKind, Wire, WireModel, anthropic, error, http, model, openai, resolve, response,
+    retry_after, secret, server, sse, tools, wire,
 };

@@ -11,7 +11,7 @@ use gadgetry::approval::{
     Answer, Approval, ApprovalAnswer, ApprovalId, ApprovalRequest, Approvals, NotAnswered, Rules,
     SubjectKind,
 };
-use gadgetry::journal::{Incoming, Journal, MemoryJournal, QuestionRef, RunId};
+use gadgetry::journal::{Journal, MemoryJournal, QuestionRef, RunId, RunMessageContent};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind, FinishReason};
 use gadgetry::proto::run::Decision;
@@ -387,7 +387,7 @@ async fn an_open_approval_survives_the_process() {
 #[tokio::test(start_paused = true)]
 async fn another_process_answers_through_the_journal() {
     let run_id: RunId = "run".parse().unwrap();
-    let answer = |id: ApprovalId, decision| Incoming::Answer {
+    let answer = |id: ApprovalId, decision| RunMessageContent::Answer {
         question: QuestionRef::Approval(id),
         decision,
     };

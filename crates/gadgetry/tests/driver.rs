@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
-use gadgetry::log::{Header, LogWriter, replay};
+use gadgetry::log::{LogHeader, LogWriter, replay};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
@@ -136,9 +136,9 @@ impl Write for SharedFile {
 }
 
 /// The header of a run with these gadgets, and the defaults for everything else.
-fn header(toolbox: &Toolbox) -> Header {
+fn header(toolbox: &Toolbox) -> LogHeader {
     let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()));
-    Header::of(&plan.unwrap(), vec![Message::text(Role::User, "go")])
+    LogHeader::of(&plan.unwrap(), vec![Message::text(Role::User, "go")])
 }
 
 /// Runs a script, cancelled at some time; also checks that the log replays, and that no gadget is left running.

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry::journal::{
-    Durability, Incoming, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
+    Durability, Journal, JournalError, MemoryJournal, Opened, Recorder, RunId, RunMessageContent,
+    RunProgress,
 };
-use gadgetry::log::Header;
+use gadgetry::log::LogHeader;
 use gadgetry::proto::run::{Decision, Input};
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::proto::time::Time;
@@ -50,7 +51,7 @@ impl Journal for Dying {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
             let mut opened = self.journal.open(id, header).await?;
@@ -75,7 +76,7 @@ impl Recorder for DyingRecorder {
         self.inner.took(message);
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: RunProgress) {
         if progress.is_waiting {
             self.dying.waits.notify_one();
         }
@@ -257,7 +258,7 @@ fn a_question_that_is_repeated_and_was_answered_is_not_waited_for() {
         }
         let run: RunId = "run".parse().unwrap();
         let open = journal.progress(&run).unwrap().questions;
-        let answer = Incoming::Answer {
+        let answer = RunMessageContent::Answer {
             question: open[0].id,
             decision: Decision::Result("yes".to_owned()),
         };

@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry::HumanQuestion;
 use gadgetry::journal::{
-    Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
+    Durability, Journal, JournalError, MemoryJournal, Opened, Recorder, RunId, RunProgress,
 };
-use gadgetry::log::Header;
+use gadgetry::log::LogHeader;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::run::{Input, Output, Report, Run, RunConfig};
@@ -336,7 +336,7 @@ impl Journal for Late {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
             let mut opened = self.0.open(id, header).await?;
@@ -361,7 +361,7 @@ impl Recorder for LateRecorder {
         self.0.took(message);
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: RunProgress) {
         self.0.progress(progress);
     }
 

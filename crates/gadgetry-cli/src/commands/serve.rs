@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use gadgetry::provider::resolve::Api;
 use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
 use gadgetry_gateway::config::{Config, load, load_keys};
 use gadgetry_gateway::exchange::{Constrain, MarkerStyle, RulesPatch, ToolMode};
-use gadgetry_gateway::upstream::{Target, Upstream, UpstreamApi as Api};
+use gadgetry_gateway::upstream::{Target, Upstream};
 use gadgetry_gateway::{Gateway, Settings, server};
 use tokio::net::TcpListener;
 

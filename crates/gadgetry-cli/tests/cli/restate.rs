@@ -120,9 +120,10 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
 
     // Another agent would not continue the run without `--force`.
     workshop.write("gadgets.toml", &[RISK, MORE].concat());
-    // A script is of a process: the rest of this run, and two others.
+    // A script is of a process: this run, which continues after its first reply, and two others.
     let more = reply(&block("More:m", ""));
-    let script = [&done, &more, &done, &risk].map(String::as_str).concat();
+    let script = [&risk, &done, &more, &done, &risk].map(String::as_str);
+    let script = script.concat();
     workshop.write("script.jsonl", &script);
     let more = ["--force", "--spread", "More"];
     let _second = worker(&workshop, &restate, &address, &more);

@@ -81,7 +81,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::patterns;
-    use crate::api::Api;
+    use crate::api::ClientApi;
     use crate::exchange::Tool;
 
     /// 200 patterns of 20 bytes were a gigabyte.
@@ -117,7 +117,7 @@ mod tests {
                 "tools": tools.collect::<Vec<_>>(),
                 "stop": stops,
             });
-            let refused = Api::Chat.decode(body).err().and_then(|it| it.field);
+            let refused = ClientApi::Chat.decode(body).err().and_then(|it| it.field);
             assert_eq!(refused.as_deref(), field, "{count}");
         };
         let properties = |count: usize, of: &Value| {

@@ -4,7 +4,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{Classified, Fault, ModelError, ModelErrorKind};
 use serde_json::{Value, json};
 
-use super::kind::Api;
+use super::kind::ClientApi;
 
 /// Codes of refusals because something is not there.
 const NOT_FOUND: [&str; 2] = ["previous_response_not_found", "item_not_found"];
@@ -176,7 +176,7 @@ impl From<Delta> for Failure {
 
 impl Failure {
     /// The HTTP status, as real servers of `api` use them.
-    pub fn status(&self, api: Api) -> u16 {
+    pub fn status(&self, api: ClientApi) -> u16 {
         match self {
             Self::Refused(refusal) if refusal.code.is_some_and(|it| NOT_FOUND.contains(&it)) => 404,
             Self::Refused(_) | Self::NotJson(_) => 400,
@@ -247,11 +247,11 @@ impl Failure {
     }
 
     /// The body, in the shape of `api`.
-    pub fn body(&self, api: Api) -> Value {
+    pub fn body(&self, api: ClientApi) -> Value {
         let status = self.status(api);
         let message = self.to_string();
         match api {
-            Api::Chat | Api::Responses => {
+            ClientApi::Chat | ClientApi::Responses => {
                 let kind = match status {
                     401 => "authentication_error",
                     429 => "rate_limit_error",
@@ -264,7 +264,7 @@ impl Failure {
                 };
                 json!({"error": {"message": message, "type": kind, "param": field, "code": self.code()}})
             }
-            Api::Messages => {
+            ClientApi::Messages => {
                 let kind = match status {
                     401 => "authentication_error",
                     403 => "permission_error",
@@ -289,9 +289,9 @@ impl Failure {
     }
 }
 
-fn overloaded(api: Api) -> u16 {
+fn overloaded(api: ClientApi) -> u16 {
     match api {
-        Api::Chat | Api::Responses => 503,
-        Api::Messages => 529,
+        ClientApi::Chat | ClientApi::Responses => 503,
+        ClientApi::Messages => 529,
     }
 }

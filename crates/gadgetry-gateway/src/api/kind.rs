@@ -2,7 +2,7 @@
 
 /// An API that clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Api {
+pub enum ClientApi {
     /// OpenAI's Chat Completions.
     Chat,
     /// OpenAI's Responses.
@@ -11,7 +11,7 @@ pub enum Api {
     Messages,
 }
 
-impl Api {
+impl ClientApi {
     /// All APIs.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 

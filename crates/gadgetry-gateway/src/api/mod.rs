@@ -10,7 +10,7 @@ mod messages;
 mod responses;
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_providers::sse::Event;
+use gadgetry_providers::sse::SseEvent;
 use gadgetry_providers::{Encode, anthropic, openai};
 use serde_json::Value;
 
@@ -18,18 +18,18 @@ use crate::exchange::{ClientRequest, Delivery, ToolKind};
 use gadgetry_providers::tools::ToolForms;
 
 pub use error::{Failure, Refusal};
-pub use kind::Api;
+pub use kind::ClientApi;
 
-impl Api {
+impl ClientApi {
     /// Reads the body of a request.
     ///
     /// Unknown fields are accepted. What is known and cannot be honoured is a [`Refusal`], or a warning if the request makes
     /// sense without it.
     ///
     /// ```
-    /// use gadgetry_gateway::Api;
+    /// use gadgetry_gateway::ClientApi;
     /// let body = serde_json::json!({"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]});
-    /// assert_eq!(Api::Messages.decode(body)?.options.max_tokens, Some(100));
+    /// assert_eq!(ClientApi::Messages.decode(body)?.options.max_tokens, Some(100));
     /// # Ok::<(), gadgetry_gateway::Refusal>(())
     /// ```
     pub fn decode(self, body: Value) -> Result<ClientRequest, Refusal> {
@@ -117,7 +117,7 @@ pub struct ReplyEncoder {
 
 impl ReplyEncoder {
     /// Takes a delta and adds its frames.
-    pub fn delta(&mut self, mut delta: Delta, out: &mut Vec<Event>) {
+    pub fn delta(&mut self, mut delta: Delta, out: &mut Vec<SseEvent>) {
         self.has_call |= matches!(delta, Delta::ToolCall { .. } | Delta::ToolCallEnd { .. });
         if let Delta::MessageEnd { stop_reason, usage } = &mut delta {
             if self.hides_usage {
@@ -132,12 +132,12 @@ impl ReplyEncoder {
             ApiEncoder::Responses(encoder) => encoder.delta(&delta, out),
             // An error within a stream has the form that it has before one.
             ApiEncoder::Chat(_) if matches!(delta, Delta::Error(_)) => {
-                let body = Failure::from(delta).body(Api::Chat);
-                out.push(Event::data(body.to_string()));
+                let body = Failure::from(delta).body(ClientApi::Chat);
+                out.push(SseEvent::data(body.to_string()));
             }
             ApiEncoder::Messages(_) if matches!(delta, Delta::Error(_)) => {
-                let body = Failure::from(delta).body(Api::Messages);
-                out.push(Event::named("error", body.to_string()));
+                let body = Failure::from(delta).body(ClientApi::Messages);
+                out.push(SseEvent::named("error", body.to_string()));
             }
             ApiEncoder::Chat(encoder) => encoder.delta(&delta, out),
             ApiEncoder::Messages(encoder) => encoder.delta(&delta, out),

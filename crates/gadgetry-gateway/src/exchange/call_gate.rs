@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call_form::CallForm;
-use gadgetry_proto::dialect::{Dialect, DialectCall, Dialects, Gate, Gated, Rules};
+use gadgetry_proto::dialect::{Dialect, DialectCall, Dialects, Gate, GateRules, Gated};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::Registry;
 
@@ -71,9 +71,9 @@ impl CallGate {
     fn with_rules(
         &mut self,
         pieces: &mut Vec<Gated>,
-        act: impl FnOnce(&mut Gate, &Rules<'_>, &mut Vec<Gated>),
+        act: impl FnOnce(&mut Gate, &GateRules<'_>, &mut Vec<Gated>),
     ) {
-        let rules = Rules {
+        let rules = GateRules {
             dialects: &self.dialects,
             registry: &self.registry,
             limits: &Limits::default(),

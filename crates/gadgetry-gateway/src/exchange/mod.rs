@@ -111,7 +111,7 @@ pub use toolset::{Toolset, UnusableTool};
 
 /// Next step after a delta.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Progress {
+pub enum ExchangeStep {
     /// The upstream's reply continues.
     More,
     /// Send this request, and push its reply: the model corrects its calls.
@@ -125,8 +125,8 @@ pub enum Progress {
 /// ```
 /// use std::sync::Arc;
 /// use gadgetry_proto::delta::{Delta, StopReason};
-/// use gadgetry_gateway::Api;
-/// use gadgetry_gateway::exchange::{Exchange, PreparedRequest, Progress, Secrets, Setup, Toolset};
+/// use gadgetry_gateway::ClientApi;
+/// use gadgetry_gateway::exchange::{Exchange, PreparedRequest, ExchangeStep, Secrets, Setup, Toolset};
 /// use serde_json::json;
 ///
 /// let body = json!({
@@ -138,7 +138,7 @@ pub enum Progress {
 ///         "required": ["a", "b"],
 ///     }}}],
 /// });
-/// let request = Arc::new(Api::Chat.decode(body)?);
+/// let request = Arc::new(ClientApi::Chat.decode(body)?);
 /// let secrets = Secrets::new(Default::default(), 1);
 /// let block = format!(
 ///     "{0}add:sum\n{1}a\n2\n{1}b\n3\n{2}\n",
@@ -148,7 +148,7 @@ pub enum Progress {
 ///     tools: Arc::new(Toolset::new(request.tools.clone())?),
 ///     client: request,
 ///     secrets,
-///     id_prefix: Api::Chat.call_prefix(),
+///     id_prefix: ClientApi::Chat.call_prefix(),
 ///     owner: None,
 ///     held: Arc::default(),
 ///     reply_bytes: 1 << 20,
@@ -164,7 +164,7 @@ pub enum Progress {
 /// exchange.push(Delta::MessageStart { model: None }, &mut out);
 /// exchange.push(Delta::text(block), &mut out);
 /// let end = Delta::MessageEnd { stop_reason: StopReason::Stop, usage: None };
-/// assert_eq!(exchange.push(end, &mut out), Progress::Done);
+/// assert_eq!(exchange.push(end, &mut out), ExchangeStep::Done);
 /// let call = Delta::ToolCall {
 ///     id: "call_00000000000000000000000007_sum".to_owned(),
 ///     name: "add".to_owned(),
@@ -286,9 +286,9 @@ impl Exchange {
     }
 
     /// Takes a delta of the upstream's reply, and appends what the client receives.
-    pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Progress {
+    pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) -> ExchangeStep {
         if self.phase == Phase::Over {
-            return Progress::Done;
+            return ExchangeStep::Done;
         }
         let limit = self.setup.request.reply_bytes;
         if self.tally.receive(&delta) > limit && !matches!(delta, Delta::Error(_)) {
@@ -300,7 +300,7 @@ impl Exchange {
                 if !self.setup.is_forced() {
                     self.begin(out);
                 }
-                Progress::More
+                ExchangeStep::More
             }
             Delta::Error(_) => {
                 out.push(delta);
@@ -308,7 +308,7 @@ impl Exchange {
             }
             Delta::Usage { usage } => {
                 self.tally.counted(Some(usage));
-                Progress::More
+                ExchangeStep::More
             }
             Delta::MessageEnd { stop_reason, usage } => {
                 self.tally.counted(usage);
@@ -327,11 +327,11 @@ impl Exchange {
             Delta::Diagnostic(said) if said.code == DiagnosticCode::Refusal => {
                 self.begin(out);
                 out.push(Delta::Diagnostic(said));
-                Progress::More
+                ExchangeStep::More
             }
             delta => {
                 let Some(delta) = self.prompt.continued(delta) else {
-                    return Progress::More;
+                    return ExchangeStep::More;
                 };
                 let mut read = mem::take(&mut self.scratch);
                 self.reader.push(delta, &mut read);
@@ -493,13 +493,13 @@ impl Exchange {
     }
 
     /// Ends the reply before the upstream's, if nothing more of that is needed.
-    fn progress(&mut self, out: &mut Vec<Delta>) -> Progress {
+    fn progress(&mut self, out: &mut Vec<Delta>) -> ExchangeStep {
         let reason = if self.is_enough() {
             StopReason::ToolUse
         } else if self.text.stop_sequence().is_some() && self.turn.rejected.is_empty() {
             StopReason::StopSequence
         } else {
-            return Progress::More;
+            return ExchangeStep::More;
         };
         self.tally.end_reply();
         self.finish(reason, out)
@@ -507,7 +507,7 @@ impl Exchange {
 
     /// Takes the end of a reply that the reader has stopped, because the rest of it would only cost. A call in it that is not whole
     /// is one to correct; text that repeats itself is cut off as by a token limit.
-    fn end_stopped(&mut self, stopped: Stopped, out: &mut Vec<Delta>) -> Progress {
+    fn end_stopped(&mut self, stopped: Stopped, out: &mut Vec<Delta>) -> ExchangeStep {
         if !stopped.in_block {
             return self.end(StopReason::MaxTokens, out);
         }
@@ -516,7 +516,7 @@ impl Exchange {
     }
 
     /// Takes the end of the upstream's reply.
-    fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+    fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> ExchangeStep {
         let mut read = mem::take(&mut self.scratch);
         if let Some(text) = self.prompt.end_reply() {
             self.reader.push(text, &mut read);
@@ -557,18 +557,18 @@ impl Exchange {
     }
 
     /// Begins a repair turn.
-    fn repair(&mut self, raw: String, defect: Defect) -> Progress {
+    fn repair(&mut self, raw: String, defect: Defect) -> ExchangeStep {
         self.tally.counts.repairs += 1;
         let turn = mem::take(&mut self.turn);
         let messages = repair::messages(&self.setup, raw, turn, &defect);
         self.prompt.append(messages);
         self.text.begin_repair();
         self.turn = Turn::correcting(defect);
-        Progress::Again(self.request())
+        ExchangeStep::Again(self.request())
     }
 
     /// Ends the client's reply.
-    fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+    fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> ExchangeStep {
         self.begin(out);
         if self.calls.is_empty() && !self.turn.corrects_near_miss() {
             out.extend(self.text.take_repair());
@@ -586,8 +586,8 @@ impl Exchange {
         self.over()
     }
 
-    fn over(&mut self) -> Progress {
+    fn over(&mut self) -> ExchangeStep {
         self.phase = Phase::Over;
-        Progress::Done
+        ExchangeStep::Done
     }
 }

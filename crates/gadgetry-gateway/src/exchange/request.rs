@@ -10,7 +10,7 @@ pub use gadgetry_providers::tools::TEXT_PARAMETER;
 
 /// One request of a client: the common form of Chat Completions, Responses and Messages.
 ///
-/// Made by [`Api::decode`](crate::Api::decode).
+/// Made by [`ClientApi::decode`](crate::ClientApi::decode).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientRequest {

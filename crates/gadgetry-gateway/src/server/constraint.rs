@@ -117,7 +117,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::Api;
+    use crate::api::ClientApi;
     use crate::exchange::{ClientRequest, Secrets, Toolset};
     use crate::memory::Owner;
     use crate::server::fingerprint;
@@ -139,7 +139,7 @@ mod tests {
         };
         change(&mut client);
         Job {
-            api: Api::Chat,
+            api: ClientApi::Chat,
             owner: Owner::of("key", owner.as_bytes()),
             fingerprint: fingerprint(&client.tools),
             destination: Destination {

@@ -20,7 +20,7 @@ use super::job::Job;
 use super::response::{failed, json_response, put_id};
 use super::watch::Watch;
 use super::{Gateway, body};
-use crate::api::{Api, Failure};
+use crate::api::{ClientApi, Failure};
 use crate::exchange::{Exchange, PreparedRequest, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
@@ -39,7 +39,7 @@ impl Gateway {
 }
 
 fn router(gateway: Gateway) -> Router {
-    let generate = |api: Api| {
+    let generate = |api: ClientApi| {
         any(move |State(gateway): State<Gateway>, request: Request| generate(gateway, api, request))
     };
     let mut router = Router::new()
@@ -48,9 +48,12 @@ fn router(gateway: Gateway) -> Router {
     // With and without `/v1`, because clients differ in what their base URL ends with.
     for base in ["/v1", ""] {
         router = router
-            .route(&format!("{base}/chat/completions"), generate(Api::Chat))
-            .route(&format!("{base}/responses"), generate(Api::Responses))
-            .route(&format!("{base}/messages"), generate(Api::Messages))
+            .route(
+                &format!("{base}/chat/completions"),
+                generate(ClientApi::Chat),
+            )
+            .route(&format!("{base}/responses"), generate(ClientApi::Responses))
+            .route(&format!("{base}/messages"), generate(ClientApi::Messages))
             .route(&format!("{base}/messages/count_tokens"), any(count_tokens))
             .route(&format!("{base}/models"), get(models))
             .route(&format!("{base}/models/{{*model}}"), get(model));
@@ -87,7 +90,7 @@ async fn health(State(gateway): State<Gateway>) -> Response {
 
 async fn metrics(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
     if let Err(failure) = admission::authenticate(&gateway.settings(), &headers) {
-        return failed(Api::Chat, &failure);
+        return failed(ClientApi::Chat, &failure);
     }
     let mut response = Response::new(Body::from(gateway.0.metrics.text()));
     let kind =
@@ -102,16 +105,16 @@ async fn not_found(request: Request) -> Response {
 }
 
 /// The API of a client, by its headers.
-fn api_of(headers: &HeaderMap) -> Api {
+fn api_of(headers: &HeaderMap) -> ClientApi {
     if headers.contains_key("anthropic-version") {
-        Api::Messages
+        ClientApi::Messages
     } else {
-        Api::Chat
+        ClientApi::Chat
     }
 }
 
 /// A request for a reply.
-async fn generate(gateway: Gateway, api: Api, request: Request) -> Response {
+async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Response {
     let began = Instant::now();
     let settings = gateway.settings();
     let Admitted {
@@ -157,7 +160,7 @@ struct Admitted {
 async fn begin(
     gateway: &Gateway,
     settings: &Arc<Settings>,
-    api: Api,
+    api: ClientApi,
     request: Request,
 ) -> Result<Admitted, Failure> {
     let key = admission::authenticate(settings, request.headers())?;
@@ -175,7 +178,7 @@ async fn begin(
     let permit = gateway.0.admission.admit(settings, key)?;
     let key = key.and_then(|at| settings.keys.get(at));
     let owner = key.map_or_else(|| conversation(&body), ClientKey::owner);
-    if api == Api::Responses {
+    if api == ClientApi::Responses {
         gateway.0.items.resolve(owner, &mut body);
     }
     let mut client = api.decode(body)?;
@@ -244,7 +247,7 @@ fn conversation(body: &Value) -> Owner {
 /// An estimate of the tokens of a request.
 async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Response {
     let settings = gateway.settings();
-    match begin(&gateway, &settings, Api::Messages, request).await {
+    match begin(&gateway, &settings, ClientApi::Messages, request).await {
         Ok(Admitted { job, .. }) => {
             let exchange = Exchange::new(Setup {
                 request: job.request,
@@ -256,7 +259,7 @@ async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Respo
             let tokens = exchange.map_or(0, |exchange| exchange.prompt_tokens());
             json_response(StatusCode::OK, &json!({"input_tokens": tokens}))
         }
-        Err(failure) => failed(Api::Messages, &failure),
+        Err(failure) => failed(ClientApi::Messages, &failure),
     }
 }
 

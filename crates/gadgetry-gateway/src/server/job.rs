@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::Api;
+use crate::api::ClientApi;
 use crate::exchange::PreparedRequest;
 use crate::memory::Owner;
 use crate::settings::Destination;
@@ -10,7 +10,7 @@ use crate::settings::Destination;
 /// A request on its way to an upstream.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) api: Api,
+    pub(super) api: ClientApi,
     pub(super) request: Arc<PreparedRequest>,
     pub(super) destination: Destination,
     /// Owner of the data that is made from the request and used again by the next one.

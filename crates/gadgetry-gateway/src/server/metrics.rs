@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::api::Api;
+use crate::api::ClientApi;
 use crate::exchange::Counts;
 
 /// The labels of a request that has ended.
@@ -135,7 +135,7 @@ impl Metrics {
         self.in_flight.inc();
     }
 
-    pub(super) fn ended(&self, api: Api, status: Option<u16>, seconds: f64) {
+    pub(super) fn ended(&self, api: ClientApi, status: Option<u16>, seconds: f64) {
         self.in_flight.dec();
         self.duration.observe(seconds);
         let api = api.name();

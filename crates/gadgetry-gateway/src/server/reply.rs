@@ -12,7 +12,7 @@ use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::message::Request;
 use gadgetry_providers::ProviderError;
 use gadgetry_providers::model::Model;
-use gadgetry_providers::sse::Event;
+use gadgetry_providers::sse::SseEvent;
 use serde_json::Value;
 use tokio::time::{Duration, timeout};
 
@@ -21,8 +21,8 @@ use super::job::Job;
 use super::prompt_log::PromptLog;
 use super::response::put_id;
 use super::watch::RequestOutcome;
-use crate::api::{Api, Failure, ReplyEncoder};
-use crate::exchange::{Exchange, Progress, Setup, TOO_LARGE, ToolMode};
+use crate::api::{ClientApi, Failure, ReplyEncoder};
+use crate::exchange::{Exchange, ExchangeStep, Setup, TOO_LARGE, ToolMode};
 use crate::upstream::Upstream;
 
 /// Maximum time that the status of an answer waits for the first part of the reply. Until then an error has its own status.
@@ -189,9 +189,9 @@ impl UpstreamReply {
             }
             let delta = delta.map(|delta| self.without_address(delta));
             match delta.map(|delta| self.exchange.push(delta, out)) {
-                Some(Progress::More) => {}
-                Some(Progress::Again(request)) => self.again(request),
-                Some(Progress::Done) => self.is_over = true,
+                Some(ExchangeStep::More) => {}
+                Some(ExchangeStep::Again(request)) => self.again(request),
+                Some(ExchangeStep::Done) => self.is_over = true,
                 None => self.cut(out),
             }
         }
@@ -288,7 +288,7 @@ impl UpstreamReply {
         &self,
         encoder: &mut ReplyEncoder,
         deltas: impl IntoIterator<Item = Delta>,
-        frames: &mut Vec<Event>,
+        frames: &mut Vec<SseEvent>,
     ) -> bool {
         let mut is_estimated = false;
         for delta in deltas {
@@ -318,7 +318,7 @@ impl UpstreamReply {
     /// Keeps the items of a response for its owner, if they are to be kept.
     pub(super) fn remember(&self, document: impl FnOnce() -> Value) {
         let owner = self.job.request.owner;
-        if let Some(owner) = owner.filter(|_| self.job.api == Api::Responses) {
+        if let Some(owner) = owner.filter(|_| self.job.api == ClientApi::Responses) {
             self.gateway.0.items.remember(owner, &document());
         }
     }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::Value;
 
-use crate::api::{Api, Failure};
+use crate::api::{ClientApi, Failure};
 
 /// Puts the id of a request into the headers of its answer.
 pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {
@@ -25,7 +25,7 @@ pub fn json_response(status: StatusCode, body: &Value) -> Response {
 }
 
 /// Returns the answer to a request that has no reply: the status, body and headers that clients of `api` understand.
-pub fn failed(api: Api, failure: &Failure) -> Response {
+pub fn failed(api: ClientApi, failure: &Failure) -> Response {
     let status = StatusCode::from_u16(failure.status(api)).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = json_response(status, &failure.body(api));
     let headers = response.headers_mut();

@@ -10,7 +10,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
-use gadgetry_providers::sse::Event;
+use gadgetry_providers::sse::SseEvent;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Sleep, sleep, timeout};
 
@@ -28,7 +28,7 @@ struct StreamedReply {
     encoder: ReplyEncoder,
     /// Deltas that were read and not sent.
     deltas: Vec<Delta>,
-    frames: Vec<Event>,
+    frames: Vec<SseEvent>,
     keep_alive: Duration,
     /// Fires when nothing was sent for that long. It is moved when it fires, and not with each part of the reply.
     silence: Pin<Box<Sleep>>,

@@ -1,7 +1,7 @@
 //! What of a model's text the client receives as text and as calls.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::dialect::Dialects;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn paris() -> (String, Value) {
 #[test]
 fn text_and_calls() {
     let check = |reply: &str, text: &str, calls: &[(String, Value)]| {
-        let received = Client::new(Api::Chat).receive(ask("Hi"), &[reply]);
+        let received = Client::new(ClientApi::Chat).receive(ask("Hi"), &[reply]);
         let stop_reason = if calls.is_empty() {
             StopReason::Stop
         } else {
@@ -58,7 +58,7 @@ fn what_looks_like_a_call_is_text_and_the_model_is_asked_once() {
     // The markers of the specification: those of this prompt are others.
     let plain = "!!!GADGET_START:weather\n!!!ARG:city\nParis\n!!!GADGET_END\n";
     let check = |said: &str, answer: &str, calls: &[(String, Value)]| {
-        let client = Client::new(Api::Chat);
+        let client = Client::new(ClientApi::Chat);
         let received = client.receive(ask("Hi"), &[said, answer]);
         let expected = (client.written(said), calls.to_vec());
         assert_eq!(
@@ -75,13 +75,13 @@ fn what_looks_like_a_call_is_text_and_the_model_is_asked_once() {
 
 #[test]
 fn ids_have_the_models_word() {
-    let check = |api: Api, ids: [&str; 2]| {
+    let check = |api: ClientApi, ids: [&str; 2]| {
         let mut body = ask("Hi");
         body["tools"] = json!([tool("weather", json!({"type": "object"}))]);
-        if api == Api::Messages {
+        if api == ClientApi::Messages {
             body["tools"] = json!([{"name": "weather", "input_schema": {"type": "object"}}]);
         }
-        if api == Api::Responses {
+        if api == ClientApi::Responses {
             body = json!({"model": "m", "input": "Hi", "tools": [{"type": "function", "name": "weather"}]});
         }
         let reply = "{S}weather:first\n{E}\n{S}weather:a b\n{E}";
@@ -89,21 +89,21 @@ fn ids_have_the_models_word() {
         assert_eq!(received.ids, ids, "{api:?}");
     };
     check(
-        Api::Chat,
+        ClientApi::Chat,
         [
             "call_00000000000000000000000001_first",
             "call_00000000000000000000000001_c2",
         ],
     );
     check(
-        Api::Responses,
+        ClientApi::Responses,
         [
             "call_00000000000000000000000001_first",
             "call_00000000000000000000000001_c2",
         ],
     );
     check(
-        Api::Messages,
+        ClientApi::Messages,
         [
             "toolu_00000000000000000000000001_first",
             "toolu_00000000000000000000000001_c2",
@@ -113,7 +113,7 @@ fn ids_have_the_models_word() {
 
 #[test]
 fn a_call_is_sent_before_the_reply_is_over() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let mut exchange = client.exchange(ask("Hi"), 1);
     let mut out = Vec::new();
     exchange.push(Delta::MessageStart { model: None }, &mut out);
@@ -129,7 +129,7 @@ fn a_call_is_sent_before_the_reply_is_over() {
 #[test]
 fn invalid_calls_are_corrected_where_nobody_sees_it() {
     let check = |replies: &[&str], text: &str, calls: &[(String, Value)]| {
-        let received = Client::new(Api::Chat).receive(ask("Hi"), replies);
+        let received = Client::new(ClientApi::Chat).receive(ask("Hi"), replies);
         assert_eq!(
             (received.text.as_str(), received.calls.as_slice()),
             (text, calls),
@@ -176,7 +176,7 @@ fn invalid_calls_are_corrected_where_nobody_sees_it() {
 #[test]
 fn a_call_that_stays_invalid_is_an_error() {
     let town = "{S}weather:w\n{A}town\nParis\n{E}\n";
-    let received = Client::new(Api::Chat).receive(ask("Hi"), &[town, town]);
+    let received = Client::new(ClientApi::Chat).receive(ask("Hi"), &[town, town]);
     let error = received.error.expect("there is nothing to send");
     assert!(
         error.contains("weather") && error.contains("city"),
@@ -184,7 +184,8 @@ fn a_call_that_stays_invalid_is_an_error() {
     );
     assert_eq!((received.calls.len(), received.stop_reason), (0, None));
     // With a valid one before it, that one counts.
-    let received = Client::new(Api::Chat).receive(ask("Hi"), &[&format!("{PARIS}{town}"), town]);
+    let received =
+        Client::new(ClientApi::Chat).receive(ask("Hi"), &[&format!("{PARIS}{town}"), town]);
     assert_eq!(
         (received.calls.as_slice(), received.error),
         (&[paris()][..], None)
@@ -193,12 +194,12 @@ fn a_call_that_stays_invalid_is_an_error() {
 
 #[test]
 fn the_model_reads_what_was_wrong() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let mut exchange = client.exchange(ask("Hi"), 1);
     let mut out = Vec::new();
     let rome = "{S}weather:r\n{A}city\nRome\n{E}\n";
     let reply = client.written(&format!("{rome}{{S}}weather:w\n{{A}}town\nParis\n{{E}}\n"));
-    let Progress::Again(request) = feed(&mut exchange, &reply, 5, &mut out) else {
+    let ExchangeStep::Again(request) = feed(&mut exchange, &reply, 5, &mut out) else {
         panic!("it is corrected");
     };
     let texts = crate::support::exchanges::texts(&request);
@@ -219,18 +220,18 @@ fn the_model_reads_what_was_wrong() {
 #[test]
 fn other_forms_of_calls() {
     let hermes = "Sure.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
-    let received = Client::new(Api::Chat).receive(ask("Hi"), &[hermes]);
+    let received = Client::new(ClientApi::Chat).receive(ask("Hi"), &[hermes]);
     assert_eq!(
         (received.text.as_str(), received.calls.as_slice()),
         ("Sure.\n", &[paris()][..])
     );
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.rules.dialects = Dialects::default();
     let received = client.receive(ask("Hi"), &[hermes]);
     assert_eq!((received.text.as_str(), received.calls.len()), (hermes, 0));
     // Invalid ones are corrected, too.
     let wrong = hermes.replace("city", "town");
-    let received = Client::new(Api::Chat).receive(ask("Hi"), &[&wrong, PARIS]);
+    let received = Client::new(ClientApi::Chat).receive(ask("Hi"), &[&wrong, PARIS]);
     assert_eq!(
         (received.text.as_str(), received.calls.as_slice()),
         ("Sure.\n", &[paris()][..])
@@ -242,7 +243,7 @@ fn stop_sequences_end_the_text_and_not_a_block() {
     let check = |reply: &str, text: &str, calls: usize, reason: StopReason| {
         let mut body = ask("Hi");
         body["stop"] = json!(["Paris", "STOP"]);
-        let received = Client::new(Api::Chat).receive(body, &[reply]);
+        let received = Client::new(ClientApi::Chat).receive(body, &[reply]);
         let got = (
             received.text.as_str(),
             received.calls.len(),
@@ -262,12 +263,15 @@ fn how_a_reply_was_cut_is_how_it_ends() {
         StopReason::ContentFilter,
         StopReason::Other("x".to_owned()),
     ] {
-        let client = Client::new(Api::Chat);
+        let client = Client::new(ClientApi::Chat);
         let mut exchange = client.exchange(ask("Hi"), 1);
         let mut out = Vec::new();
         let text = client.written("Text.\n{S}weather:w\n{A}city\nPar");
         exchange.push(Delta::text(text), &mut out);
-        assert_eq!(end(&mut exchange, reason.clone(), &mut out), Progress::Done);
+        assert_eq!(
+            end(&mut exchange, reason.clone(), &mut out),
+            ExchangeStep::Done
+        );
         let received = Received::of(&out);
         assert_eq!(
             (received.text.as_str(), received.calls.len()),
@@ -281,7 +285,7 @@ fn how_a_reply_was_cut_is_how_it_ends() {
 #[test]
 fn native_calls_are_mended() {
     let check = |json: &str, expected: Option<Value>| {
-        let mut client = Client::new(Api::Chat);
+        let mut client = Client::new(ClientApi::Chat);
         client.is_native = true;
         let mut exchange = client.exchange(ask("Hi"), 1);
         assert_eq!(exchange.native_tools().map(|tools| tools.len()), Some(2));
@@ -313,7 +317,7 @@ fn native_calls_are_mended() {
         match expected {
             Some(input) => assert_eq!(received.calls, [("sum".to_owned(), input)], "{json}"),
             None => assert!(
-                matches!(progress, Progress::Again(_)),
+                matches!(progress, ExchangeStep::Again(_)),
                 "{json}: {progress:?}"
             ),
         }

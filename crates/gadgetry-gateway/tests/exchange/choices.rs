@@ -1,7 +1,7 @@
 //! Tool choices, and one call at a time.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::message::Role;
@@ -23,7 +23,7 @@ fn a_choice_is_satisfied_or_an_error() {
     let named = json!({"type": "function", "function": {"name": "sum"}});
     let allowed = |mode: &str| json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "sum"}}]}});
     let check = |choice: &Value, replies: &[&str], calls: &[&str], error: Option<&str>| {
-        let received = Client::new(Api::Chat).receive(chosen(choice.clone()), replies);
+        let received = Client::new(ClientApi::Chat).receive(chosen(choice.clone()), replies);
         let names: Vec<&str> = received
             .calls
             .iter()
@@ -59,7 +59,7 @@ fn a_choice_is_satisfied_or_an_error() {
 /// Servers that continue a message of the assistant are sent the beginning of the call.
 #[test]
 fn a_call_that_must_be_made_is_begun() {
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.rules.template.prefill = true;
     let named = json!({"type": "function", "function": {"name": "sum"}});
     let check = |form: CallForm, choice: &Value, head: &str, reply: &str, calls: &[&str]| {
@@ -82,9 +82,9 @@ fn a_call_that_must_be_made_is_begun() {
             let names: Vec<&str> = received.calls.iter().map(|(it, _)| it.as_str()).collect();
             assert_eq!(names, calls, "{choice} {reply:?} {size}");
             let ends = if calls.is_empty() && !head.is_empty() {
-                matches!(progress, Progress::Again(_))
+                matches!(progress, ExchangeStep::Again(_))
             } else {
-                progress == Progress::Done
+                progress == ExchangeStep::Done
             };
             assert!(ends, "{choice} {reply:?} {size}: {progress:?}");
         }
@@ -144,7 +144,7 @@ fn a_call_that_must_be_made_is_begun() {
 
 #[test]
 fn the_model_is_asked_for_what_is_demanded() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let last = |choice: Value| {
         let request = client.exchange(chosen(choice), 1).request();
         texts(&request).last().cloned().unwrap_or_default()
@@ -157,7 +157,7 @@ fn the_model_is_asked_for_what_is_demanded() {
 
 #[test]
 fn without_tools_a_block_is_text() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let received = client.receive(chosen(json!("none")), &[PARIS]);
     assert_eq!(
         (received.text, received.calls.len()),
@@ -171,13 +171,13 @@ fn without_tools_a_block_is_text() {
 fn one_call_at_a_time() {
     let both = format!("{PARIS}{SUM}After.");
     for (api, body) in [
-        (Api::Chat, {
+        (ClientApi::Chat, {
             let mut body = ask("Hi");
             body["parallel_tool_calls"] = json!(false);
             body
         }),
         (
-            Api::Messages,
+            ClientApi::Messages,
             json!({
                 "model": "m",
                 "max_tokens": 9,
@@ -192,7 +192,7 @@ fn one_call_at_a_time() {
         let mut out = Vec::new();
         let written = client.written(&both);
         let progress = crate::support::exchanges::feed(&mut exchange, &written, 3, &mut out);
-        assert_eq!(progress, gadgetry_gateway::exchange::Progress::Done);
+        assert_eq!(progress, gadgetry_gateway::exchange::ExchangeStep::Done);
         let received = crate::support::exchanges::Received::of(&out);
         assert_eq!(
             (received.calls.len(), received.text.as_str()),

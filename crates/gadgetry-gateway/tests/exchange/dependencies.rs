@@ -1,6 +1,6 @@
 //! Calls that depend on others of their reply.
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, ask, texts};
@@ -24,7 +24,7 @@ fn next(ids: &[String], result: &str) -> Value {
 
 #[test]
 fn they_are_offered_with_the_results_filled_in() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let received = client.receive(ask("Hi"), &[BOTH]);
     assert_eq!(
         received.calls,
@@ -47,7 +47,7 @@ fn they_are_offered_with_the_results_filled_in() {
 
 #[test]
 fn what_depends_on_nothing_valid_is_corrected() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let alone = "{S}sum:s:nobody\n{A}a\n1\n{A}b\n2\n{E}\n";
     let whole = "{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}\n";
     let received = client.receive(ask("Hi"), &[alone, whole]);
@@ -59,7 +59,7 @@ fn what_depends_on_nothing_valid_is_corrected() {
 
 #[test]
 fn they_are_run_where_that_is_switched_on() {
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.rules.run_dependencies = true;
     let received = client.receive(ask("Hi"), &[BOTH]);
     let mut exchange = client.exchange(next(&received.ids, "{\"low\": 7}"), 2);
@@ -78,7 +78,7 @@ fn they_are_run_where_that_is_switched_on() {
 /// A client may name the exchange in replies that it makes up, and each had all of what waits.
 #[test]
 fn they_are_offered_once_whatever_the_client_repeats() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let long = "y".repeat(100_000);
     let reply = format!(
         "{{S}}weather:w\n{{A}}city\nParis\n{{E}}\n{{S}}weather:s:w\n{{A}}city\n{long}\n{{E}}\n"

@@ -2,8 +2,8 @@
 //!
 //! The forms are rows of `corpus/dialects.json`; the engine checks the same ones.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::dialect::{CustomDialect, Dialects};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn client() -> Client {
     });
     let custom: CustomDialect = serde_json::from_value(custom).expect("the form");
     all.define(custom).expect("it is right");
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.rules.dialects = all;
     client
 }
@@ -36,7 +36,7 @@ fn receive(reply: &str, size: usize) -> Received {
     let mut exchange = client.exchange(body(), 1);
     let mut out = Vec::new();
     let progress = feed(&mut exchange, reply, size, &mut out);
-    assert_eq!(progress, Progress::Done, "{reply}");
+    assert_eq!(progress, ExchangeStep::Done, "{reply}");
     Received::of(&out)
 }
 
@@ -138,11 +138,11 @@ fn a_call_that_was_cut_off_is_not_shown() {
             let reply = format!("One.\n{}", &whole[..cut]);
             let progress = feed(&mut exchange, &reply, 2, &mut out);
             assert!(
-                matches!(progress, Progress::Again(_)),
+                matches!(progress, ExchangeStep::Again(_)),
                 "{row} at {cut}: {progress:?}"
             );
             let again = feed(&mut exchange, &whole, 2, &mut out);
-            assert_eq!(again, Progress::Done, "{row}");
+            assert_eq!(again, ExchangeStep::Done, "{row}");
             let received = Received::of(&out);
             assert_eq!(
                 (received.text.trim(), received.calls.len()),

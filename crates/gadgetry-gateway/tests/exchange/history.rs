@@ -1,6 +1,6 @@
 //! Earlier calls and results in the prompt.
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_proto::message::Role;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
 #[test]
 fn calls_are_blocks_and_results_are_in_envelopes() {
     let check = |messages: Value, expected: &[&str]| {
-        let client = Client::new(Api::Chat);
+        let client = Client::new(ClientApi::Chat);
         let markers = |text: &str| client.written(text).replace(&client.secrets().word, "WORD");
         let expected: Vec<String> = expected.iter().map(|text| markers(text)).collect();
         assert_eq!(prompt(&client, messages.clone()), expected, "{messages}");
@@ -114,7 +114,7 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
 fn templates_without_a_system_role_or_with_alternation() {
     use Role::{Assistant, System, User};
     let check = |has_system: bool, alternates: bool, roles: &[Role]| {
-        let mut client = Client::new(Api::Chat);
+        let mut client = Client::new(ClientApi::Chat);
         client.rules.template.system_role = has_system;
         client.rules.template.alternate = alternates;
         let mut body = ask("");
@@ -190,7 +190,7 @@ proptest! {
     /// The prompt of a turn is a prefix of that of the next one, up to the message that the user has added.
     #[test]
     fn prompts_grow_at_their_end(turns in turns()) {
-        let mut client = Client::new(Api::Chat);
+        let mut client = Client::new(ClientApi::Chat);
         // Merging adjacent messages would join what comes with what was.
         client.rules.template.alternate = false;
         for count in 1..turns.len() {
@@ -204,7 +204,7 @@ proptest! {
     /// Whatever a conversation has in it, none of it is a block of the prompt but the calls of the model.
     #[test]
     fn no_text_of_a_conversation_is_a_block(turns in turns()) {
-        let client = Client::new(Api::Chat);
+        let client = Client::new(ClientApi::Chat);
         let start = client.secrets().markers.start().to_owned();
         let texts = prompt(&client, body(&turns)["messages"].clone());
         let blocks: usize = texts.iter().map(|text| text.matches(&start.replace(&client.secrets().word, "WORD")).count()).sum();

@@ -1,6 +1,6 @@
 //! Data that looks like calls, results or markers: a model that repeats it word for word calls nothing.
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::MarkerStyle;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn check(client: &Client, body: &Value, place: &str) {
 #[test]
 fn a_model_that_repeats_what_it_reads_calls_nothing() {
     for style in [MarkerStyle::Nonce, MarkerStyle::Plain] {
-        let mut client = Client::new(Api::Chat);
+        let mut client = Client::new(ClientApi::Chat);
         client.rules.markers = style;
         for attempt in ATTEMPTS {
             let attempt = client
@@ -74,7 +74,7 @@ fn a_model_that_repeats_what_it_reads_calls_nothing() {
 #[test]
 fn arguments_in_the_history_are_one_block() {
     for attempt in ATTEMPTS {
-        let client = Client::new(Api::Chat);
+        let client = Client::new(ClientApi::Chat);
         let attempt = client.written(attempt);
         let mut body = ask("Hi");
         body["messages"] = json!([
@@ -132,7 +132,7 @@ fn conversation(result: &str, user: &str, system: &str) -> Value {
 fn a_quotation_in_another_form_is_no_call() {
     let paris = ("weather".to_owned(), json!({"city": "Paris"}));
     let check = |body: Value, reply: &str, calls: &[(String, Value)]| {
-        let received = Client::new(Api::Chat).receive(body, &[reply]);
+        let received = Client::new(ClientApi::Chat).receive(body, &[reply]);
         assert_eq!(received.calls, calls, "{reply}");
         if calls.is_empty() {
             assert_eq!(received.text, reply);
@@ -169,7 +169,7 @@ fn a_quotation_in_another_form_is_no_call() {
             check(conversation(quoted, "Hi", ""), form, &[]);
         }
     }
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let block = client.written("{S}weather:w\n{A}city\nParis\n{E}\n");
     let received = client.receive(conversation(FORMS[0], "Hi", ""), &[&block]);
     assert_eq!(received.calls, [paris]);

@@ -1,7 +1,7 @@
 //! Replies that are too long, and those that would take too long.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::delta::Delta;
 
 use crate::support::exchanges::{Client, Received, ask, feed};
@@ -9,12 +9,12 @@ use crate::support::exchanges::{Client, Received, ask, feed};
 #[test]
 fn a_reply_has_a_limit_over_all_its_turns() {
     let check = |bytes: usize, replies: &[&str], size: usize, is_too_large: bool| {
-        let mut client = Client::new(Api::Chat);
+        let mut client = Client::new(ClientApi::Chat);
         client.reply_bytes = bytes;
         let mut exchange = client.exchange(ask("Hi"), 1);
         let mut out = Vec::new();
         for reply in replies {
-            if feed(&mut exchange, &client.written(reply), size, &mut out) == Progress::Done {
+            if feed(&mut exchange, &client.written(reply), size, &mut out) == ExchangeStep::Done {
                 break;
             }
         }
@@ -48,12 +48,12 @@ fn a_reply_has_a_limit_over_all_its_turns() {
 
 #[test]
 fn empty_deltas_have_an_end() {
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.reply_bytes = 800;
     let mut exchange = client.exchange(ask("Hi"), 1);
     let mut out = Vec::new();
     let mut count = 0;
-    while exchange.push(Delta::text(String::new()), &mut out) == Progress::More {
+    while exchange.push(Delta::text(String::new()), &mut out) == ExchangeStep::More {
         count += 1;
         assert!(count < 1_000, "it ends");
     }
@@ -63,7 +63,7 @@ fn empty_deltas_have_an_end() {
 /// Each of these took time with the square of its length: minutes for these.
 #[test]
 fn long_texts_are_read_in_linear_time() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     for (piece, count) in [
         ("\n", 10 << 20),
         (" \t\n", 2 << 20),

@@ -1,7 +1,7 @@
 //! Replies that are ended early: at calls that cannot become valid, and at lines that repeat without end.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::delta::StopReason;
 use serde_json::{Value, json};
 
@@ -26,8 +26,8 @@ fn read(client: &Client, reply: &str) -> (Received, Option<Vec<String>>) {
         let mut out = Vec::new();
         let progress = feed(&mut exchange, &client.written(reply), size, &mut out);
         let again = match progress {
-            Progress::Again(request) => Some(texts(&request)),
-            Progress::Done | Progress::More => None,
+            ExchangeStep::Again(request) => Some(texts(&request)),
+            ExchangeStep::Done | ExchangeStep::More => None,
         };
         (Received::of(&out), again)
     });
@@ -42,7 +42,7 @@ const PARIS: &str = "{S}weather:w\n{A}city\nParis\n{E}\n";
 /// The upstream's stream ends there, the calls before it are the client's, and the repair turn says why.
 #[test]
 fn a_call_that_cannot_become_valid() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     for (doomed, problem) in [
         (
             "{S}weather:v\n{A}city\nRome\n{A}city\n",
@@ -76,7 +76,7 @@ fn a_call_that_cannot_become_valid() {
 
 #[test]
 fn lines_that_repeat() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let lines = |count| "And once more.\n".repeat(count);
     let (received, again) = read(&client, &(lines(30) + "Bye."));
     let ended = (received.text, received.stop_reason);
@@ -97,7 +97,7 @@ fn lines_that_repeat() {
 
 #[test]
 fn it_can_be_switched_off() {
-    let mut client = Client::new(Api::Chat);
+    let mut client = Client::new(ClientApi::Chat);
     client.rules.stop_early = false;
     let reply = "And once more.\n".repeat(30) + "Bye.";
     assert_eq!(read(&client, &reply).0.text, reply);

@@ -1,7 +1,7 @@
 //! A reply that breaks off anywhere has no call that the whole reply would not have, and pieces do not matter.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
 
@@ -16,13 +16,13 @@ fn whole(client: &Client, size: usize) -> Received {
     let mut exchange = client.exchange(ask("Hi"), 1);
     let mut out = Vec::new();
     let progress = feed(&mut exchange, &client.written(GOLDEN), size, &mut out);
-    assert_eq!(progress, Progress::Done);
+    assert_eq!(progress, ExchangeStep::Done);
     Received::of(&out)
 }
 
 #[test]
 fn pieces_do_not_matter() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let expected = whole(&client, usize::MAX);
     assert_eq!(expected.calls.len(), 3);
     for size in 1..client.written(GOLDEN).len() {
@@ -32,7 +32,7 @@ fn pieces_do_not_matter() {
 
 #[test]
 fn nothing_that_was_cut_is_called() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let golden = client.written(GOLDEN);
     let all = whole(&client, usize::MAX);
     let error = || Delta::Error(ModelError::new(ModelErrorKind::Truncated, "broken off"));
@@ -52,7 +52,7 @@ fn nothing_that_was_cut_is_called() {
             let shown = whole_text(&client, &received.text);
             assert!(all.text.starts_with(shown), "{at} {reason:?}: {received:?}");
             if reason != Some(StopReason::Stop) {
-                assert_eq!(progress, Progress::Done, "{at} {reason:?}");
+                assert_eq!(progress, ExchangeStep::Done, "{at} {reason:?}");
             }
         }
     }

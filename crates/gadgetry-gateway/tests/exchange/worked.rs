@@ -1,7 +1,7 @@
 //! The worked example in the docs of `exchange`: what the client receives after each piece of the upstream's reply.
 
-use gadgetry_gateway::Api;
-use gadgetry_gateway::exchange::Progress;
+use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::exchange::ExchangeStep;
 use gadgetry_proto::delta::{Delta, StopReason};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn short(deltas: &[Delta]) -> Vec<String> {
 
 #[test]
 fn the_worked_example_is_true() {
-    let client = Client::new(Api::Chat);
+    let client = Client::new(ClientApi::Chat);
     let mut body = ask("Add.");
     body["tool_choice"] = json!("required");
     let mut exchange = client.exchange(body, 1);
@@ -47,16 +47,16 @@ fn the_worked_example_is_true() {
     for (piece, expected) in rows {
         let piece_of_reply = Delta::text(client.written(piece));
         let progress = exchange.push(piece_of_reply, &mut out);
-        assert_eq!(progress, Progress::More, "{piece}");
+        assert_eq!(progress, ExchangeStep::More, "{piece}");
         assert_eq!(short(&out), expected, "{piece}");
         out.clear();
     }
     let progress = end(&mut exchange, StopReason::Stop, &mut out);
-    assert!(matches!(progress, Progress::Again(_)), "{progress:?}");
+    assert!(matches!(progress, ExchangeStep::Again(_)), "{progress:?}");
     assert_eq!(short(&out), [""; 0]);
     let corrected = r#"<tool_call>{"name": "sum", "arguments": {"a": 3, "b": 4}}</tool_call>"#;
     exchange.push(Delta::text(corrected), &mut out);
     let progress = end(&mut exchange, StopReason::Stop, &mut out);
-    assert_eq!(progress, Progress::Done);
+    assert_eq!(progress, ExchangeStep::Done);
     assert_eq!(short(&out), [r#"call sum {"a":3,"b":4}"#, "end ToolUse"]);
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::extract::State;
 use axum::{Json, Router, routing};
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::{Constrain, ModelRules};
 use gadgetry_proto::call_form::CallForm;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ async fn strings_of_small_models_are_bounded() {
                 ..ModelRules::default()
             };
             let address = serve(settings(&url, rules)).await;
-            let (path, body) = body(Api::Chat, "text", false);
+            let (path, body) = body(ClientApi::Chat, "text", false);
             let request = client().post(format!("http://{address}{path}"));
             let answer = request.json(&body).send().await.expect("it answers");
             assert!(answer.status().is_success());

@@ -1,6 +1,6 @@
 //! Who may use a gateway.
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::ModelRules;
 use gadgetry_gateway::settings::ClientKey;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -24,7 +24,7 @@ async fn status(world: &World, headers: &[(&'static str, &str)]) -> u16 {
             HeaderValue::from_str(value).expect("valid"),
         );
     }
-    let (path, body) = body(Api::Chat, "text", false);
+    let (path, body) = body(ClientApi::Chat, "text", false);
     let request = client().post(world.url(path)).headers(map).json(&body);
     request.send().await.expect("it answers").status().as_u16()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::ModelRules;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,7 +17,7 @@ use crate::support::world::{World, client, get, settings};
 #[tokio::test]
 async fn a_client_that_goes_ends_the_upstreams_reply() {
     let world = World::start().await;
-    for api in Api::ALL {
+    for api in ClientApi::ALL {
         let (path, body) = body(api, "endless", true);
         let answer = client()
             .post(world.url(path))
@@ -140,7 +140,7 @@ async fn a_body_is_limited() {
     let mut settings = settings(&upstream.url(), ModelRules::default());
     settings.limits.body_bytes = 2_000;
     let world = World::serve(upstream, settings).await;
-    let (path, mut body) = body(Api::Chat, "text", false);
+    let (path, mut body) = body(ClientApi::Chat, "text", false);
     body["messages"][0]["content"] = "x".repeat(3_000).into();
     let answer = client()
         .post(world.url(path))
@@ -236,7 +236,7 @@ async fn requests_in_flight_end_before_the_gateway() {
     let serving = tokio::spawn(gadgetry_gateway::server::serve(listener, gateway, async {
         let _ = stopped.await;
     }));
-    let (path, body) = body(Api::Chat, "endless", true);
+    let (path, body) = body(ClientApi::Chat, "endless", true);
     let answer = client()
         .post(format!("{url}{path}"))
         .json(&body)
@@ -262,7 +262,7 @@ async fn requests_in_flight_end_before_the_gateway() {
 #[tokio::test]
 async fn headers_say_what_was_ignored_and_added() {
     let world = World::start().await;
-    let (path, mut body) = body(Api::Responses, "text", false);
+    let (path, mut body) = body(ClientApi::Responses, "text", false);
     let tools = body["tools"].as_array_mut().expect("a list");
     tools.push(json!({"type": "web_search"}));
     let answer = client()

@@ -1,7 +1,7 @@
 //! Replies of the three APIs, streamed and whole, read by this project's own decoders.
 
 use futures_util::StreamExt as _;
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_providers::model::Model as _;
@@ -15,7 +15,7 @@ use gadgetry_proto::error::ModelError;
 use crate::support::world::{World, client};
 
 /// What a client of this project receives through an API.
-async fn receive(world: &World, api: Api, scenario: &str, is_streaming: bool) -> Vec<Delta> {
+async fn receive(world: &World, api: ClientApi, scenario: &str, is_streaming: bool) -> Vec<Delta> {
     let city =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let tools = vec![
@@ -30,21 +30,21 @@ async fn receive(world: &World, api: Api, scenario: &str, is_streaming: bool) ->
         ..ModelOptions::default()
     };
     let model: Arc<dyn gadgetry_providers::model::Model> = match api {
-        Api::Chat => Arc::new(
+        ClientApi::Chat => Arc::new(
             OpenAi::builder("m")
                 .options(options)
                 .base_url(world.url("/v1"))
                 .build()
                 .expect("valid"),
         ),
-        Api::Responses => Arc::new(
+        ClientApi::Responses => Arc::new(
             OpenAiResponses::builder("m")
                 .options(options)
                 .base_url(world.url("/v1"))
                 .build()
                 .expect("valid"),
         ),
-        Api::Messages => Arc::new(
+        ClientApi::Messages => Arc::new(
             Anthropic::builder("m")
                 .options(options)
                 .base_url(world.url(""))
@@ -141,7 +141,7 @@ async fn every_api_streamed_and_whole() {
         ("think", "Forty-two.", vec![], StopReason::Stop),
         ("length", "Half a sent", vec![], StopReason::MaxTokens),
     ];
-    for api in Api::ALL {
+    for api in ClientApi::ALL {
         for is_streaming in [true, false] {
             for (scenario, text, calls, reason) in &table {
                 let deltas = receive(&world, api, scenario, is_streaming).await;
@@ -163,7 +163,7 @@ async fn failures_have_the_status_of_the_api() {
     let check = |scenario: &'static str, statuses: [u16; 3], retry: Option<&'static str>| {
         let (world, client) = (&world, &client);
         async move {
-            for (api, status) in Api::ALL.into_iter().zip(statuses) {
+            for (api, status) in ClientApi::ALL.into_iter().zip(statuses) {
                 for is_streaming in [true, false] {
                     let (path, body) = body(api, scenario, is_streaming);
                     let answer = client
@@ -183,7 +183,11 @@ async fn failures_have_the_status_of_the_api() {
                         body["error"]["message"].is_string(),
                         "{api:?} {scenario}: {body}"
                     );
-                    assert_eq!(body["type"] == "error", api == Api::Messages, "{body}");
+                    assert_eq!(
+                        body["type"] == "error",
+                        api == ClientApi::Messages,
+                        "{body}"
+                    );
                 }
             }
         }
@@ -195,12 +199,12 @@ async fn failures_have_the_status_of_the_api() {
 }
 
 /// A path, and a body that asks for a scenario with one tool.
-pub(super) fn body(api: Api, scenario: &str, is_streaming: bool) -> (&'static str, Value) {
+pub(super) fn body(api: ClientApi, scenario: &str, is_streaming: bool) -> (&'static str, Value) {
     let said = format!("scenario: {scenario}");
     let schema =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     match api {
-        Api::Chat => (
+        ClientApi::Chat => (
             "/v1/chat/completions",
             json!({
                 "model": "m", "stream": is_streaming,
@@ -208,14 +212,14 @@ pub(super) fn body(api: Api, scenario: &str, is_streaming: bool) -> (&'static st
                 "tools": [{"type": "function", "function": {"name": "get_weather", "parameters": schema}}],
             }),
         ),
-        Api::Responses => (
+        ClientApi::Responses => (
             "/v1/responses",
             json!({
                 "model": "m", "stream": is_streaming, "input": said,
                 "tools": [{"type": "function", "name": "get_weather", "parameters": schema}],
             }),
         ),
-        Api::Messages => (
+        ClientApi::Messages => (
             "/v1/messages?beta=true",
             json!({
                 "model": "m", "stream": is_streaming, "max_tokens": 100,
@@ -230,7 +234,7 @@ pub(super) fn body(api: Api, scenario: &str, is_streaming: bool) -> (&'static st
 async fn a_call_is_whole_also_for_a_client_that_wants_it_in_parts() {
     let world = World::start().await;
     for is_eager in [true, false] {
-        let (path, mut body) = body(Api::Messages, "one", true);
+        let (path, mut body) = body(ClientApi::Messages, "one", true);
         body["tools"][0]["eager_input_streaming"] = is_eager.into();
         let request = client().post(world.url(path)).json(&body).send();
         let text = request.await.expect("it answers").text().await;
@@ -245,7 +249,7 @@ async fn a_call_is_whole_also_for_a_client_that_wants_it_in_parts() {
 async fn a_reply_that_breaks_off_is_an_error_in_its_stream() {
     let world = World::start().await;
     let client = client();
-    for api in Api::ALL {
+    for api in ClientApi::ALL {
         let (path, body) = body(api, "cut", true);
         let answer = client
             .post(world.url(path))
@@ -257,9 +261,9 @@ async fn a_reply_that_breaks_off_is_an_error_in_its_stream() {
         let text = answer.text().await.expect("a stream");
         assert!(text.contains("Let "), "{api:?}: {text}");
         let (error, ends) = match api {
-            Api::Chat => ("\"error\":{", "finish_reason\":\"stop"),
-            Api::Responses => ("response.failed", "response.completed"),
-            Api::Messages => ("event: error", "message_stop"),
+            ClientApi::Chat => ("\"error\":{", "finish_reason\":\"stop"),
+            ClientApi::Responses => ("response.failed", "response.completed"),
+            ClientApi::Messages => ("event: error", "message_stop"),
         };
         assert!(
             text.contains(error) && !text.contains(ends),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::ModelRules;
 use gadgetry_gateway::settings::ClientKey;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn marker(world: &World) -> String {
 async fn markers_are_those_of_a_conversation() {
     let world = world(true).await;
     let turn = |first: &str, replies: usize| {
-        let (path, mut body) = body(Api::Chat, "text", false);
+        let (path, mut body) = body(ClientApi::Chat, "text", false);
         body["messages"][0]["content"] = format!("{first} scenario: text").into();
         let messages = body["messages"].as_array_mut().expect("a list");
         for _ in 0..replies {
@@ -77,7 +77,7 @@ async fn markers_are_those_of_a_conversation() {
 async fn ids_say_nothing_about_each_other() {
     let world = world(true).await;
     let mut seen = HashSet::new();
-    for api in Api::ALL {
+    for api in ClientApi::ALL {
         for _ in 0..4 {
             let (path, body) = body(api, "one", false);
             let (status, request, text) = ask(&world, "alpha", path, &body).await;
@@ -85,9 +85,9 @@ async fn ids_say_nothing_about_each_other() {
             let answer: Value = serde_json::from_str(&text).expect("JSON");
             let own = answer["id"].as_str().expect("an id").to_owned();
             let call = match api {
-                Api::Chat => &answer["choices"][0]["message"]["tool_calls"][0]["id"],
-                Api::Responses => &answer["output"][1]["call_id"],
-                Api::Messages => &answer["content"][1]["id"],
+                ClientApi::Chat => &answer["choices"][0]["message"]["tool_calls"][0]["id"],
+                ClientApi::Responses => &answer["output"][1]["call_id"],
+                ClientApi::Messages => &answer["content"][1]["id"],
             };
             let call = call.as_str().expect("a call").to_owned();
             for id in [request, own, call] {
@@ -106,7 +106,7 @@ async fn ids_say_nothing_about_each_other() {
 async fn items_of_a_stream_have_an_owner() {
     for (has_keys, store) in [(true, true), (true, false), (false, true), (false, false)] {
         let world = world(has_keys).await;
-        let (path, mut body) = body(Api::Responses, "text", true);
+        let (path, mut body) = body(ClientApi::Responses, "text", true);
         body["store"] = store.into();
         let (_, _, text) = ask(&world, "alpha", path, &body).await;
         let at = text.find("msg_").expect("an item");

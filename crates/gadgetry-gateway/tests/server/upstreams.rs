@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::{Json, Router, routing};
 use gadgetry_gateway::exchange::{Constrain, ModelRules, RulesPatch, ToolMode};
 use gadgetry_gateway::settings::Route;
-use gadgetry_gateway::upstream::{Target, Upstream as Server, UpstreamApi};
-use gadgetry_gateway::{Api, Settings};
+use gadgetry_gateway::upstream::{Target, Upstream as Server};
+use gadgetry_gateway::{ClientApi, Settings};
 use gadgetry_proto::call_form::CallForm;
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{BaseUrl, HttpConfig, Resolver};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -19,7 +20,7 @@ use crate::support::world::{World, client, get};
 fn server(name: &str, url: &str) -> Arc<Server> {
     let target = Target::Server {
         url: BaseUrl::new(url),
-        api: UpstreamApi::Chat,
+        api: Api::Chat,
         key: None,
     };
     Arc::new(Server::new(name, target, HttpConfig::new()).expect("a valid URL"))
@@ -27,7 +28,7 @@ fn server(name: &str, url: &str) -> Arc<Server> {
 
 /// The status, the upstream that answered, and the body.
 async fn ask(world: &World, model: &str, scenario: &str) -> (u16, String, Value) {
-    let (path, mut body) = body(Api::Chat, scenario, false);
+    let (path, mut body) = body(ClientApi::Chat, scenario, false);
     body["model"] = model.into();
     let answer = client()
         .post(world.url(path))
@@ -195,18 +196,18 @@ async fn a_model_that_calls_natively_is_used_so_in_mode_auto() {
 async fn a_schema_of_the_answer_goes_upstream() {
     let world = World::start().await;
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
-    for api in Api::ALL {
+    for api in ClientApi::ALL {
         let (path, mut body) = body(api, "text", false);
         let fields = body.as_object_mut().expect("an object");
         fields.remove("tools");
         let format = json!({"type": "json_schema", "name": "n", "schema": schema});
         match api {
-            Api::Chat => {
+            ClientApi::Chat => {
                 body["response_format"] =
                     json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}});
             }
-            Api::Responses => body["text"] = json!({"format": format}),
-            Api::Messages => {
+            ClientApi::Responses => body["text"] = json!({"format": format}),
+            ClientApi::Messages => {
                 body["output_config"] =
                     json!({"format": {"type": "json_schema", "schema": schema}});
             }
@@ -351,7 +352,7 @@ async fn a_grammar_follows_the_choice_of_the_request() {
     };
     let world = World::with(rules).await;
     let check = async |changes: Value, expected: &str| {
-        let (path, mut body) = body(Api::Chat, "text", false);
+        let (path, mut body) = body(ClientApi::Chat, "text", false);
         let other = json!({"type": "function", "function": {"name": "other", "parameters": {"type": "object", "properties": {}}}});
         body["tools"].as_array_mut().expect("tools").push(other);
         let fields = body.as_object_mut().expect("an object");

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use gadgetry_gateway::Api;
+use gadgetry_gateway::ClientApi;
 use gadgetry_gateway::exchange::{
-    Exchange, ModelRules, PreparedRequest, Progress, Secrets, Setup, Toolset,
+    Exchange, ExchangeStep, ModelRules, PreparedRequest, Secrets, Setup, Toolset,
 };
 use gadgetry_proto::delta::{Delta, StopReason};
 
 /// Reads a body, and lets a model answer it. It may be refused, and nothing panics.
-pub(crate) fn check(api: Api, body: &[u8]) {
+pub(crate) fn check(api: ClientApi, body: &[u8]) {
     let Ok(body) = serde_json::from_slice(body) else {
         return;
     };
@@ -43,7 +43,7 @@ pub(crate) fn check(api: Api, body: &[u8]) {
     let mut is_over = false;
     for message in sent.all_messages() {
         let text = gadgetry_proto::convo::prompt_text(message);
-        is_over = is_over || exchange.push(Delta::text(text), &mut out) != Progress::More;
+        is_over = is_over || exchange.push(Delta::text(text), &mut out) != ExchangeStep::More;
     }
     if !is_over {
         let end = Delta::MessageEnd {

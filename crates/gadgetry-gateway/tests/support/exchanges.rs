@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use gadgetry_gateway::exchange::{
-    ClientRequest, Exchange, HeldCalls, ModelRules, PreparedRequest, Progress, Secrets, Setup,
+    ClientRequest, Exchange, ExchangeStep, HeldCalls, ModelRules, PreparedRequest, Secrets, Setup,
     Toolset,
 };
-use gadgetry_gateway::{Api, Owner};
+use gadgetry_gateway::{ClientApi, Owner};
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::Request;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// A client of one gateway, before a model whose replies the test writes.
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) api: Api,
+    pub(crate) api: ClientApi,
     pub(crate) rules: ModelRules,
     pub(crate) is_native: bool,
     pub(crate) owner: Option<Owner>,
@@ -77,7 +77,7 @@ impl Received {
 }
 
 impl Client {
-    pub(crate) fn new(api: Api) -> Self {
+    pub(crate) fn new(api: ClientApi) -> Self {
         Self {
             api,
             rules: ModelRules::default(),
@@ -138,8 +138,8 @@ impl Client {
         for (at, reply) in replies.iter().enumerate() {
             let progress = feed(&mut exchange, &self.written(reply), usize::MAX, &mut out);
             match progress {
-                Progress::Again(_) if at + 1 < replies.len() => {}
-                Progress::Done if at + 1 == replies.len() => {}
+                ExchangeStep::Again(_) if at + 1 < replies.len() => {}
+                ExchangeStep::Done if at + 1 == replies.len() => {}
                 other => panic!("after reply {at}: {other:?}"),
             }
         }
@@ -162,13 +162,13 @@ pub(crate) fn feed(
     text: &str,
     size: usize,
     out: &mut Vec<Delta>,
-) -> Progress {
+) -> ExchangeStep {
     exchange.push(Delta::MessageStart { model: None }, out);
     let chars: Vec<char> = text.chars().collect();
     for piece in chars.chunks(size.clamp(1, chars.len().max(1))) {
         let piece: String = piece.iter().collect();
         let progress = exchange.push(Delta::text(piece), out);
-        if progress != Progress::More {
+        if progress != ExchangeStep::More {
             return progress;
         }
     }
@@ -180,7 +180,7 @@ pub(crate) fn end(
     exchange: &mut Exchange,
     stop_reason: StopReason,
     out: &mut Vec<Delta>,
-) -> Progress {
+) -> ExchangeStep {
     let usage = None;
     exchange.push(Delta::MessageEnd { stop_reason, usage }, out)
 }

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use gadgetry_gateway::exchange::ModelRules;
-use gadgetry_gateway::upstream::{Target, Upstream as Target_, UpstreamApi};
+use gadgetry_gateway::upstream::{Target, Upstream as Target_};
 use gadgetry_gateway::{Gateway, Settings, server};
+use gadgetry_providers::resolve::Api;
 use gadgetry_providers::{BaseUrl, HttpConfig};
 use tokio::net::TcpListener;
 
@@ -54,11 +55,11 @@ pub(crate) async fn serve(settings: Settings) -> SocketAddr {
 
 /// Settings with one server.
 pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
-    settings_of(UpstreamApi::Chat, url, rules)
+    settings_of(Api::Chat, url, rules)
 }
 
 /// Settings with one server of an API.
-pub(crate) fn settings_of(api: UpstreamApi, url: &str, rules: ModelRules) -> Settings {
+pub(crate) fn settings_of(api: Api, url: &str, rules: ModelRules) -> Settings {
     let target = Target::Server {
         url: BaseUrl::new(url),
         api,

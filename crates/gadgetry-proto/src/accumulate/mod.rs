@@ -61,7 +61,7 @@ use crate::usage::Usage;
 /// The message of a whole reply, and its metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
+pub struct AccumulatedReply {
     /// The assistant's message. Its `raw` text is absent: the accumulator never sees the tags and markers as written.
     pub message: Message,
     /// Provider metadata of texts and reasoning, each with its index in `message.content`, in that order.
@@ -192,7 +192,7 @@ impl Accumulator {
     }
 
     /// Ends the stream: closes what is open, and returns the message.
-    pub fn into_output(mut self) -> Output {
+    pub fn into_output(mut self) -> AccumulatedReply {
         self.end_prose();
         self.end_tool_calls();
         let mut content = Vec::with_capacity(self.places.len());
@@ -201,7 +201,7 @@ impl Accumulator {
             metadata.extend(place.metadata.map(|known| (content.len(), known)));
             content.extend(place.content);
         }
-        Output {
+        AccumulatedReply {
             message: Message {
                 role: Role::Assistant,
                 content,

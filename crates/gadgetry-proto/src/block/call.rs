@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::block::Header;
+use crate::block::BlockHeader;
 use crate::block::body::Body;
 use crate::block::search::MarkerSearch;
 use crate::call::{Call, Parameters, TerminatedBy};
@@ -22,7 +22,7 @@ const LISTED: usize = 8;
 /// A block that was read to its end. It borrows from the parser; nothing is copied or coerced until asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct CallBlock<'a> {
-    pub(crate) header: &'a Header,
+    pub(crate) header: &'a BlockHeader,
     pub(crate) body: &'a Body,
     pub(crate) search: &'a MarkerSearch,
     pub(crate) limits: &'a Limits,
@@ -32,7 +32,7 @@ pub struct CallBlock<'a> {
 
 impl<'a> CallBlock<'a> {
     /// Name, id and dependencies.
-    pub fn header(&self) -> &'a Header {
+    pub fn header(&self) -> &'a BlockHeader {
         self.header
     }
 

@@ -9,14 +9,14 @@ use crate::block::chars::trimmed;
 
 /// A header, read. It keeps its memory from block to block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct BlockHeader {
     text: String,
     name: Range<usize>,
     id: Range<usize>,
     dependencies: Vec<Range<usize>>,
 }
 
-impl Header {
+impl BlockHeader {
     /// The gadget's name as written, trimmed.
     pub fn gadget_name(&self) -> &str {
         &self.text[self.name.clone()]

@@ -14,7 +14,7 @@ mod writer;
 
 pub(crate) use body::{Body, BodyEnd, Partial};
 pub use call::CallBlock;
-pub use header::Header;
+pub use header::BlockHeader;
 pub use markers::{Anchoring, MarkerError, Markers};
 pub(crate) use near_miss::{MissCount, Suspect, classify};
 pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, Next};

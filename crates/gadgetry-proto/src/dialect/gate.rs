@@ -45,7 +45,7 @@ pub enum Gated {
 
 /// The dialects, gadgets and limits that a gate goes by.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
+pub struct GateRules<'a> {
     /// The dialects whose calls it takes out of the text. Without any, all text passes at once.
     pub dialects: &'a Dialects,
     /// The gadgets that can be called.
@@ -79,7 +79,7 @@ const PIECE: usize = 4 << 10;
 const ATTEMPTS: u32 = 100;
 impl Gate {
     /// Takes more text.
-    pub fn push(&mut self, text: &str, rules: &Rules<'_>, out: &mut Vec<Gated>) {
+    pub fn push(&mut self, text: &str, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
         if rules.dialects.is_empty() || rules.registry.is_empty() || text.is_empty() {
             push_text(out, text);
             return;
@@ -95,13 +95,13 @@ impl Gate {
     }
 
     /// The reply is over: decides about what is kept, and is ready for the next reply.
-    pub fn finish(&mut self, rules: &Rules<'_>, out: &mut Vec<Gated>) {
+    pub fn finish(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
         self.flush(rules, out);
         (self.around, self.channel) = (None, Channel::None);
     }
 
     /// Something else than text follows, on a line of its own: decides about what is kept.
-    pub fn flush(&mut self, rules: &Rules<'_>, out: &mut Vec<Gated>) {
+    pub fn flush(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
         if !self.kept.is_empty() {
             let end = self.kept.len();
             self.read(end, true, false, rules, out);
@@ -116,7 +116,7 @@ impl Gate {
     }
 
     /// Decides about the beginning of what is kept. `false` if it needs more text.
-    fn step(&mut self, rules: &Rules<'_>, out: &mut Vec<Gated>) -> bool {
+    fn step(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) -> bool {
         match self.form.clone() {
             None => {
                 let Some(at) = self.suspect(rules) else {
@@ -181,7 +181,7 @@ impl Gate {
         end: Cow<'static, str>,
         from: usize,
         attempts: u32,
-        rules: &Rules<'_>,
+        rules: &GateRules<'_>,
         out: &mut Vec<Gated>,
     ) -> bool {
         let Some(at) = self.kept[from..].find(&*end) else {
@@ -211,7 +211,7 @@ impl Gate {
     }
 
     /// Returns `true` if the form that is read ends inside a call.
-    fn is_cut(&self, end: usize, rules: &Rules<'_>) -> bool {
+    fn is_cut(&self, end: usize, rules: &GateRules<'_>) -> bool {
         let text = &self.kept[self.base..end];
         if text.ends_with('\n') && text.matches('(').count() > text.matches(')').count() {
             return true;
@@ -227,7 +227,7 @@ impl Gate {
     }
 
     /// A form has ended: what follows decides whether it is a call.
-    fn ended(&mut self, end: usize, rules: &Rules<'_>, out: &mut Vec<Gated>) -> bool {
+    fn ended(&mut self, end: usize, rules: &GateRules<'_>, out: &mut Vec<Gated>) -> bool {
         if self.kept[self.base..].starts_with('{') {
             match self.next_object(end) {
                 Some(true) => return true,
@@ -300,7 +300,7 @@ impl Gate {
     }
 
     /// Returns `true` if a wrapper marks the kept form.
-    fn is_marked(&self, rules: &Rules<'_>) -> bool {
+    fn is_marked(&self, rules: &GateRules<'_>) -> bool {
         let text = self.kept.as_str();
         OPENERS.iter().any(|(opener, ..)| text.starts_with(opener))
             || HARMONY.iter().any(|opener| text.starts_with(opener))
@@ -312,7 +312,7 @@ impl Gate {
     }
 
     /// Releases what is kept if it is longer than a block may be.
-    fn overflows(&mut self, rules: &Rules<'_>, out: &mut Vec<Gated>) -> bool {
+    fn overflows(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) -> bool {
         self.kept.len() > rules.limits.block && self.release_first(out)
     }
 
@@ -382,7 +382,7 @@ impl Gate {
         end: usize,
         is_end: bool,
         before_form: bool,
-        rules: &Rules<'_>,
+        rules: &GateRules<'_>,
         out: &mut Vec<Gated>,
     ) {
         let rest = self.kept.split_off(end);

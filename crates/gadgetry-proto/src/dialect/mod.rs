@@ -77,7 +77,7 @@ use crate::limits::Limits;
 use crate::schema::{RegisteredGadget, Registry, Schema, parameters, pointer};
 
 pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
-pub use gate::{Gate, Gated, Rules};
+pub use gate::{Gate, GateRules, Gated};
 pub use known::{Dialect, UnknownDialect};
 
 /// A call in the form of a dialect.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::dialect::Dialect;
 use crate::dialect::envelope::is_json;
 use crate::dialect::forms::{Channel, OPENERS, OpenForm, Recognized};
-use crate::dialect::gate::{Gate, Rules};
+use crate::dialect::gate::{Gate, GateRules};
 use crate::dialect::name::name_at;
 use crate::dialect::quotes::Surroundings;
 use crate::dialect::template::{HARMONY, HARMONY_ENDS};
@@ -40,7 +40,7 @@ const BEGUN: usize = 6;
 
 impl Gate {
     /// Returns the offset of the first possible form.
-    pub(super) fn suspect(&self, rules: &Rules<'_>) -> Option<usize> {
+    pub(super) fn suspect(&self, rules: &GateRules<'_>) -> Option<usize> {
         let custom = rules.dialects.custom();
         let has_names = rules.dialects.contains(Dialect::Python);
         let begins_word = |at: usize| !self.kept[..at].ends_with(char::is_alphanumeric);
@@ -66,7 +66,7 @@ impl Gate {
     }
 
     /// Returns `true` if text begins with an opener, or with the beginning of one.
-    pub(super) fn may_open(&self, text: &str, at_line_start: bool, rules: &Rules<'_>) -> bool {
+    pub(super) fn may_open(&self, text: &str, at_line_start: bool, rules: &GateRules<'_>) -> bool {
         let opens = |opener: &str| text.starts_with(opener) || opener.starts_with(text);
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
         if has(Dialect::Harmony) && HARMONY.iter().any(|it| opens(it)) {
@@ -89,7 +89,7 @@ impl Gate {
     }
 
     /// Recognises the form that begins the kept text at its base.
-    pub(super) fn recognized(&self, at_line_start: bool, rules: &Rules<'_>) -> Recognized {
+    pub(super) fn recognized(&self, at_line_start: bool, rules: &GateRules<'_>) -> Recognized {
         let text = &self.kept[self.base..];
         let has = |dialect: Dialect| rules.dialects.contains(dialect);
         let mut may_be = false;
@@ -164,7 +164,7 @@ impl Gate {
         Recognized::text_if(!may_be && !FENCE.starts_with(text))
     }
 
-    fn recognized_fence(&self, head: &str, rules: &Rules<'_>) -> Recognized {
+    fn recognized_fence(&self, head: &str, rules: &GateRules<'_>) -> Recognized {
         let Some((language, body)) = head.split_once('\n') else {
             return Recognized::text_if(head.len() > FIRST_KEY || head.contains('`'));
         };
@@ -194,7 +194,7 @@ impl Gate {
     }
 
     /// Returns `true` if a text that ends the reply is the beginning of a call, of which not even the name is there.
-    pub(super) fn is_begun(&self, text: &str, rules: &Rules<'_>) -> bool {
+    pub(super) fn is_begun(&self, text: &str, rules: &GateRules<'_>) -> bool {
         let around = self.around.clone().unwrap_or_default();
         if around.is_quoted() {
             return false;
@@ -230,7 +230,7 @@ impl Gate {
 }
 
 /// Returns `true` if text begins with the name of a gadget and `end`, or may once more of it is there.
-fn names(text: Option<&str>, end: char, rules: &Rules<'_>) -> bool {
+fn names(text: Option<&str>, end: char, rules: &GateRules<'_>) -> bool {
     let Some(text) = text else { return false };
     let name = name_at(text);
     match text[name.len()..].chars().next() {

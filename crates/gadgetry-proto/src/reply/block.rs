@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Body, BodyEnd, CallBlock, Header, Partial};
+use crate::block::{BlockHeader, Body, BodyEnd, CallBlock, Partial};
 use crate::call::TerminatedBy;
 use crate::error::Span;
 use crate::limits::Limits;
@@ -15,7 +15,7 @@ use crate::reply::{ArgumentStart, ReplyEvent};
 pub(super) struct OpenBlock {
     /// Offset of the start marker in the reply.
     opener: u64,
-    header: Header,
+    header: BlockHeader,
     body: Body,
 }
 
@@ -136,7 +136,11 @@ struct BlockOrigin {
     body: u64,
 }
 
-fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: BlockOrigin) -> ReplyEvent<'a> {
+fn argument<'a>(
+    header: &'a BlockHeader,
+    partial: Partial<'a>,
+    origin: BlockOrigin,
+) -> ReplyEvent<'a> {
     ReplyEvent::Argument {
         header,
         pointer: partial.pointer,

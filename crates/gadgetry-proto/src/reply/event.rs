@@ -1,7 +1,7 @@
 //! Events of the scanner.
 
+use crate::block::BlockHeader;
 use crate::block::CallBlock;
-use crate::block::Header;
 use crate::error::Diagnostic;
 use crate::id::BlockId;
 use crate::message::Attributes;
@@ -13,11 +13,11 @@ pub enum ReplyEvent<'a> {
     /// Visible text, never empty.
     Text(&'a str),
     /// The header of a gadget block is complete.
-    CallStart(&'a Header),
+    CallStart(&'a BlockHeader),
     /// More text of an argument. The deltas of an argument add up to its value; the last one is `complete`.
     Argument {
         /// The call it belongs to.
-        header: &'a Header,
+        header: &'a BlockHeader,
         /// The pointer of the value.
         pointer: &'a str,
         /// More of the value; may be empty if `complete`.

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::ReplyEvent;
-use crate::block::{CallBlock, Header};
+use crate::block::{BlockHeader, CallBlock};
 use crate::call::TerminatedBy;
 use crate::error::Diagnostic;
 use crate::id::BlockId;
@@ -171,7 +171,7 @@ impl<'a> EventLine<'a> {
 }
 
 /// The dependencies in a header, as a list of ids.
-struct Dependencies<'a>(&'a Header);
+struct Dependencies<'a>(&'a BlockHeader);
 
 impl Serialize for Dependencies<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

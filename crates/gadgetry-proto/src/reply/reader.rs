@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accumulate::{Accumulator, Output};
+use crate::accumulate::{AccumulatedReply, Accumulator};
 use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
@@ -163,7 +163,7 @@ impl Reader {
 
     /// Ends the reply: appends what was held, and gives the message with its text as written. The reader is ready for
     /// the next one.
-    pub fn finish(&mut self, out: &mut Vec<Delta>) -> Output {
+    pub fn finish(&mut self, out: &mut Vec<Delta>) -> AccumulatedReply {
         let from = out.len();
         self.pipeline.finish(out);
         let reply = &mut self.reply;

@@ -169,7 +169,7 @@ impl RunConversation {
     }
 
     /// Returns the compaction before the next request, if the conversation is too long or a command asks for it.
-    pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::Plan> {
+    pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::CompactionPlan> {
         let make = if mem::take(&mut self.compaction_requested) {
             Compaction::plan_now
         } else {
@@ -179,7 +179,7 @@ impl RunConversation {
     }
 
     /// Returns the compaction after the model found the conversation too long.
-    pub(super) fn overflow_compaction(&self, plan: &Plan) -> Option<compaction::Plan> {
+    pub(super) fn overflow_compaction(&self, plan: &Plan) -> Option<compaction::CompactionPlan> {
         self.compaction(Compaction::plan_overflow, plan)
     }
 
@@ -243,9 +243,9 @@ impl RunConversation {
             &TokenEstimate,
             u64,
             &TextForm<'_>,
-        ) -> Option<compaction::Plan>,
+        ) -> Option<compaction::CompactionPlan>,
         plan: &Plan,
-    ) -> Option<compaction::Plan> {
+    ) -> Option<compaction::CompactionPlan> {
         let compaction = plan.config.compaction.as_ref()?;
         // A tag can have another name in the text than in the program.
         let renamed = plan.config.custom_blocks.iter();

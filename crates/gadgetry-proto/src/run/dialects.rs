@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::delta::Delta;
-use crate::dialect::{DialectCall, Gated, Rules, find};
+use crate::dialect::{DialectCall, GateRules, Gated, find};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
 use crate::message::Content;
@@ -15,8 +15,8 @@ use crate::run::plan::Plan;
 const CUT: &str = "The reply ended inside the call";
 
 /// Returns the rules for the gate of a run.
-pub(super) fn rules(plan: &Plan) -> Rules<'_> {
-    Rules {
+pub(super) fn rules(plan: &Plan) -> GateRules<'_> {
+    GateRules {
         dialects: &plan.config.dialects,
         registry: &plan.registry,
         limits: &plan.config.limits,

@@ -159,14 +159,14 @@ impl ModelTurn {
     }
 
     /// Carries out a plan of compaction, then sends the request. A summary has to be read first.
-    fn compact(&mut self, plan: compaction::Plan, parts: &mut Parts<'_>) -> Progress {
+    fn compact(&mut self, plan: compaction::CompactionPlan, parts: &mut Parts<'_>) -> Progress {
         match plan {
-            compaction::Plan::Slide(slide) => {
+            compaction::CompactionPlan::Slide(slide) => {
                 let compacted = parts.conversation.slide(slide);
                 parts.cx.out.emit(EventKind::Compaction(compacted));
                 self.ask_model(parts)
             }
-            compaction::Plan::Summarise(plan) => {
+            compaction::CompactionPlan::Summarise(plan) => {
                 let purpose = Purpose::Summary;
                 let request = Request {
                     messages: plan.messages(),
@@ -355,10 +355,10 @@ impl ModelTurn {
                 // A summary may be long, and the window smaller than it was thought to be. A second summary would not help.
                 if let Some(plan) = parts.conversation.next_compaction(parts.cx.plan) {
                     let slide = match plan {
-                        compaction::Plan::Slide(slide) => slide,
-                        compaction::Plan::Summarise(plan) => plan.fallback(),
+                        compaction::CompactionPlan::Slide(slide) => slide,
+                        compaction::CompactionPlan::Summarise(plan) => plan.fallback(),
                     };
-                    return self.compact(compaction::Plan::Slide(slide), parts);
+                    return self.compact(compaction::CompactionPlan::Slide(slide), parts);
                 }
                 self.ask_model(parts)
             }

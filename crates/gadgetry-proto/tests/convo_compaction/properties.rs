@@ -2,7 +2,7 @@
 
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::TokenEstimate;
-use gadgetry_proto::convo::compaction::{Compaction, Plan};
+use gadgetry_proto::convo::compaction::{Compaction, CompactionPlan};
 use gadgetry_proto::event::{Compacted, CompactionStrategy};
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::message::{Content, Message, Role};
@@ -42,7 +42,7 @@ proptest! {
                     continue;
                 };
                 let before = messages.clone();
-                let slid = matches!(plan, Plan::Slide(_));
+                let slid = matches!(plan, CompactionPlan::Slide(_));
                 let compacted = apply(&plan, &mut messages, round.summary.as_deref())?;
                 prop_assert_eq!(compacted.tokens_before, tokens.tokens());
                 tokens.recount(&messages);
@@ -70,19 +70,19 @@ proptest! {
 
 /// Does what `plan` says, after it was saved and loaded.
 fn apply(
-    plan: &Plan,
+    plan: &CompactionPlan,
     messages: &mut Vec<Message>,
     summary: Option<&str>,
 ) -> Result<Compacted, TestCaseError> {
     let saved = serde_json::to_string(plan).unwrap();
-    let loaded: Plan = serde_json::from_str(&saved).unwrap();
+    let loaded: CompactionPlan = serde_json::from_str(&saved).unwrap();
     prop_assert_eq!(&loaded, plan);
     Ok(match (loaded, summary) {
-        (Plan::Slide(slide), _) => slide.apply(messages),
-        (Plan::Summarise(plan), Some(summary)) => {
+        (CompactionPlan::Slide(slide), _) => slide.apply(messages),
+        (CompactionPlan::Summarise(plan), Some(summary)) => {
             plan.apply(messages, summary, &Markers::default())
         }
-        (Plan::Summarise(plan), None) => plan.fallback().apply(messages),
+        (CompactionPlan::Summarise(plan), None) => plan.fallback().apply(messages),
     })
 }
 
@@ -214,7 +214,7 @@ impl Ask {
         messages: &[Message],
         tokens: &TokenEstimate,
         window: u64,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let make = match self {
             Self::IfDue => Compaction::plan,
             Self::Now => Compaction::plan_now,

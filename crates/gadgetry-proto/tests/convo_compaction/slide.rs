@@ -1,6 +1,6 @@
 //! Turns that are left out.
 
-use gadgetry_proto::convo::compaction::{Compaction, Plan};
+use gadgetry_proto::convo::compaction::{Compaction, CompactionPlan};
 use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::event::{Compacted, CompactionStrategy};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
@@ -21,10 +21,10 @@ fn compaction(keep_recent_turns: u32) -> Compaction {
     }
 }
 
-fn slide(plan: Option<Plan>, messages: &mut Vec<Message>) -> Option<Compacted> {
+fn slide(plan: Option<CompactionPlan>, messages: &mut Vec<Message>) -> Option<Compacted> {
     plan.map(|plan| match plan {
-        Plan::Slide(slide) => slide.apply(messages),
-        Plan::Summarise(_) => panic!("sliding asks no model"),
+        CompactionPlan::Slide(slide) => slide.apply(messages),
+        CompactionPlan::Summarise(_) => panic!("sliding asks no model"),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Turns that the model sums up.
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::convo::compaction::{Compaction, Plan, Summarise};
+use gadgetry_proto::convo::compaction::{Compaction, CompactionPlan, Summarise};
 use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::event::CompactionStrategy;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
@@ -22,7 +22,7 @@ fn compaction(strategy: CompactionStrategy) -> Compaction {
 fn summarise(compaction: &Compaction, messages: &[Message]) -> Summarise {
     let tokens = TokenEstimate::of(messages);
     match compaction.plan_now(messages, &tokens, 1_000, &form()) {
-        Some(Plan::Summarise(summarise)) => summarise,
+        Some(CompactionPlan::Summarise(summarise)) => summarise,
         other => panic!("no summary: {other:?}"),
     }
 }
@@ -108,7 +108,11 @@ fn a_few_turns_are_not_worth_a_model_call() {
             ..compaction(CompactionStrategy::Hybrid)
         };
         let plan = hybrid.plan_now(&messages, &tokens, 200, &form()).unwrap();
-        assert_eq!(matches!(plan, Plan::Summarise(_)), asks, "{before}");
+        assert_eq!(
+            matches!(plan, CompactionPlan::Summarise(_)),
+            asks,
+            "{before}"
+        );
     }
 }
 
@@ -131,7 +135,7 @@ fn the_request_for_a_summary_fits() {
             ..compaction(CompactionStrategy::Summary)
         };
         let plan = compaction.plan_now(&messages, &tokens, window, &form());
-        let Some(Plan::Summarise(plan)) = plan else {
+        let Some(CompactionPlan::Summarise(plan)) = plan else {
             assert!(!asks, "{window}");
             continue;
         };

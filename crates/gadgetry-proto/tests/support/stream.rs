@@ -3,7 +3,7 @@
 //! Nothing in the product reads a reply like this. The events follow from the state of the accumulator before and after each
 //! delta, so they show that a block keeps its place from its start to its end, and that every block that starts also ends.
 
-use gadgetry_proto::accumulate::{Accumulator, Output};
+use gadgetry_proto::accumulate::{AccumulatedReply, Accumulator};
 use gadgetry_proto::delta::Delta;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub struct Stream {
 }
 
 /// Accumulates the deltas of a whole reply.
-pub fn accumulate(model: Option<&str>, deltas: &[Delta]) -> (Vec<Value>, Output) {
+pub fn accumulate(model: Option<&str>, deltas: &[Delta]) -> (Vec<Value>, AccumulatedReply) {
     let mut stream = Stream::new(Accumulator::new(model.map(str::to_owned)));
     for delta in deltas {
         stream.apply(delta);
@@ -107,7 +107,7 @@ impl Stream {
     }
 
     /// The stream is over.
-    pub fn finish(mut self) -> (Vec<Value>, Output) {
+    pub fn finish(mut self) -> (Vec<Value>, AccumulatedReply) {
         let output = self.reply.clone().into_output();
         let open = value(&self.reply);
         if open["started"] == false {

@@ -19,11 +19,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::Http;
 use super::cause::cause;
 use super::config::Timeouts;
-use crate::answer::Answer;
 use crate::base_url::origin;
 use crate::error::{ProviderError, millis};
 use crate::redact::{Redactor, Secrets};
 use crate::request::{HttpRequest, header};
+use crate::response::ResponseDecoder;
 use crate::retry_after::retry_after;
 use crate::wire::Decode;
 
@@ -57,7 +57,7 @@ impl Http {
         let own = http.config.secret_headers.iter().map(|(_, key)| key);
         let keys = request.keys.iter().chain(own);
         let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
-        let answer = Answer::new(decoder)
+        let answer = ResponseDecoder::new(decoder)
             .frames(http.config.frames)
             .secrets(secrets.clone());
         let timeouts = http.config.timeouts(&request.url);
@@ -70,7 +70,7 @@ impl Http {
 /// The deltas of one request.
 struct Exchange {
     phase: Phase,
-    answer: Answer,
+    answer: ResponseDecoder,
     redactor: Redactor,
     timeouts: Timeouts,
     /// When a part of the reply last arrived.
@@ -127,7 +127,7 @@ impl Stream for Exchange {
 }
 
 impl Exchange {
-    fn new(phase: Phase, answer: Answer, redactor: Redactor, timeouts: Timeouts) -> Self {
+    fn new(phase: Phase, answer: ResponseDecoder, redactor: Redactor, timeouts: Timeouts) -> Self {
         Self {
             phase,
             answer,
@@ -386,7 +386,7 @@ mod tests {
     use gadgetry_proto::delta::Delta;
     use tokio::time::Instant;
 
-    use super::{Answer, Exchange, Http, Phase, Redactor, Secrets};
+    use super::{Exchange, Http, Phase, Redactor, ResponseDecoder, Secrets};
     use crate::http::HttpConfig;
     use crate::{anthropic, openai};
 
@@ -403,7 +403,7 @@ mod tests {
             Ok(Bytes::from_static(piece.as_bytes()))
         });
         let began = Instant::now();
-        let answer = Answer::new(if chat {
+        let answer = ResponseDecoder::new(if chat {
             Box::new(openai::Decoder::new())
         } else {
             Box::new(anthropic::Decoder::new())

@@ -31,7 +31,7 @@ pub use crate::model::Mode;
 pub use changes::Changes;
 pub use date::{Date, DateError};
 pub use filter::ModelFilter;
-pub use spec::{Feature, Features, Limits, ModelSpec};
+pub use spec::{Feature, Features, ModelLimits, ModelSpec};
 pub use table::{Provenance, TableError};
 #[cfg(feature = "tokens")]
 pub use tokens::count_tokens;
@@ -130,8 +130,8 @@ impl ModelRegistry {
     }
 
     /// Returns the token limits of a model; `None` if the model is unknown.
-    pub fn limits(&self, name: &str) -> Option<Limits> {
-        self.get(name).map(|spec| Limits {
+    pub fn limits(&self, name: &str) -> Option<ModelLimits> {
+        self.get(name).map(|spec| ModelLimits {
             context_window: spec.context_window,
             max_output_tokens: spec.max_output_tokens,
         })

@@ -104,7 +104,7 @@ impl ModelSpec {
 
 /// Token limits of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelLimits {
     /// Tokens that a request may hold.
     pub context_window: Option<u64>,
     /// Tokens that a reply may hold.

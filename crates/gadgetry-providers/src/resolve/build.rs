@@ -57,7 +57,7 @@ impl Resolver {
             ..self.options.clone()
         };
         Ok(match place.api {
-            Api::ChatCompletions => Arc::new(chat(provider, place, key, options)?),
+            Api::Chat => Arc::new(chat(provider, place, key, options)?),
             Api::Responses => Arc::new(responses(provider, place, key, options)?),
             Api::Messages => Arc::new(messages(place, key, options)?),
             Api::Completions => Arc::new(completions(provider, place, key, options)?),

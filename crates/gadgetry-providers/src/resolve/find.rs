@@ -54,7 +54,7 @@ impl Resolver {
             provider: provider.map(|provider| provider.name),
             model: model.to_owned(),
             base_url: BaseUrl::new(base_url),
-            api: chosen.unwrap_or(provider.map_or(Api::ChatCompletions, |it| it.api)),
+            api: chosen.unwrap_or(provider.map_or(Api::Chat, |it| it.api)),
             is_chosen: chosen.is_some(),
         };
         Ok((provider, place))

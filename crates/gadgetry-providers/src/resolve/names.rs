@@ -18,7 +18,7 @@ pub(super) fn chosen_api(name: &str) -> (Option<Api>, &str) {
     let chosen = split.and_then(|(prefix, rest)| {
         let api = match prefix.trim().to_ascii_lowercase().as_str() {
             "responses" => Api::Responses,
-            "chat" => Api::ChatCompletions,
+            "chat" => Api::Chat,
             "completions" => Api::Completions,
             _ => return None,
         };

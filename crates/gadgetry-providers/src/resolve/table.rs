@@ -2,20 +2,23 @@
 
 use Form::{AzureEndpoint, BaseUrl, OllamaHost};
 
+use serde::Deserialize;
+
 use crate::openai::{MaxTokensField, ReasoningField};
 use crate::{anthropic, openai};
 
-/// An API that serves models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+/// An API that serves models. In files it is `chat`, `responses`, `messages` or `completions`. A new one is a breaking change: who matches it must send
+/// requests in its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Api {
     /// OpenAI's Chat Completions, which most servers speak.
-    ChatCompletions,
-    /// OpenAI's Responses API.
+    Chat,
+    /// OpenAI's Responses.
     Responses,
-    /// Anthropic's Messages API.
+    /// Anthropic's Messages.
     Messages,
-    /// The legacy Completions API, for models that only complete text.
+    /// The legacy Completions, for models that only complete text.
     Completions,
 }
 
@@ -132,7 +135,7 @@ const fn remote(
     Provider {
         name,
         aliases: &[],
-        api: Api::ChatCompletions,
+        api: Api::Chat,
         home: Home::Remote,
         base_url,
         keys,

@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::usage::Usage;
-use gadgetry_providers::{Answer, anthropic};
+use gadgetry_providers::{ResponseDecoder, anthropic};
 use serde_json::Value;
 
 /// Frames as a server sends them, `event: data`, or only data if a line begins with a brace.
@@ -39,7 +39,7 @@ fn stream(frames: &[&str]) -> String {
 
 /// What becomes of an answer, with the raw frames that the decoder does not know.
 fn read(chunks: &[&[u8]]) -> Vec<Delta> {
-    let mut answer = Answer::new(Box::new(anthropic::Decoder::new()));
+    let mut answer = ResponseDecoder::new(Box::new(anthropic::Decoder::new()));
     let mut deltas = Vec::new();
     for chunk in chunks {
         answer.feed(chunk, &mut deltas);

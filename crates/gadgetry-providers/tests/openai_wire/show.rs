@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelError;
 use gadgetry_proto::usage::Usage;
-use gadgetry_providers::{Answer, Decode, FrameLimits, openai};
+use gadgetry_providers::{Decode, FrameLimits, ResponseDecoder, openai};
 
 /// Deltas, one after the other, neighbours of a kind joined: `start m | text Hi | stop stop 3+2`.
 pub(crate) fn show(deltas: &[Delta]) -> String {
@@ -100,7 +100,7 @@ fn read_by(
     raw: bool,
     mut sizes: impl FnMut() -> usize,
 ) -> Vec<Delta> {
-    let mut answer = Answer::new(decoder).frames(FrameLimits {
+    let mut answer = ResponseDecoder::new(decoder).frames(FrameLimits {
         raw,
         ..FrameLimits::default()
     });

@@ -3,7 +3,7 @@
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_providers::openai::responses;
-use gadgetry_providers::{Answer, Decode};
+use gadgetry_providers::{Decode, ResponseDecoder};
 
 use crate::openai_wire::show::{check_by, sse};
 
@@ -348,7 +348,7 @@ fn arguments_before_their_call_have_a_limit() {
     let done = CALL_DONE.replace(r#","arguments":"{\"x\":1}""#, "");
     for (more, is_whole) in [("", true), ("aaaa", true), ("aaaaaaaaaaaa", false)] {
         let frames = [&first, &piece(more), &piece(r#"\"}"#), CALL, &done, END];
-        let mut answer = Answer::new(decoder());
+        let mut answer = ResponseDecoder::new(decoder());
         let mut deltas = Vec::new();
         answer.feed(sse(&frames).as_bytes(), &mut deltas);
         let ended = deltas
@@ -572,7 +572,7 @@ fn failures() {
             Some("server_error"),
         ),
     ] {
-        let mut answer = Answer::new(decoder());
+        let mut answer = ResponseDecoder::new(decoder());
         let mut deltas = Vec::new();
         answer.feed(sse(&[HI, &frame]).as_bytes(), &mut deltas);
         let mut expected = ModelError::new(kind, message);

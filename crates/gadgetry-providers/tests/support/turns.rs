@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::message::{Message, Request, Role};
-use gadgetry_providers::{Answer, Wire};
+use gadgetry_providers::{ResponseDecoder, Wire};
 use serde_json::{Value, json};
 
 /// The message of a reply that arrives in pieces of `size`, saved and loaded once.
 pub(crate) fn message(wire: &impl Wire, body: &str, size: usize) -> Message {
-    let mut answer = Answer::new(wire.decoder());
+    let mut answer = ResponseDecoder::new(wire.decoder());
     let mut deltas = Vec::new();
     for piece in body.as_bytes().chunks(size) {
         answer.feed(piece, &mut deltas);

@@ -2,7 +2,7 @@
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_providers::openai::{completions, responses};
-use gadgetry_providers::{Answer, Decode, anthropic, openai, sse};
+use gadgetry_providers::{Decode, ResponseDecoder, anthropic, openai, sse};
 
 /// Cutting a stream elsewhere changes neither its events nor its deltas, and a reply always ends, once.
 ///
@@ -53,7 +53,10 @@ fn pieces(bytes: &[u8], mut size: impl FnMut(usize) -> usize) -> impl Iterator<I
     })
 }
 
-fn events(bytes: &[u8], size: impl FnMut(usize) -> usize) -> (Vec<sse::Event>, Option<sse::Event>) {
+fn events(
+    bytes: &[u8],
+    size: impl FnMut(usize) -> usize,
+) -> (Vec<sse::SseEvent>, Option<sse::SseEvent>) {
     let mut decoder = sse::Decoder::new();
     let mut events = Vec::new();
     for piece in pieces(bytes, size) {
@@ -66,7 +69,7 @@ fn events(bytes: &[u8], size: impl FnMut(usize) -> usize) -> (Vec<sse::Event>, O
 }
 
 fn deltas(decoder: Box<dyn Decode>, bytes: &[u8], size: impl FnMut(usize) -> usize) -> Vec<Delta> {
-    let mut answer = Answer::new(decoder);
+    let mut answer = ResponseDecoder::new(decoder);
     let mut deltas = Vec::new();
     for piece in pieces(bytes, size) {
         answer.feed(piece, &mut deltas);

@@ -4,7 +4,7 @@ use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::usage::Usage;
 use gadgetry_providers::openai::{chat, responses};
-use gadgetry_providers::{Answer, Decode, Encode, anthropic, openai};
+use gadgetry_providers::{Decode, Encode, ResponseDecoder, anthropic, openai};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub(crate) fn stream(api: Api, deltas: &[Delta]) -> String {
 
 /// What is read of a body in pieces of a size.
 pub(crate) fn read(api: Api, body: &str, size: usize) -> Vec<Delta> {
-    let mut answer = Answer::new(decoder(api));
+    let mut answer = ResponseDecoder::new(decoder(api));
     let mut deltas = Vec::new();
     for piece in body.as_bytes().chunks(size) {
         answer.feed(piece, &mut deltas);

@@ -1,6 +1,6 @@
 //! The event stream, encoded and decoded.
 
-use gadgetry_providers::sse::{Decoder, Event};
+use gadgetry_providers::sse::{Decoder, SseEvent};
 use proptest::prelude::*;
 
 fn line() -> impl Strategy<Value = Option<String>> {
@@ -13,9 +13,9 @@ proptest! {
         events in proptest::collection::vec((line(), "[a-z\n :é🦀\"]{0,12}"), 0..6),
         size in 1_usize..9,
     ) {
-        let events: Vec<Event> = events
+        let events: Vec<SseEvent> = events
             .into_iter()
-            .map(|(event, data)| Event { event, data, id: None })
+            .map(|(event, data)| SseEvent { event, data, id: None })
             .collect();
         let mut stream = String::new();
         for event in &events {
@@ -27,7 +27,7 @@ proptest! {
             decoder.feed(piece, &mut read).unwrap();
         }
         // A name of blanks at its start loses one of them, as every field of the format.
-        let trimmed = events.iter().map(|event| Event {
+        let trimmed = events.iter().map(|event| SseEvent {
             event: event.event.clone(),
             ..event.clone()
         });

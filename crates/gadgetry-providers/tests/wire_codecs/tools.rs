@@ -4,7 +4,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_providers::openai::OpenAiResponses;
-use gadgetry_providers::{Answer, Anthropic, OpenAi, Wire};
+use gadgetry_providers::{Anthropic, OpenAi, ResponseDecoder, Wire};
 use serde_json::{Value, json};
 
 use super::requests::body;
@@ -20,7 +20,7 @@ fn check(wire: &impl Wire, tool: &Value, reply: &Value) {
     assert_eq!(sent(wire).get("tools"), None);
     let wire = wire.with_tools(&[gadget]).unwrap();
     assert_eq!(sent(&wire)["tools"], json!([tool]));
-    let mut answer = Answer::new(wire.decoder());
+    let mut answer = ResponseDecoder::new(wire.decoder());
     let mut deltas = Vec::new();
     answer.feed(reply.to_string().as_bytes(), &mut deltas);
     answer.end(None, &mut deltas);

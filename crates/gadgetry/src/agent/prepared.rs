@@ -18,7 +18,7 @@ use crate::driver::RunResult;
 use crate::journal::{
     self, Checkpoint, DurableRun, JournalError, Opened, Recorder, Recording, RunId, changes, play,
 };
-use crate::log::Header;
+use crate::log::LogHeader;
 use crate::observer::Observer;
 
 /// Parts that a run was made from.
@@ -51,8 +51,8 @@ impl Origin {
             .collect()
     }
 
-    pub(super) fn header(&self) -> Header {
-        let mut header = Header::of(&self.plan(), self.messages());
+    pub(super) fn header(&self) -> LogHeader {
+        let mut header = LogHeader::of(&self.plan(), self.messages());
         header.outputs = self.before.outputs.clone();
         header
     }
@@ -133,7 +133,7 @@ impl Prepared {
 /// State of a run in a journal, played.
 pub(super) struct Taken {
     recorder: Box<dyn Recorder>,
-    inbox: BoxStream<'static, journal::Message>,
+    inbox: BoxStream<'static, journal::RunMessage>,
     /// Costs of the run so far.
     costs: CostTree,
     /// Summary of the run, if it has ended.
@@ -199,8 +199,8 @@ impl Origin {
     }
 
     /// The plan of the run as it began; `plan` itself if it has not changed.
-    fn plan_of(&self, header: &Header, plan: &Arc<Plan>) -> Result<Arc<Plan>, JournalError> {
-        let now = Header::of(plan, Vec::new());
+    fn plan_of(&self, header: &LogHeader, plan: &Arc<Plan>) -> Result<Arc<Plan>, JournalError> {
+        let now = LogHeader::of(plan, Vec::new());
         if now.config == header.config && now.gadgets == header.gadgets {
             return Ok(Arc::clone(plan));
         }

@@ -21,7 +21,7 @@ use crate::agent::prepared::{Origin, Prepared};
 use crate::agent::scope::AgentScope;
 use crate::agent::{AgentHandle, Conversation, Finished, RunError, TypedError, Unfinished};
 use crate::gadget::DynGadget;
-use crate::log::{Header, LogError};
+use crate::log::{LogError, LogHeader};
 use crate::observer::Observer;
 
 /// A run that progresses while it is consumed.
@@ -251,7 +251,7 @@ impl AgentRun<'_> {
     /// Returns the header of a log of the run: everything that it was made from, with the seed of its retries. Fails with
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
-    pub fn header(&self) -> Result<Header, LogError> {
+    pub fn header(&self) -> Result<LogHeader, LogError> {
         let header = self.origin.header();
         header.without_code()?;
         Ok(header)

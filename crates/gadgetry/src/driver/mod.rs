@@ -30,7 +30,7 @@ use tracing::Instrument as _;
 use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::control::{Seen, Watchers};
-use crate::journal::{Incoming, JournalError, Recording};
+use crate::journal::{JournalError, Recording, RunMessageContent};
 use crate::runtime::Runtime;
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -492,7 +492,7 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command
     pending().await
 }
 
-async fn next_message(recording: &mut Option<Recording>) -> Option<Incoming> {
+async fn next_message(recording: &mut Option<Recording>) -> Option<RunMessageContent> {
     match recording {
         Some(recording) => recording.next_message().await,
         None => pending().await,

@@ -7,7 +7,7 @@ use gadgetry_proto::run::{Decision, Input, OpenQuestion, Question, QuestionKind,
 use crate::control::DynHook as _;
 use crate::driver::Driver;
 use crate::human::{HumanQuestion, ask_in_turn};
-use crate::journal::{DurableRun, Incoming, JournalError};
+use crate::journal::{DurableRun, JournalError, RunMessageContent};
 
 impl Driver<'_> {
     /// Asks the user or the hooks, in a task of its own.
@@ -46,7 +46,7 @@ impl Driver<'_> {
     }
 
     /// The input for a message from outside.
-    pub(super) fn message(&mut self, message: Option<Incoming>) -> Option<Input> {
+    pub(super) fn message(&mut self, message: Option<RunMessageContent>) -> Option<Input> {
         let Some(message) = message else {
             if let Some(DurableRun { id, .. }) = &self.handle.services.durable {
                 let run = id.clone();
@@ -55,8 +55,8 @@ impl Driver<'_> {
             return None;
         };
         match message {
-            Incoming::Command(command) => Some(Input::Command(command)),
-            Incoming::Answer {
+            RunMessageContent::Command(command) => Some(Input::Command(command)),
+            RunMessageContent::Answer {
                 question: QuestionRef::Run(id),
                 decision,
             } => {
@@ -66,7 +66,7 @@ impl Driver<'_> {
                 }
                 is_admitted.then_some(Input::Decision(id, decision))
             }
-            Incoming::Answer {
+            RunMessageContent::Answer {
                 question: QuestionRef::Gadget { call, number },
                 decision,
             } => {
@@ -79,7 +79,7 @@ impl Driver<'_> {
                 // The gadget reports the answer.
                 None
             }
-            Incoming::Answer {
+            RunMessageContent::Answer {
                 question: QuestionRef::Approval(id),
                 decision,
             } => {

@@ -2,14 +2,14 @@
 
 use gadgetry_proto::run::{Asks, RunConfig};
 
-use crate::log::Header;
+use crate::log::LogHeader;
 
 /// Returns the differences between the agent that began a run and the one that is to resume it, as text; empty if nothing that the
 /// model has seen does: gadgets, markers, prompts and the conversation before the run.
 ///
 /// Random markers are of the run, not of the agent, so they do not count; nor do limits, budgets and retries, which the
 /// one that resumes it sets.
-pub fn changes(began: &Header, now: &Header) -> Vec<String> {
+pub fn changes(began: &LogHeader, now: &LogHeader) -> Vec<String> {
     let mut changes = Vec::new();
     gadgets(began, now, &mut changes);
     config(&began.config, &now.config, &mut changes);
@@ -22,7 +22,7 @@ pub fn changes(began: &Header, now: &Header) -> Vec<String> {
     changes
 }
 
-fn gadgets(began: &Header, now: &Header, changes: &mut Vec<String>) {
+fn gadgets(began: &LogHeader, now: &LogHeader, changes: &mut Vec<String>) {
     for gadget in &began.gadgets {
         let name = &gadget.name;
         match now.gadgets.iter().find(|other| other.name == *name) {

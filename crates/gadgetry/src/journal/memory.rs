@@ -11,10 +11,10 @@ use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
 use crate::journal::{
-    Checkpoint, Durability, Incoming, Journal, JournalError, Message, Opened, Progress, Recorder,
-    RunId,
+    Checkpoint, Durability, Journal, JournalError, Opened, Recorder, RunId, RunMessage,
+    RunMessageContent, RunProgress,
 };
-use crate::log::{Entry, Header};
+use crate::log::{Entry, LogHeader};
 
 /// A journal that lasts as long as its process: for tests, and for programs that only want to repeat a run that they
 /// dropped.
@@ -40,15 +40,15 @@ pub struct MemoryJournal(Arc<Mutex<BTreeMap<RunId, StoredRun>>>);
 
 /// Kept data of a run.
 struct StoredRun {
-    header: Header,
+    header: LogHeader,
     entries: Vec<Entry>,
     checkpoint: Option<(usize, Checkpoint)>,
-    progress: Progress,
+    progress: RunProgress,
     /// Messages that no input was made of.
-    messages: Vec<Message>,
+    messages: Vec<RunMessage>,
     next_message: u64,
     /// The inbox of the owner, if the run has one.
-    inbox: Option<mpsc::UnboundedSender<Message>>,
+    inbox: Option<mpsc::UnboundedSender<RunMessage>>,
     is_owned: bool,
 }
 
@@ -59,7 +59,7 @@ impl MemoryJournal {
     }
 
     /// Returns the progress of a run; `None` if there is no such run.
-    pub fn progress(&self, id: &RunId) -> Option<Progress> {
+    pub fn progress(&self, id: &RunId) -> Option<RunProgress> {
         Some(self.runs().get(id)?.progress.clone())
     }
 
@@ -68,12 +68,12 @@ impl MemoryJournal {
     /// # Errors
     ///
     /// [`JournalError::Unknown`] if there is no such run.
-    pub fn send(&self, id: &RunId, content: Incoming) -> Result<(), JournalError> {
+    pub fn send(&self, id: &RunId, content: RunMessageContent) -> Result<(), JournalError> {
         let mut runs = self.runs();
         let run = runs
             .get_mut(id)
             .ok_or_else(|| JournalError::Unknown(id.clone()))?;
-        let message = Message {
+        let message = RunMessage {
             id: run.next_message,
             content,
         };
@@ -91,15 +91,15 @@ impl Journal for MemoryJournal {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
             let mut runs = self.runs();
-            let begin = |header: &Header| StoredRun {
+            let begin = |header: &LogHeader| StoredRun {
                 header: header.clone(),
                 entries: Vec::new(),
                 checkpoint: None,
-                progress: Progress::default(),
+                progress: RunProgress::default(),
                 messages: Vec::new(),
                 next_message: 0,
                 inbox: None,
@@ -172,7 +172,7 @@ struct MemoryRecorder {
     /// Entries that are not committed.
     recorded: Vec<Entry>,
     taken: Vec<u64>,
-    progress: Option<Progress>,
+    progress: Option<RunProgress>,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -186,7 +186,7 @@ impl Recorder for MemoryRecorder {
         self.taken.push(message);
     }
 
-    fn progress(&mut self, progress: Progress) {
+    fn progress(&mut self, progress: RunProgress) {
         self.progress = Some(progress);
     }
 

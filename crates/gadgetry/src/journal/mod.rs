@@ -1,7 +1,7 @@
 //! The journal of durable runs: what is known is kept before anything is done because of it.
 //!
 //! A run is a value that inputs drive, so its inputs are all there is to keep. The journal of a run is its
-//! [log](crate::log): a [`Header`] with what the run was made from, then every input with its time. To resume a run is
+//! [log](crate::log): a [`LogHeader`] with what the run was made from, then every input with its time. To resume a run is
 //! to play them, and to drive on: [`Agent::durable`](crate::Agent::durable).
 //!
 //! An engine of durability implements two traits. [`Journal`] opens a run: it begins it, or returns what is known of it.
@@ -37,7 +37,7 @@ use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
 use serde::{Deserialize, Serialize};
 
-use crate::log::{Entry, Header};
+use crate::log::{Entry, LogHeader};
 
 pub use changes::changes;
 pub use error::JournalError;
@@ -65,7 +65,7 @@ pub trait Journal: Send + Sync {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>>;
 
     /// Removes the run and its subagents, or does nothing if it is unknown.
@@ -97,7 +97,7 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
     fn open<'a>(
         &'a self,
         id: &'a RunId,
-        header: Option<&'a Header>,
+        header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         (**self).open(id, header)
     }
@@ -119,7 +119,7 @@ pub trait Recorder: Send {
     fn took(&mut self, message: u64);
 
     /// Takes note of how far the run is; the latest one counts. It is kept with the next commit.
-    fn progress(&mut self, progress: Progress);
+    fn progress(&mut self, progress: RunProgress);
 
     /// Begins to keep everything that was recorded so far. The future waits until that is done.
     ///
@@ -154,7 +154,7 @@ pub enum Durability {
 #[non_exhaustive]
 pub struct Opened {
     /// Header of the run when it began.
-    pub header: Header,
+    pub header: LogHeader,
     /// The latest checkpoint.
     pub checkpoint: Option<Checkpoint>,
     /// The inputs since then, or since the beginning.
@@ -163,12 +163,12 @@ pub struct Opened {
     pub recorder: Box<dyn Recorder>,
     /// Answers and commands from outside, those that arrived before the run was opened first. It ends when another owner has
     /// taken up the run, and then the run stops.
-    pub inbox: BoxStream<'static, Message>,
+    pub inbox: BoxStream<'static, RunMessage>,
 }
 
 impl Opened {
     /// A run that has just begun, without answers from outside.
-    pub fn new(header: Header, recorder: Box<dyn Recorder>) -> Self {
+    pub fn new(header: LogHeader, recorder: Box<dyn Recorder>) -> Self {
         Self {
             header,
             checkpoint: None,
@@ -200,17 +200,17 @@ pub struct Checkpoint {
 
 /// A message to a run from outside of its process.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub struct RunMessage {
     /// Number for [`Recorder::took`].
     pub id: u64,
     /// Content of the message.
-    pub content: Incoming,
+    pub content: RunMessageContent,
 }
 
 /// Content of a message to a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum Incoming {
+pub enum RunMessageContent {
     /// The answer to a question. One to a question that is not open is ignored.
     Answer {
         /// The question.
@@ -225,7 +225,7 @@ pub enum Incoming {
 /// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Progress {
+pub struct RunProgress {
     /// Model replies so far.
     pub iterations: u32,
     /// Known cost so far, in US dollars, without gadgets that are running.

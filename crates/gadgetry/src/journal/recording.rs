@@ -9,7 +9,9 @@ use gadgetry_proto::run::{Input, Output, QuestionRef, Report, Run};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::{CostTree, Node, NodeId, NodeKind};
 
-use crate::journal::{Checkpoint, Durability, Incoming, JournalError, Message, Progress, Recorder};
+use crate::journal::{
+    Checkpoint, Durability, JournalError, Recorder, RunMessage, RunMessageContent, RunProgress,
+};
 
 /// Deltas and reports are kept this many milliseconds after the last commit, with the next of them.
 const BATCH_MS: u64 = 50;
@@ -19,7 +21,7 @@ type Committing = BoxFuture<'static, Result<(), JournalError>>;
 /// The journal of a run that is being driven. Decides what is to be kept when.
 pub(crate) struct Recording {
     recorder: Box<dyn Recorder>,
-    inbox: BoxStream<'static, Message>,
+    inbox: BoxStream<'static, RunMessage>,
     /// Costs of the run so far, for checkpoints.
     costs: CostTree,
     /// Durability that entries since the last commit need before the next effect.
@@ -37,7 +39,7 @@ impl Recording {
     /// The recording of a run that has cost `costs` so far.
     pub(crate) fn new(
         recorder: Box<dyn Recorder>,
-        inbox: BoxStream<'static, Message>,
+        inbox: BoxStream<'static, RunMessage>,
         costs: CostTree,
     ) -> Self {
         Self {
@@ -64,11 +66,11 @@ impl Recording {
     /// The next message from outside; `None` once another owner has the run.
     ///
     /// Cancel safety: nothing is lost.
-    pub(crate) async fn next_message(&mut self) -> Option<Incoming> {
-        let Message { id, content } = self.inbox.next().await?;
+    pub(crate) async fn next_message(&mut self) -> Option<RunMessageContent> {
+        let RunMessage { id, content } = self.inbox.next().await?;
         let awaited = match &content {
-            Incoming::Answer { question, .. } => Awaited::Answer(*question),
-            Incoming::Command(_) => Awaited::Command,
+            RunMessageContent::Answer { question, .. } => Awaited::Answer(*question),
+            RunMessageContent::Command(_) => Awaited::Command,
         };
         self.messages.push((awaited, id));
         Some(content)
@@ -177,7 +179,7 @@ impl Recording {
         self.owed = None;
     }
 
-    fn progress(&self, run: &Run, output: &Output) -> Progress {
+    fn progress(&self, run: &Run, output: &Output) -> RunProgress {
         let questions = run.open_questions();
         let pending = run.pending();
         // A gadget that asks again after a crash may have its answer already: it is about to continue.
@@ -192,7 +194,7 @@ impl Recording {
                 is_of_gadget && question.call == Some(*call) && !is_answered(question.id)
             })
         };
-        Progress {
+        RunProgress {
             iterations: run.iterations(),
             known_cost: run.total_cost(),
             is_waiting: matches!(output, Output::Wait(None))

@@ -16,7 +16,7 @@ use super::{LogError, VERSION};
 /// Options with their default value are left out, so another default is another [version](LogError::Version).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Header {
+pub struct LogHeader {
     /// The version of the format.
     pub(super) version: u32,
     /// The configuration of the run.
@@ -40,7 +40,7 @@ fn is_empty(outputs: &OutputStore) -> bool {
     *outputs == OutputStore::default()
 }
 
-impl Header {
+impl LogHeader {
     /// The header of a run of `plan` that continues `conversation`.
     pub fn of(plan: &Plan, conversation: Vec<Message>) -> Self {
         // The run adds the viewer again; it is the last one.
@@ -75,7 +75,7 @@ impl Header {
         })))
     }
 
-    /// The run from its beginning. Fails as [`Header::plan`] does.
+    /// The run from its beginning. Fails as [`LogHeader::plan`] does.
     pub fn run(&self) -> Result<Run, LogError> {
         let run = Run::new(&self.plan()?, self.conversation.clone());
         Ok(run.with_outputs(self.outputs.clone()))

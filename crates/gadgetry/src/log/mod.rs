@@ -1,7 +1,7 @@
 //! The log of a run: what it was made from, and every input with its time. Enough to play it again without model or
 //! gadgets, with the same events.
 //!
-//! A log is JSON Lines: first [`Header`], then one [`Entry`] a line. A last line that was cut off, as a crash leaves
+//! A log is JSON Lines: first [`LogHeader`], then one [`Entry`] a line. A last line that was cut off, as a crash leaves
 //! it, is left out.
 //!
 //! ```
@@ -37,7 +37,7 @@ use crate::observer::Observer;
 use gadgetry_files as files;
 
 pub use error::LogError;
-pub use header::Header;
+pub use header::LogHeader;
 
 use error::VERSION;
 
@@ -67,7 +67,7 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     ///
     /// [`LogError::Code`] if code decides about the run, and if `out` cannot be written.
-    pub fn new(out: W, header: &Header) -> Result<Self, LogError> {
+    pub fn new(out: W, header: &LogHeader) -> Result<Self, LogError> {
         header.without_code()?;
         let mut writer = Self { out, error: None };
         writer.line(header);
@@ -191,7 +191,7 @@ fn play(
         return Err(LogError::Empty);
     };
     let first = first?;
-    let header: Header =
+    let header: LogHeader =
         serde_json::from_slice(&first).map_err(|error| version_error(&first, &error))?;
     if header.version != VERSION {
         return Err(LogError::Version(header.version));

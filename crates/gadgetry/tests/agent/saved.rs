@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::control::BeforeGadget;
 use gadgetry::human::HumanQuestion;
-use gadgetry::log::{Header, LogError, LogWriter, load, replay};
+use gadgetry::log::{LogError, LogHeader, LogWriter, load, replay};
 use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
@@ -143,7 +143,7 @@ async fn a_run_with_everything_plays_again() {
     let Some((header, _)) = log.split_once('\n') else {
         panic!("no header")
     };
-    let header: Header = serde_json::from_str(header).unwrap();
+    let header: LogHeader = serde_json::from_str(header).unwrap();
     assert_ne!(
         header.config.retry.unwrap().seed,
         0,
@@ -238,7 +238,7 @@ async fn one_configuration_gives_the_same_run_by_every_road() {
         .gadget(echo());
     // `check` has played the log, too.
     let (events, log) = check(agent).await;
-    let header: Header = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let header: LogHeader = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     let again = AgentBuilder::from_config(header.config.clone(), Code::default())
         .model(one_call())
         .gadget(echo());

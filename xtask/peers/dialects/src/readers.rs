@@ -4,7 +4,7 @@ use dynamo_parsers::tool_calling::{ToolDefinition, detect_and_parse_tool_call};
 use dynamo_parsers_v2::{ToolParseResult, create_tool_parser_for_family};
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::dialect::{Dialects, Gate, Gated, Rules};
+use gadgetry_proto::dialect::{Dialects, Gate, Gated, GateRules};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use openai_protocol::common::Tool;
@@ -113,7 +113,7 @@ impl Ready {
 }
 
 fn ours(mut gate: Gate, tools: &Tools, pieces: &[String]) -> Outcome {
-    let rules = Rules {
+    let rules = GateRules {
         dialects: &tools.dialects,
         registry: &tools.registry,
         limits: &tools.limits,

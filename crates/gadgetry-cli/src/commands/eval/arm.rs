@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gadgetry::proto::accumulate::Output;
+use gadgetry::proto::accumulate::AccumulatedReply;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::call_form::CallForm;
@@ -226,7 +226,7 @@ impl ArmReader {
         clippy::wildcard_enum_match_arm,
         reason = "the other parts hold no calls"
     )]
-    pub(super) fn finish(mut self) -> (Vec<Made>, Output) {
+    pub(super) fn finish(mut self) -> (Vec<Made>, AccumulatedReply) {
         let mut out = Vec::new();
         let output = self.reader.finish(&mut out);
         self.take(&out);

@@ -3,7 +3,7 @@ use super::*;
 /// One header after another, read as one reply's: name, id, dependencies.
 #[track_caller]
 fn check(rows: &[(&str, &str, &str, &[&str])]) {
-    let mut header = Header::default();
+    let mut header = BlockHeader::default();
     let mut auto_ids = 0;
     for (line, name, id, dependencies) in rows {
         header.read(line, &mut auto_ids);

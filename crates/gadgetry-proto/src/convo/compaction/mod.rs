@@ -25,7 +25,7 @@
 //! ```
 //! use std::collections::BTreeMap;
 //! use gadgetry_proto::block::{Anchoring, Markers};
-//! use gadgetry_proto::convo::compaction::{Compaction, Plan};
+//! use gadgetry_proto::convo::compaction::{Compaction, CompactionPlan};
 //! use gadgetry_proto::convo::{TextForm, TokenEstimate, prompt_text};
 //! use gadgetry_proto::message::{Message, Role};
 //!
@@ -37,7 +37,7 @@
 //! let compaction = Compaction::default();
 //! assert_eq!(compaction.plan(&messages, &tokens, 10_000, &form), None, "there is room");
 //! let plan = compaction.plan(&messages, &tokens, 1_200, &form);
-//! let Some(Plan::Summarise(summarise)) = plan else { unreachable!("five turns go") };
+//! let Some(CompactionPlan::Summarise(summarise)) = plan else { unreachable!("five turns go") };
 //! // The request contains `summarise.messages()`, and the reply is:
 //! let compacted = summarise.apply(&mut messages, "Counted up to 4.", form.markers);
 //! tokens.recount(&messages);
@@ -62,7 +62,7 @@ use crate::message::Message;
 
 use room::Room;
 
-pub use plan::{Plan, Slide, Summarise};
+pub use plan::{CompactionPlan, Slide, Summarise};
 pub use settings::Compaction;
 
 use placeholder::Placeholder;
@@ -84,7 +84,7 @@ impl Compaction {
         tokens: &TokenEstimate,
         window: u64,
         form: &TextForm<'_>,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let room = Room::of(self, window);
         if window == 0 || tokens.tokens() <= room.trigger {
             return None;
@@ -100,7 +100,7 @@ impl Compaction {
         tokens: &TokenEstimate,
         window: u64,
         form: &TextForm<'_>,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let estimate = tokens.tokens();
         let window = if window == 0 { estimate } else { window };
         let room = Room::of(self, window.min(estimate));
@@ -115,7 +115,7 @@ impl Compaction {
         tokens: &TokenEstimate,
         window: u64,
         form: &TextForm<'_>,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         // If they seem to fit, the estimate is too low, or the window too large. By how much is unknown.
         let guess = tokens.tokens() * 2 / 3;
         let window = if window == 0 { guess } else { window };
@@ -133,7 +133,7 @@ impl Compaction {
         room: &Room,
         must_fit: bool,
         form: &TextForm<'_>,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let outline = Outline::of(messages);
         let notice = Placeholder::of(messages).size_with_omission();
         let before = tokens.tokens_of(outline.size);
@@ -160,7 +160,8 @@ impl Compaction {
             if after >= before {
                 slide = Slide::new(Vec::new(), &outline, *tokens);
             }
-            return fit::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
+            return fit::fit(slide, &outline, messages, tokens.size_within(most))
+                .map(CompactionPlan::Slide);
         }
         if after >= before {
             return None;
@@ -173,9 +174,9 @@ impl Compaction {
         let prompt = self.summary_prompt.as_deref();
         let limit = transcript::room(prompt, tokens, room.window);
         if !summarise || limit < TOO_LITTLE {
-            return Some(Plan::Slide(slide));
+            return Some(CompactionPlan::Slide(slide));
         }
         let request = transcript::request(messages, &slide, prompt, limit, form);
-        Some(Plan::Summarise(Summarise::new(slide, request)))
+        Some(CompactionPlan::Summarise(Summarise::new(slide, request)))
     }
 }

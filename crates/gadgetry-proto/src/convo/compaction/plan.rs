@@ -20,7 +20,7 @@ use crate::message::{Message, Role};
 /// but not change otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Plan {
+pub enum CompactionPlan {
     /// Turns are left out.
     Slide(Slide),
     /// The model summarises turns, and the summary takes their place.

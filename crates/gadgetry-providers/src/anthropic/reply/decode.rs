@@ -183,7 +183,7 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool {
         let data = frame.data.trim();
         if self.over || data.is_empty() || data == "[DONE]" {
             return true;

@@ -65,11 +65,11 @@ impl Encoder {
     }
 
     /// Ends the block of text or thinking, if one is open.
-    fn close(&mut self, out: &mut Vec<sse::Event>) {
+    fn close(&mut self, out: &mut Vec<sse::SseEvent>) {
         out.extend(self.open.take().map(stop));
     }
 
-    fn begins(&mut self, part: usize, out: &mut Vec<sse::Event>) {
+    fn begins(&mut self, part: usize, out: &mut Vec<sse::SseEvent>) {
         self.close(out);
         let block = match &self.reply.parts[part] {
             Part::Text(_) | Part::Refusal(_) => json!({"type": "text", "text": ""}),
@@ -87,7 +87,7 @@ impl Encoder {
         ));
     }
 
-    fn grows(&self, part: usize, delta: &str) -> sse::Event {
+    fn grows(&self, part: usize, delta: &str) -> sse::SseEvent {
         block_delta(
             part,
             &match &self.reply.parts[part] {
@@ -99,7 +99,7 @@ impl Encoder {
     }
 
     /// Citations, and the signature of thinking. Without a block that they belong to they are left out.
-    fn about(&self, metadata: &ContentMetadata, out: &mut Vec<sse::Event>) {
+    fn about(&self, metadata: &ContentMetadata, out: &mut Vec<sse::SseEvent>) {
         let Some(part) = self.open else { return };
         for citation in &metadata.citations {
             let delta = json!({"type": "citations_delta", "citation": citation});
@@ -113,7 +113,7 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::SseEvent>) {
         for step in self.reply.add(delta) {
             match step {
                 Step::Start => {
@@ -185,22 +185,22 @@ impl Encode for Encoder {
 }
 
 /// A frame with its type in the data and in the line `event`, which clients require.
-fn frame(kind: &str, fields: Value) -> sse::Event {
+fn frame(kind: &str, fields: Value) -> sse::SseEvent {
     let mut body = json!({"type": kind});
     if let (Value::Object(body), Value::Object(fields)) = (&mut body, fields) {
         body.extend(fields);
     }
-    sse::Event::named(kind, body.to_string())
+    sse::SseEvent::named(kind, body.to_string())
 }
 
-fn block_delta(index: usize, delta: &Value) -> sse::Event {
+fn block_delta(index: usize, delta: &Value) -> sse::SseEvent {
     frame(
         "content_block_delta",
         json!({"index": index, "delta": delta}),
     )
 }
 
-fn stop(index: usize) -> sse::Event {
+fn stop(index: usize) -> sse::SseEvent {
     frame("content_block_stop", json!({"index": index}))
 }
 

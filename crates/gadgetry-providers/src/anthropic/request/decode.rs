@@ -6,7 +6,9 @@ use gadgetry_proto::message::{
 use serde_json::Value;
 
 use crate::anthropic::{API, MessagesOptions, PromptCache, Thinking};
-use crate::incoming::{self, Body, Incoming, Messages, RequestError, media_at, output, text, tool};
+use crate::decoded_request::{
+    self, Body, DecodedRequest, Messages, RequestError, media_at, output, text, tool,
+};
 use crate::options::ModelOptions;
 
 /// Reads the body of a request.
@@ -24,7 +26,7 @@ use crate::options::ModelOptions;
 /// # Errors
 ///
 /// If the model or the messages are missing, or a field has the wrong type.
-pub fn decode_request(body: Value) -> Result<Incoming<MessagesOptions>, RequestError> {
+pub fn decode_request(body: Value) -> Result<DecodedRequest<MessagesOptions>, RequestError> {
     let cache = cache(&body);
     let mut body = Body::new(body)?;
     let model = body.model()?;
@@ -68,7 +70,9 @@ pub fn decode_request(body: Value) -> Result<Incoming<MessagesOptions>, RequestE
         let parts = parts(&message["content"], &model, &messages);
         messages.push(role, parts);
     }
-    Ok(Incoming::new(model, options, own, body, choice, messages))
+    Ok(DecodedRequest::new(
+        model, options, own, body, choice, messages,
+    ))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -107,7 +111,7 @@ fn cache(body: &Value) -> PromptCache {
 }
 
 fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
-    incoming::parts(content, |block| match block["type"].as_str()? {
+    decoded_request::parts(content, |block| match block["type"].as_str()? {
         "text" => text(block["text"].as_str()?),
         // Signed thinking is opaque, and must go back as it came.
         "thinking" | "redacted_thinking" => Some(Content::ProviderData(ProviderData {

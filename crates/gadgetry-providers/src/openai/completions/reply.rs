@@ -58,7 +58,7 @@ fn is_call(delta: &Delta) -> bool {
 }
 
 impl Decode for Decoder {
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool {
         let from = out.len();
         let is_known = self.0.frame(frame, out);
         adapt(from, out);

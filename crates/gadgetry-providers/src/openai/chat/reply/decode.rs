@@ -27,7 +27,7 @@ use crate::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 /// let mut decoder = openai::Decoder::new();
 /// let mut deltas = Vec::new();
 /// let data = r#"{"choices":[{"delta":{"content":"Hello"}}]}"#.to_owned();
-/// decoder.frame(&sse::Event { data, ..sse::Event::default() }, &mut deltas);
+/// decoder.frame(&sse::SseEvent { data, ..sse::SseEvent::default() }, &mut deltas);
 /// assert_eq!(deltas[1], Delta::text("Hello"));
 /// ```
 ///
@@ -242,7 +242,7 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool {
         let data = frame.data.trim();
         if data == "[DONE]" {
             self.done(out);

@@ -71,7 +71,7 @@ impl Encoder {
         self
     }
 
-    fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::Event {
+    fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::SseEvent {
         let mut body = json!({
             "id": self.id,
             "object": "chat.completion.chunk",
@@ -82,10 +82,10 @@ impl Encoder {
         if let Some(usage) = usage {
             body["usage"] = usage;
         }
-        sse::Event::data(body.to_string())
+        sse::SseEvent::data(body.to_string())
     }
 
-    fn chunk(&self, delta: &Value) -> sse::Event {
+    fn chunk(&self, delta: &Value) -> sse::SseEvent {
         self.frame(
             &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
             None,
@@ -93,7 +93,7 @@ impl Encoder {
     }
 
     /// The same chunk as for any other text, without a tree of JSON.
-    fn text_chunk(&mut self, text: &str) -> sse::Event {
+    fn text_chunk(&mut self, text: &str) -> sse::SseEvent {
         if self.text_head.is_empty() {
             let whole = self.chunk(&json!({"content": ""})).data;
             let end = whole.len() - TEXT_TAIL.len() - 2;
@@ -104,7 +104,7 @@ impl Encoder {
         data.push_str(&self.text_head);
         json::push_string(text, &mut data);
         data.push_str(TEXT_TAIL);
-        sse::Event::data(data)
+        sse::SseEvent::data(data)
     }
 
     /// The number of a call among the calls, which clients use as an index.
@@ -115,7 +115,7 @@ impl Encoder {
             .count()
     }
 
-    fn begins(&self, part: usize) -> Option<sse::Event> {
+    fn begins(&self, part: usize) -> Option<sse::SseEvent> {
         let Part::Call { id, name, .. } = &self.reply.parts[part] else {
             return None;
         };
@@ -133,7 +133,7 @@ impl Encoder {
         json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
     }
 
-    fn grows(&self, part: usize, delta: &str) -> Option<sse::Event> {
+    fn grows(&self, part: usize, delta: &str) -> Option<sse::SseEvent> {
         Some(self.chunk(&match &self.reply.parts[part] {
             Part::Text(_) => json!({"content": delta}),
             Part::Reasoning(_) => json!({"reasoning_content": delta}),
@@ -148,7 +148,7 @@ impl Encoder {
     }
 
     /// The text of a call that is complete.
-    fn ends(&self, part: usize) -> Option<sse::Event> {
+    fn ends(&self, part: usize) -> Option<sse::SseEvent> {
         let Part::Call { name, json, .. } = &self.reply.parts[part] else {
             return None;
         };
@@ -159,7 +159,7 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::SseEvent>) {
         if let Some(text) = self.reply.more_text(delta) {
             out.push(self.text_chunk(text));
             return;
@@ -185,12 +185,12 @@ impl Encode for Encoder {
                     }
                     let counts = counts.map(|counts| usage::chat(&counts));
                     out.extend(counts.map(|counts| self.frame(&json!([]), Some(counts))));
-                    out.push(sse::Event::data("[DONE]"));
+                    out.push(sse::SseEvent::data("[DONE]"));
                 }
                 Step::Fail { message, code } => {
                     let error =
                         json!({"message": message, "type": code, "param": null, "code": code});
-                    out.push(sse::Event::data(json!({"error": error}).to_string()));
+                    out.push(sse::SseEvent::data(json!({"error": error}).to_string()));
                 }
             }
         }

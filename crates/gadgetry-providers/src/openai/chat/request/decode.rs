@@ -5,8 +5,8 @@ use gadgetry_proto::message::{
 };
 use serde_json::{Value, json};
 
-use crate::incoming::{
-    self, Body, Incoming, Messages, RequestError, arguments, media_at, output, text, tool,
+use crate::decoded_request::{
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
 };
 use crate::openai::chat::reply::kept;
 use crate::openai::chat::{API, ChatOptions, MaxTokensField, ReasoningField};
@@ -26,7 +26,7 @@ use crate::options::ModelOptions;
 /// # Errors
 ///
 /// If the model or the messages are missing, or a field has the wrong type.
-pub fn decode_request(body: Value) -> Result<Incoming<ChatOptions>, RequestError> {
+pub fn decode_request(body: Value) -> Result<DecodedRequest<ChatOptions>, RequestError> {
     let mut body = Body::new(body)?;
     let model = body.model()?;
     let mut own = ChatOptions {
@@ -74,7 +74,9 @@ pub fn decode_request(body: Value) -> Result<Incoming<ChatOptions>, RequestError
     for message in body.list("messages")? {
         read(&message, &model, &mut messages)?;
     }
-    Ok(Incoming::new(model, options, own, body, choice, messages))
+    Ok(DecodedRequest::new(
+        model, options, own, body, choice, messages,
+    ))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -130,7 +132,7 @@ fn reply(message: &Value, model: &str) -> Vec<Content> {
 }
 
 fn parts(content: &Value) -> Vec<Content> {
-    incoming::parts(content, |part| match part["type"].as_str() {
+    decoded_request::parts(content, |part| match part["type"].as_str() {
         Some("image_url") => {
             let url = part["image_url"]["url"].as_str()?;
             Some(Content::Media(media_at(MediaKind::Image, url, None)))

@@ -32,7 +32,7 @@ use crate::{json, sse};
 /// let mut decoder = responses::Decoder::new();
 /// let mut deltas = Vec::new();
 /// let data = r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hello"}"#.to_owned();
-/// decoder.frame(&sse::Event { data, ..sse::Event::default() }, &mut deltas);
+/// decoder.frame(&sse::SseEvent { data, ..sse::SseEvent::default() }, &mut deltas);
 /// assert_eq!(deltas[1], Delta::text("Hello"));
 /// ```
 #[derive(Debug, Default)]
@@ -269,7 +269,7 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) -> bool {
         let data = frame.data.trim();
         if self.is_over || data.is_empty() {
             return true;

@@ -68,13 +68,13 @@ impl Encoder {
         self
     }
 
-    fn frame(&mut self, kind: &str, fields: Value, out: &mut Vec<sse::Event>) {
+    fn frame(&mut self, kind: &str, fields: Value, out: &mut Vec<sse::SseEvent>) {
         let mut body = json!({"type": kind, "sequence_number": self.sequence});
         self.sequence += 1;
         if let (Value::Object(body), Value::Object(fields)) = (&mut body, fields) {
             body.extend(fields);
         }
-        out.push(sse::Event::named(kind, body.to_string()));
+        out.push(sse::SseEvent::named(kind, body.to_string()));
     }
 
     /// The id of an item, which must be the same in all frames about it.
@@ -183,14 +183,14 @@ impl Encoder {
         part: usize,
         field: &str,
         value: Value,
-        out: &mut Vec<sse::Event>,
+        out: &mut Vec<sse::SseEvent>,
     ) {
         let mut fields = self.place(part);
         fields[field] = value;
         self.frame(kind, fields, out);
     }
 
-    fn begins(&mut self, part: usize, out: &mut Vec<sse::Event>) {
+    fn begins(&mut self, part: usize, out: &mut Vec<sse::SseEvent>) {
         self.close("completed", out);
         let mut item = self.item(part, "in_progress");
         for field in ["arguments", "input"] {
@@ -210,7 +210,7 @@ impl Encoder {
         self.about(&format!("{of_part}.added"), part, "part", content, out);
     }
 
-    fn grows(&mut self, part: usize, delta: &str, out: &mut Vec<sse::Event>) {
+    fn grows(&mut self, part: usize, delta: &str, out: &mut Vec<sse::SseEvent>) {
         if matches!(&self.reply.parts[part], Part::Call { name, .. } if self.forms.is_text(name)) {
             // Text within JSON is sent when it is whole.
             return;
@@ -226,7 +226,7 @@ impl Encoder {
     }
 
     /// Ends the message or reasoning, if one is open.
-    fn close(&mut self, status: &str, out: &mut Vec<sse::Event>) {
+    fn close(&mut self, status: &str, out: &mut Vec<sse::SseEvent>) {
         let Some(part) = self.open.take() else { return };
         let (of_part, of_text, field) = self.names(part);
         let content = self.content(part);
@@ -236,12 +236,12 @@ impl Encoder {
         self.done(part, status, out);
     }
 
-    fn done(&mut self, part: usize, status: &str, out: &mut Vec<sse::Event>) {
+    fn done(&mut self, part: usize, status: &str, out: &mut Vec<sse::SseEvent>) {
         let done = json!({"output_index": part, "item": self.item(part, status)});
         self.frame("response.output_item.done", done, out);
     }
 
-    fn ends(&mut self, part: usize, out: &mut Vec<sse::Event>) {
+    fn ends(&mut self, part: usize, out: &mut Vec<sse::SseEvent>) {
         if let Part::Call { name, json, .. } = &self.reply.parts[part] {
             let is_text = self.forms.is_text(name);
             let value = Value::from(if is_text { text_of(json) } else { json.clone() });
@@ -255,7 +255,7 @@ impl Encoder {
         self.done(part, "completed", out);
     }
 
-    fn annotate(&mut self, metadata: &ContentMetadata, out: &mut Vec<sse::Event>) {
+    fn annotate(&mut self, metadata: &ContentMetadata, out: &mut Vec<sse::SseEvent>) {
         let Some(part) = self.open else { return };
         for annotation in &metadata.annotations {
             let mut fields = self.place(part);
@@ -300,7 +300,7 @@ impl Encoder {
         })
     }
 
-    fn finish(&mut self, reason: &StopReason, out: &mut Vec<sse::Event>) {
+    fn finish(&mut self, reason: &StopReason, out: &mut Vec<sse::SseEvent>) {
         let (status, details) = verdict(Some(reason));
         self.close(
             if is_cut(status) {
@@ -322,7 +322,7 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::SseEvent>) {
         for step in self.reply.add(delta) {
             match step {
                 Step::Start => {

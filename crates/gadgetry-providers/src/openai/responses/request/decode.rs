@@ -3,8 +3,8 @@
 use gadgetry_proto::message::{Content, Media, MediaKind, ProviderData, Role, ToolChoice};
 use serde_json::Value;
 
-use crate::incoming::{
-    self, Body, Incoming, Messages, RequestError, arguments, media_at, output, text, tool,
+use crate::decoded_request::{
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
 };
 use crate::openai::responses::{API, ResponsesOptions};
 use crate::options::ModelOptions;
@@ -24,7 +24,7 @@ use crate::options::ModelOptions;
 /// # Errors
 ///
 /// If the model is missing, or a field has the wrong type.
-pub fn decode_request(body: Value) -> Result<Incoming<ResponsesOptions>, RequestError> {
+pub fn decode_request(body: Value) -> Result<DecodedRequest<ResponsesOptions>, RequestError> {
     let mut body = Body::new(body)?;
     let model = body.model()?;
     let mut own = ResponsesOptions::default();
@@ -65,7 +65,9 @@ pub fn decode_request(body: Value) -> Result<Incoming<ResponsesOptions>, Request
             return Err(RequestError::new("input", "is neither a string nor a list"));
         }
     }
-    Ok(Incoming::new(model, options, own, body, choice, messages))
+    Ok(DecodedRequest::new(
+        model, options, own, body, choice, messages,
+    ))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -130,7 +132,7 @@ fn read(item: &Value, model: &str, out: &mut Messages) -> Result<(), RequestErro
 }
 
 fn parts(content: &Value) -> Vec<Content> {
-    incoming::parts(content, |part| match media(part) {
+    decoded_request::parts(content, |part| match media(part) {
         Some(medium) => Some(Content::Media(medium)),
         None => text(part["text"].as_str().or_else(|| part["refusal"].as_str())?),
     })

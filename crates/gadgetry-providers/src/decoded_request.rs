@@ -16,7 +16,7 @@ use crate::wire_model::ModelBuilder;
 
 /// A client's request, read from its body. `O` are the options of its API alone.
 ///
-/// [`Incoming::builder`] makes a model that sends the same body. Unknown fields are in [`ModelOptions::fields`], so they are
+/// [`DecodedRequest::builder`] makes a model that sends the same body. Unknown fields are in [`ModelOptions::fields`], so they are
 /// passed on.
 ///
 /// ```
@@ -29,7 +29,7 @@ use crate::wire_model::ModelBuilder;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Incoming<O> {
+pub struct DecodedRequest<O> {
     /// The model, as the client names it.
     pub model: String,
     /// The options that all APIs have.
@@ -40,7 +40,7 @@ pub struct Incoming<O> {
     pub request: Request,
 }
 
-impl<O: Clone> Incoming<O> {
+impl<O: Clone> DecodedRequest<O> {
     /// The builder of a model that sends the same request. It sends all media that the API takes.
     pub fn builder(&self) -> ModelBuilder<O> {
         let info = ModelInfo {
@@ -59,7 +59,7 @@ impl<O: Clone> Incoming<O> {
     }
 }
 
-impl<O> Incoming<O> {
+impl<O> DecodedRequest<O> {
     /// The request in `messages`, with what was not read of `body`.
     pub(super) fn new(
         model: String,

@@ -16,15 +16,15 @@ use crate::{json, sse};
 ///
 /// ```
 /// use gadgetry::{Delta, StopReason};
-/// use gadgetry::provider::{Answer, openai};
-/// let mut answer = Answer::new(Box::new(openai::Decoder::new()));
+/// use gadgetry::provider::{ResponseDecoder, openai};
+/// let mut answer = ResponseDecoder::new(Box::new(openai::Decoder::new()));
 /// let mut deltas = Vec::new();
 /// answer.feed(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hel", &mut deltas);
 /// answer.feed(b"lo\"}}]}\n\ndata: [DONE]\n\n", &mut deltas);
 /// assert_eq!(deltas[1], Delta::text("Hello"));
 /// assert!(answer.is_over());
 /// ```
-pub struct Answer {
+pub struct ResponseDecoder {
     decoder: Box<dyn Decode>,
     form: Form,
     frames: FrameLimits,
@@ -48,7 +48,7 @@ enum Form {
 /// Maximum number of bytes shown of an answer that is not a stream.
 const START: usize = 4 << 10;
 
-impl Answer {
+impl ResponseDecoder {
     /// The reader of an answer, at its start.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
         Self {
@@ -228,9 +228,9 @@ impl Answer {
         self.is_over = true;
     }
 
-    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) {
+    fn frame(&mut self, frame: &sse::SseEvent, out: &mut Vec<Delta>) {
         let clean = match self.secrets.reply(&frame.data) {
-            Cow::Owned(data) => Some(sse::Event {
+            Cow::Owned(data) => Some(sse::SseEvent {
                 data,
                 ..frame.clone()
             }),
@@ -269,7 +269,7 @@ fn is_no_stream(start: &[u8]) -> bool {
 }
 
 /// A frame as it came.
-fn raw(frame: &sse::Event) -> Delta {
+fn raw(frame: &sse::SseEvent) -> Delta {
     let mut data = json::parse(&frame.data).unwrap_or_else(|_| Value::String(frame.data.clone()));
     json::whole_value(&mut data);
     Delta::Raw { data }
