@@ -79,7 +79,7 @@ impl Login {
     }
 }
 
-/// What the client gives a session.
+/// Folder, servers and user of a session, from the client.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setup {
@@ -105,7 +105,7 @@ impl Setup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolServer {
-    /// Its name.
+    /// The name of the server.
     pub name: String,
     /// The way to reach it.
     pub transport: ToolTransport,
@@ -125,7 +125,7 @@ pub enum ToolTransport {
     Stdio {
         /// The program.
         program: PathBuf,
-        /// Its arguments.
+        /// The arguments of the program.
         arguments: Vec<String>,
         /// Variables of its environment, by name.
         variables: Vec<(String, String)>,
@@ -284,7 +284,7 @@ impl SlashCommand {
     }
 }
 
-/// What the user of a session can choose from.
+/// Options and commands for the user of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Offer {
@@ -358,7 +358,7 @@ impl CallDescription {
 pub struct Step {
     /// The step.
     pub text: String,
-    /// Its progress.
+    /// The progress of the step.
     pub progress: StepProgress,
 }
 
@@ -382,11 +382,11 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepProgress {
-    /// It has not begun.
+    /// Not begun.
     Pending,
-    /// It has begun.
+    /// Begun.
     InProgress,
-    /// It is done.
+    /// Done.
     Completed,
 }
 
@@ -415,7 +415,7 @@ impl Turn {
     }
 }
 
-/// What happened in a run of a session, in order.
+/// A message or an event of a run of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Past {

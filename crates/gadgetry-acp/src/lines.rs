@@ -12,7 +12,7 @@ pub(crate) const LINE: usize = 64 << 20;
 pub(crate) enum Line {
     /// Without its line break.
     Whole(Vec<u8>),
-    /// It was longer than the cap, and is skipped.
+    /// Longer than the cap, and skipped.
     TooLong,
 }
 

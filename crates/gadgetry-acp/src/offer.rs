@@ -1,4 +1,4 @@
-//! What the user of a session can choose from, in the types of the protocol.
+//! Options and commands of a session, in the types of the protocol.
 
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionConfigOption,

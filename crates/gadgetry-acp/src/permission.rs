@@ -28,7 +28,7 @@ impl Rejected {
     }
 }
 
-/// What a call is about: the same gadget and the same file, command or URL, or the same parameters.
+/// Target of a call: the same gadget and the same file, command or URL, or the same parameters.
 fn target(approval: &Approval) -> String {
     let name = &approval.gadget_name;
     match &approval.subject {
@@ -60,7 +60,7 @@ impl Decided {
 
 /// Lets the user of a session decide about a call. Without an answer, the call does not run.
 ///
-/// Cancel safety: the client is not told that its answer is not needed any more.
+/// Cancel safety: a late answer of the client is ignored.
 pub(crate) async fn decide(
     client: &Client,
     session: &str,

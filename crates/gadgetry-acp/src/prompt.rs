@@ -33,13 +33,14 @@ impl Prompt {
     pub(crate) fn of(blocks: Vec<ContentBlock>, folder: &Path) -> Self {
         let mut content = Vec::new();
         for block in blocks {
-            match of_block(block, folder) {
-                // What was typed around a file is one text.
-                Content::Text { text } => match content.last_mut() {
-                    Some(Content::Text { text: before }) => before.push_str(&text),
-                    _ => content.push(Content::Text { text }),
-                },
-                other => content.push(other),
+            let next = of_block(block, folder);
+            // What was typed around a file is one text.
+            if let (Some(Content::Text { text: before }), Content::Text { text }) =
+                (content.last_mut(), &next)
+            {
+                before.push_str(text);
+            } else {
+                content.push(next);
             }
         }
         Self { content }
@@ -80,11 +81,13 @@ impl Prompt {
 
     /// Returns the texts of the message, joined.
     pub fn texts(&self) -> String {
-        let texts = self.content.iter().filter_map(|it| match it {
-            Content::Text { text } => Some(text.as_str()),
-            _ => None,
-        });
-        texts.collect()
+        let mut texts = String::new();
+        for content in &self.content {
+            if let Content::Text { text } = content {
+                texts.push_str(text);
+            }
+        }
+        texts
     }
 }
 
@@ -169,16 +172,13 @@ fn path_of(uri: &str) -> Option<PathBuf> {
         let escape = (*byte == b'%').then(|| after.get(..2)).flatten();
         let escape = escape.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         let escape = escape.and_then(|digits| std::str::from_utf8(digits).ok());
-        match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
+        let escaped = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() {
+            &after[2..]
+        } else {
+            after
+        };
     }
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
@@ -190,6 +190,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "each row has its own")]
     fn check(blocks: Value, expected: Value) {
         let read = serde_json::from_value(blocks.clone()).expect("blocks");
         let prompt = Prompt::of(read, Path::new("/work"));

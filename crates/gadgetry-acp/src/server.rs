@@ -40,13 +40,13 @@ const PAGE: usize = 50;
 /// Maximum time for runs to end when the client has left.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum time for a client that does not read to read the last messages, or an error about its own.
-const SLOWNESS: Duration = Duration::from_secs(60);
+const SLOWNESS: Duration = Duration::from_mins(1);
 
 /// Serves one client on a pair of streams, until it closes `input`, or until `stop`. Nothing else may write to `output`.
 ///
 /// In the end, runs in progress are cancelled, and their gadgets ended.
 ///
-/// Nothing that the client sends ends the service: malformed messages are answered with an error, or ignored if they are no requests.
+/// Nothing that the client sends ends the service: a malformed message is answered with an error, or ignored if it needs no answer.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ struct Server<H> {
     /// Sessions, and requests that are about none.
     tasks: JoinSet<()>,
     ended: CancellationToken,
-    /// What the client can do, once it has said so.
+    /// Abilities of the client, after the handshake.
     client: Option<Abilities>,
 }
 
@@ -201,7 +201,7 @@ impl<H: Host> Server<H> {
                 if let Ok(cancel) = read::<CancelNotification>(params) {
                     let session = lock(&self.sessions).get(&*cancel.session_id.0).cloned();
                     if let Some(session) = session {
-                        // A session with so many requests is not idle; the user cancels again.
+                        // The session is busy with other requests; the user cancels again.
                         let _ = session.try_send(Command::Cancel);
                     }
                 }
@@ -509,7 +509,7 @@ fn server(server: McpServer) -> Result<ToolServer, Refusal> {
             };
             Ok(ToolServer::new(it.name, transport))
         }
-        _ => {
+        McpServer::Sse(_) | _ => {
             let message = "MCP servers are reached over stdio or HTTP";
             Err(refusal(ErrorCode::InvalidParams, message))
         }

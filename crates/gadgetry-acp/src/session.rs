@@ -55,11 +55,11 @@ pub(crate) enum Command {
 /// The request that has opened a session.
 #[derive(Debug)]
 pub(crate) enum Opening {
-    /// It is new.
+    /// A new session.
     New,
-    /// Its history is shown.
+    /// A session whose history is shown.
     Load,
-    /// It continues without that.
+    /// A session that continues without that.
     Resume,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Session<S> {
     rejected: Rejected,
     spent: Spent,
     running: Option<Running>,
-    /// What the client was shown of the last run, when the session was loaded: the run may continue.
+    /// State of the updates about the last run when the session was loaded: the run may continue.
     loaded: Option<Updates>,
     /// The request to close it.
     closing: Option<Responder>,
@@ -84,14 +84,14 @@ struct Running {
     handle: AgentHandle,
     updates: Updates,
     responder: Responder,
-    decisions: FuturesUnordered<BoxFuture<'static, (Box<Approval>, Decided)>>,
+    decisions: FuturesUnordered<BoxFuture<'static, Box<(Approval, Decided)>>>,
     is_cancelled: bool,
 }
 
 /// Something that the session has waited for.
 enum Happened {
     Command(Option<Command>),
-    Decided(Box<Approval>, Decided),
+    Decided(Box<(Approval, Decided)>),
     Event(Option<Box<Event>>),
     Ended,
 }
@@ -140,7 +140,7 @@ impl<S: HostSession> Session<S> {
                     is_ended = true;
                     self.cancel();
                 }
-                Happened::Decided(approval, decided) => self.decided(&approval, decided),
+                Happened::Decided(decided) => self.decided(*decided),
                 Happened::Event(Some(event)) => self.event(&event).await,
                 Happened::Event(None) => self.run_ended().await,
             }
@@ -287,16 +287,16 @@ impl<S: HostSession> Session<S> {
             |gadget: &str, parameters: Option<&Value>| self.host.describe(gadget, parameters);
         let call = running.updates.shown(event, approval, &describe);
         let (client, session) = (self.client.clone(), self.id.clone());
-        let approval = Box::new(approval.clone());
+        let approval = approval.clone();
         let decision = async move {
             let decided = decide(&client, &session, call, rules).await;
-            (approval, decided)
+            Box::new((approval, decided))
         };
         running.decisions.push(decision.boxed());
     }
 
-    fn decided(&mut self, approval: &Approval, decided: Decided) {
-        let answer = decided.noted(approval, &mut self.rejected);
+    fn decided(&mut self, (approval, decided): (Approval, Decided)) {
+        let answer = decided.noted(&approval, &mut self.rejected);
         if let Some(running) = &self.running {
             // It may have been withdrawn.
             let _ = running.handle.answer(approval.id, answer);
@@ -430,12 +430,16 @@ async fn next(running: &mut Option<Running>) -> Happened {
     };
     tokio::select! {
         biased;
-        Some((approval, decided)) = decisions.next(), if !decisions.is_empty() => Happened::Decided(approval, decided),
+        Some(decided) = decisions.next(), if !decisions.is_empty() => Happened::Decided(decided),
         event = run.next() => Happened::Event(event.map(Box::new)),
     }
 }
 
 /// The reason why a run has ended, or its error.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the others are ends that the model has chosen"
+)]
 fn stop_reason(finished: &Finished) -> Result<StopReason, Refusal> {
     if let Some(fault) = &finished.fault {
         let message = format!("the run was stopped: {fault}");

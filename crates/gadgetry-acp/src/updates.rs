@@ -103,12 +103,15 @@ impl Updates {
 
     /// Returns the updates of a message of the user.
     pub(crate) fn message(content: &[Content]) -> Vec<SessionUpdate> {
-        let blocks = content.iter().filter_map(|it| match it {
-            Content::Text { text } => Some(text_block(text.clone())),
-            Content::Media(media) => Some(medium(media)),
-            _ => None,
-        });
-        let chunks = blocks.map(ContentChunk::new);
+        let mut blocks = Vec::new();
+        for content in content {
+            if let Content::Text { text } = content {
+                blocks.push(text_block(text.clone()));
+            } else if let Content::Media(media) = content {
+                blocks.push(medium(media));
+            }
+        }
+        let chunks = blocks.into_iter().map(ContentChunk::new);
         chunks.map(SessionUpdate::UserMessageChunk).collect()
     }
 
@@ -136,7 +139,7 @@ impl Updates {
             EventKind::ModelRetry {
                 delay_ms, error, ..
             } => {
-                let seconds = (delay_ms + 999) / 1000;
+                let seconds = delay_ms.div_ceil(1000);
                 vec![self.thought(&format!("\nRetrying in {seconds} s: {}\n", error.message))]
             }
             EventKind::ModelCallEnd { usage, .. } => {
@@ -328,7 +331,8 @@ impl Updates {
         let has_changes = !known.changes().is_empty();
         let steps = known.description.steps.clone();
         let mut content = Vec::new();
-        if !(is_done && has_changes) && !text.is_empty() {
+        let is_shown = is_done && has_changes;
+        if !is_shown && !text.is_empty() {
             let text = clipped(text);
             let verbatim = matches!(
                 known_kind,
@@ -425,7 +429,7 @@ fn plan(steps: &[Step]) -> SessionUpdate {
     SessionUpdate::Plan(Plan::new(entries.collect()))
 }
 
-/// What else the user has to see before a call is approved.
+/// Further facts for the user before a call is approved.
 fn notes(approval: &Approval) -> Vec<ToolCallContent> {
     let mut lines = approval.notes.clone();
     if let Some(subject) = &approval.subject

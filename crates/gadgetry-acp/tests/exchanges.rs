@@ -23,10 +23,6 @@ fn said(text: &str, message: &str) -> Value {
     json!({ "sessionUpdate": "agent_message_chunk", "content": content, "messageId": message })
 }
 
-fn usage(used: u32) -> Value {
-    json!({ "sessionUpdate": "usage_update", "used": used, "size": 1000 })
-}
-
 fn call_update(id: &str, mut fields: Value) -> Value {
     fields["sessionUpdate"] = "tool_call_update".into();
     fields["toolCallId"] = id.into();

@@ -24,11 +24,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Longer than anything takes on a machine that is busy.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_mins(2);
 
 /// Makes a model's replies of a script, a JSON line each.
 pub(crate) fn script(replies: &[Value]) -> String {
-    replies.iter().map(|it| format!("{it}\n")).collect()
+    let lines: Vec<String> = replies.iter().map(Value::to_string).collect();
+    lines.join("\n")
 }
 
 /// A call as a model writes it.

@@ -58,6 +58,7 @@ impl Editor {
     }
 
     /// Sends a request, and returns everything up to its answer, and that.
+    #[expect(clippy::needless_pass_by_value, reason = "made for the call")]
     fn ask(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
         let mut before = Vec::new();

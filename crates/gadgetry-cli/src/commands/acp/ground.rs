@@ -90,13 +90,6 @@ impl Ground {
         found.map_err(auth)
     }
 
-    /// Returns the settings with another model. Those for another server are left out.
-    pub(super) fn with_model(&self, settings: &Settings, model: &str) -> Settings {
-        let setting = Setting::new(Value::text(model), Source::Flag);
-        let chosen: Settings = [(MODEL.to_owned(), setting)].into_iter().collect();
-        chosen.merge(settings.clone(), &OPTIONS)
-    }
-
     /// Lists models to choose from, the `current` one among them: those of the configuration, and of the same provider.
     pub(super) fn models(&self, current: &str) -> Vec<String> {
         let mut models: Vec<String> = Vec::new();
@@ -128,6 +121,13 @@ impl Ground {
     }
 }
 
+/// Returns the settings with another model. Those for another server are left out.
+pub(super) fn with_model(settings: &Settings, model: &str) -> Settings {
+    let setting = Setting::new(Value::text(model), Source::Flag);
+    let chosen: Settings = [(MODEL.to_owned(), setting)].into_iter().collect();
+    chosen.merge(settings.clone(), &OPTIONS)
+}
+
 fn no_model() -> HostError {
     HostError::AuthRequired(
         "no model is chosen: start `gadgetry acp --model MODEL`, or write `model = \"MODEL\"` into the configuration (`gadgetry init`)"
@@ -137,15 +137,15 @@ fn no_model() -> HostError {
 
 /// An error in the words of the command line.
 pub(super) fn words(error: Error) -> HostError {
-    match error {
-        Error::Input(words) => HostError::Invalid(words),
-        error => HostError::Failed(error.to_string()),
+    if let Error::Input(words) = error {
+        return HostError::Invalid(words);
     }
+    HostError::Failed(error.to_string())
 }
 
-/// Adds the MCP servers of the client to those that were typed.
+/// Adds the MCP servers of the client to those that were typed. Programs run in the folder of the session.
 #[cfg(feature = "mcp")]
-pub(super) fn add_servers(options: &mut AgentOptions, servers: &[ToolServer]) {
+pub(super) fn add_servers(options: &mut AgentOptions, servers: &[ToolServer], folder: &Path) {
     use std::collections::BTreeMap;
 
     use gadgetry_acp::ToolTransport;
@@ -160,19 +160,17 @@ pub(super) fn add_servers(options: &mut AgentOptions, servers: &[ToolServer]) {
                 program,
                 arguments,
                 variables,
-            } => {
-                let mut stdio = Stdio::default();
-                stdio.command = program.display().to_string();
-                stdio.args.clone_from(arguments);
-                stdio.env = map(variables);
-                Transport::Stdio(stdio)
-            }
-            ToolTransport::Http { url, headers } => {
-                let mut http = Http::default();
-                http.url.clone_from(url);
-                http.headers = map(headers);
-                Transport::Http(http)
-            }
+            } => Transport::Stdio(Stdio {
+                command: program.display().to_string(),
+                args: arguments.clone(),
+                env: map(variables),
+                cwd: Some(folder.to_owned()),
+            }),
+            ToolTransport::Http { url, headers } => Transport::Http(Http {
+                url: url.clone(),
+                headers: map(headers),
+                ..Http::default()
+            }),
             _ => return None,
         };
         Some(TypedServer {
@@ -183,6 +181,6 @@ pub(super) fn add_servers(options: &mut AgentOptions, servers: &[ToolServer]) {
     options.source.mcp.extend(servers);
 }
 
-/// Without MCP, there are none.
+/// Ignores them in a build without MCP.
 #[cfg(not(feature = "mcp"))]
-pub(super) fn add_servers(_: &mut AgentOptions, _: &[ToolServer]) {}
+pub(super) fn add_servers(_: &mut AgentOptions, _: &[ToolServer], _: &Path) {}

@@ -42,9 +42,11 @@ impl AcpHost {
         let mut entry = SessionEntry::new(session.name.to_string(), details(last)?.folder);
         let first = session.runs.values().next()?;
         let prompt = prompt_of(&self.sessions, &first.id).await.ok()?;
-        let title = prompt.iter().find_map(|it| match it {
-            Content::Text { text } => Some(short(&one_line(text))),
-            _ => None,
+        let title = prompt.iter().find_map(|it| {
+            let Content::Text { text } = it else {
+                return None;
+            };
+            Some(short(&one_line(text)))
         });
         entry.title = title.filter(|it| !it.is_empty());
         let updated = session.updated().duration_since(UNIX_EPOCH).ok();

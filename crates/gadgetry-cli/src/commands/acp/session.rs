@@ -13,7 +13,7 @@ use gadgetry_acp::{
 use serde_json::Value;
 
 use super::describe::describe;
-use super::ground::{Ground, add_servers, words};
+use super::ground::{Ground, add_servers, with_model, words};
 use super::mode::{CurrentMode, Mode};
 use super::past::past;
 use crate::approvals::{UNATTENDED, rules};
@@ -133,7 +133,7 @@ impl AcpSession {
         settle(&mut options, &setup.folder);
         // A key that is missing is another error than any other mistake.
         let model = ground.model(&options).await?;
-        add_servers(&mut options, &setup.servers);
+        add_servers(&mut options, &setup.servers, &setup.folder);
         let approvals = Approvals::new(rules(&options.approvals).map_err(words)?);
         let approvals = approvals
             .unattended(UNATTENDED)
@@ -207,7 +207,7 @@ impl AcpSession {
         };
         Ok(match text {
             Some(text) => prompt.with_first_text(text),
-            // What is no command is text.
+            // Any other word after a slash is text.
             None => prompt,
         })
     }
@@ -343,7 +343,7 @@ impl HostSession for AcpSession {
                 .set(mode.ok_or_else(|| HostError::Invalid(format!("no mode {value}")))?);
             return Ok(());
         }
-        let settings = self.ground.with_model(&self.settings, value);
+        let settings = with_model(&self.settings, value);
         let mut options = self.ground.options(&settings)?;
         settle(&mut options, &self.folder);
         self.rebuild(options).await?;
