@@ -497,9 +497,5 @@ fn apart(content: Vec<Content>) -> Vec<Content> {
 }
 
 fn user(content: Vec<Content>) -> Message {
-    Message {
-        role: Role::User,
-        content,
-        raw: None,
-    }
+    Message::new(Role::User, content)
 }
