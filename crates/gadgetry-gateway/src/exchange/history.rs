@@ -164,7 +164,8 @@ impl Draft<'_, '_> {
         match message.role {
             Role::System => self.system(message),
             Role::Assistant => self.reply(message),
-            Role::User => self.user(message),
+            // The user, and any other author: the user has the least weight.
+            Role::User | _ => self.user(message),
         }
     }
 
