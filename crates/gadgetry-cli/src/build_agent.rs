@@ -67,7 +67,7 @@ pub(crate) struct Parts<'o> {
     /// What the user is shown at the start.
     pub(crate) notes: Vec<String>,
     /// The skills of the options, and those that were found.
-    #[cfg(feature = "chat")]
+    #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) skills: gadgetry::Skills,
     /// The files that the agent is made from, which nothing may overwrite.
     pub(crate) in_use: Vec<InUse>,
@@ -117,7 +117,7 @@ impl<'o> Parts<'o> {
             subagents,
             style,
             notes,
-            #[cfg(feature = "chat")]
+            #[cfg(any(feature = "acp", feature = "chat"))]
             skills,
             in_use,
         })

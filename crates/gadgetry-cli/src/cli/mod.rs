@@ -1,5 +1,7 @@
 //! The command line as typed. The commands interpret it.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod agent;
 mod approval;
 #[cfg(feature = "chat")]
@@ -33,6 +35,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "acp")]
+pub(crate) use acp::AcpArgs;
 pub(crate) use agent::{
     AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, SearchGadgets,
     ToolForm, WhenConstrained, dollars, output_limit,
@@ -144,6 +148,12 @@ pub(crate) enum Verb {
     /// stdin is a message.
     #[cfg(feature = "chat")]
     Chat(Box<ChatArgs>),
+    /// Serves an agent to an editor, by the Agent Client Protocol on stdin and stdout.
+    ///
+    /// The editor begins the program, and shows replies, calls and their changes; the user approves calls in it. Sessions are those of
+    /// `agent` and `chat`. Ctrl-C, or the end of stdin, cancels the runs and ends their gadgets.
+    #[cfg(feature = "acp")]
+    Acp(Box<AcpArgs>),
     /// Lists, shows, resumes, exports and removes sessions, the stored runs of `gadgetry agent`.
     Sessions(SessionsArgs),
     /// Lists, describes, checks and runs built-in gadgets and those of a file, without a model.
@@ -208,6 +218,15 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Returns whether the verb is useful without a model, which another program may choose later.
+    pub(crate) fn needs_no_model(&self) -> bool {
+        #[cfg(feature = "acp")]
+        if let Self::Acp(_) = self {
+            return true;
+        }
+        false
+    }
+
     /// The data directory of a verb that has no other options of the configuration.
     pub(crate) fn data_mut(&mut self) -> Option<&mut DataArgs> {
         if let Self::Sessions(args) = self {

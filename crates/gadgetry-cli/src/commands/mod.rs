@@ -1,5 +1,7 @@
 //! The verbs, one file each.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod agent;
 mod batch;
 mod complete;
@@ -54,6 +56,12 @@ pub(crate) fn run(
         Verb::Agent(args) => {
             return Ok(Work::waits(async move {
                 Box::pin(agent::run(&args, &invocation, printer)).await
+            }));
+        }
+        #[cfg(feature = "acp")]
+        Verb::Acp(args) => {
+            return Ok(Work::serves(async move {
+                Box::pin(acp::run(*args, invocation, printer)).await
             }));
         }
         // The program holds the conversation without us.

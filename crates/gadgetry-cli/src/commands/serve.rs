@@ -102,11 +102,9 @@ fn read(args: &ServeArgs, models: &ModelTables) -> Result<Config, Error> {
     let mut config = match (&args.config, &args.upstream) {
         (Some(path), _) => load(path, &resolver, &patch).map_err(Error::input)?,
         (None, Some(upstream)) => Config {
-            settings: Settings {
-                upstreams: vec![Arc::new(single(upstream, args, resolver)?)],
-                rules: patch,
-                ..Settings::default()
-            },
+            settings: Settings::default()
+                .upstreams(vec![Arc::new(single(upstream, args, resolver)?)])
+                .rules(patch),
             listen: None,
         },
         (None, None) => return Err(Error::input("--upstream or --config is missing")),

@@ -107,3 +107,19 @@ fn prompt(
     let stdin = stdin.then(|| typed_or_piped("-", printer)).transpose()?;
     template.render(Some(words), stdin.as_deref()).map(Some)
 }
+
+/// Returns the prompt of a command with these words; `None` if the command has none, or takes a part of it from stdin.
+#[cfg(feature = "acp")]
+pub(crate) fn prompt_of(config: &Config, name: &str, words: &str) -> Result<Option<String>, Error> {
+    let command = config.commands.get(name);
+    let Some(source) = command.and_then(|it| it.prompt.as_ref()) else {
+        return Ok(None);
+    };
+    let template = config
+        .prompts
+        .template(&format!("commands.{name}"), source.clone())?;
+    if template.uses(STDIN) {
+        return Ok(None);
+    }
+    template.render(Some(words), None).map(Some)
+}

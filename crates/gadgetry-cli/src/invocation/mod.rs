@@ -32,6 +32,8 @@ use crate::printer::Printer;
 
 use verb::{Found, merge, read};
 
+#[cfg(feature = "acp")]
+pub(crate) use custom::prompt_of;
 pub(crate) use custom::with_commands;
 
 /// A verb, and all that the user and the configuration say about it.
@@ -98,7 +100,9 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     let is_first = chats && !found.settings.has(MODEL);
     if is_first {
         found.verb = None;
-    } else if !found.settings.has(CONTINUE) {
+    } else if !found.settings.has(CONTINUE)
+        && !found.verb.as_ref().is_some_and(Verb::needs_no_model)
+    {
         // Else the session may have it.
         required(&found.settings, &found.options)?;
     }

@@ -14,6 +14,8 @@ use clap::ValueEnum;
 use gadgetry::proto::schema::closest;
 
 use super::{CONTINUE, Definitions, Settings};
+#[cfg(feature = "acp")]
+use crate::cli::AcpArgs;
 use crate::cli::{
     AgentArgs, AgentOptions, ApprovalOptions, CompleteArgs, DataArgs, FormatArgs, GadgetOptions,
     ModelArgs, ProjectOptions, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs,
@@ -232,6 +234,11 @@ fields!(SessionArgs {
     get: session = text;
     on: no_session, continues, force;
 });
+#[cfg(feature = "acp")]
+fields!(AcpArgs {
+    group: options;
+    none: chosen;
+});
 #[cfg(feature = "chat")]
 fields!(ChatArgs {
     group: continues, options;
@@ -351,6 +358,8 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         reads_all::<AgentArgs>("agent");
+        #[cfg(feature = "acp")]
+        reads_all::<AcpArgs>("acp");
         #[cfg(feature = "chat")]
         reads_all::<ChatArgs>("chat");
         reads_all::<CompleteArgs>("complete");

@@ -166,7 +166,7 @@ impl Project {
         let Some(name) = name.strip_prefix('/') else {
             return Ok(text);
         };
-        if let Some(command) = self.commands.iter().find(|it| it.name() == name) {
+        if let Some(command) = self.command(name) {
             return filled_in(command, arguments);
         }
         let mut skills = self.skills.iter();
@@ -174,6 +174,11 @@ impl Project {
             Some(skill) => skill.instructions(arguments).map_err(Error::input),
             None => Ok(text),
         }
+    }
+
+    /// The command by a file of this name.
+    pub(crate) fn command(&self, name: &str) -> Option<&Skill> {
+        self.commands.iter().find(|it| it.name() == name)
     }
 
     /// Adds the skills whose names are free.

@@ -1,6 +1,6 @@
 //! Details of the command line that a session keeps, to repeat it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::{env, io, mem};
 
@@ -50,7 +50,12 @@ pub(crate) struct Details {
 impl Details {
     /// Keeps the options that a session may have, in the current working directory.
     pub(crate) fn of(settings: &Settings) -> io::Result<Self> {
-        let folder = env::current_dir()?.into_os_string();
+        Self::in_folder(settings, env::current_dir()?)
+    }
+
+    /// Keeps the options that a session may have, in another folder.
+    pub(crate) fn in_folder(settings: &Settings, folder: PathBuf) -> io::Result<Self> {
+        let folder = folder.into_os_string();
         let folder = folder.into_string().map_err(|_| not_unicode())?;
         let mut details = Self {
             version: VERSION,

@@ -3,8 +3,6 @@
 #[cfg(feature = "chat")]
 mod consent;
 mod ends;
-#[path = "../../../gadgetry-mcp/tests/support/found.rs"]
-mod found;
 mod import;
 mod list;
 mod login;
@@ -12,6 +10,7 @@ mod peers;
 mod serve;
 mod sessions;
 
+use super::found;
 use std::path::Path;
 
 use serde_json::{Value, json};

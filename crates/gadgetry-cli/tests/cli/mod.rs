@@ -1,5 +1,7 @@
 //! The binary from outside: arguments and stdin in; stdout, stderr and exit code out.
 
+#[cfg(all(feature = "acp", target_os = "linux"))]
+mod acp;
 mod agent;
 mod agent_events;
 mod agent_mistakes;
@@ -23,6 +25,9 @@ mod doctor;
 mod eval;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod first_run;
+#[cfg(all(any(feature = "acp", feature = "mcp"), target_os = "linux"))]
+#[path = "../../../gadgetry-mcp/tests/support/found.rs"]
+mod found;
 mod gadget;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod gadget_form;

@@ -110,8 +110,7 @@ impl Talk {
 
     /// The instructions of a skill, with these arguments.
     pub(in crate::chat) fn instructions(&self, name: &str, text: &str) -> Result<String, Error> {
-        let mut commands = self.base.project.commands.iter();
-        let command = commands.find(|it| it.name() == name);
+        let command = self.base.project.command(name);
         if let Some(command) = command.filter(|_| self.skills.get(name).is_none()) {
             return filled_in(command, text);
         }
