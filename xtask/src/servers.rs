@@ -27,7 +27,7 @@ pub(crate) const GEMMA: &str = "gemma";
 /// The variable that says so.
 const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";
 
-const SERVERS: [Server; 15] = [
+const SERVERS: [Server; 17] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -87,6 +87,18 @@ const SERVERS: [Server; 15] = [
         version: "2.3.0",
         question: "--version",
         install: mcp_python,
+    },
+    Server {
+        name: "acp-node",
+        version: "2.4.0",
+        question: "-d",
+        install: acp_node,
+    },
+    Server {
+        name: "acp-python",
+        version: "0.12.1",
+        question: "--version",
+        install: acp_python,
     },
     Server {
         name: "llama-cpp",
@@ -383,6 +395,25 @@ fn mcp_node(place: &Path, version: &str) -> Result<Vec<String>, String> {
 fn mcp_python(place: &Path, version: &str) -> Result<Vec<String>, String> {
     let python = environment(place)?;
     capture(pip(&python).arg(format!("mcp=={version}")))?;
+    Ok(vec![python])
+}
+
+/// The SDK of the Agent Client Protocol for TypeScript, below the folder that the command lists.
+fn acp_node(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    npm_install_all(
+        place,
+        &[
+            format!("@agentclientprotocol/sdk@{version}"),
+            "zod@4.6.7".to_owned(),
+        ],
+    )?;
+    Ok(vec!["ls".to_owned(), word(place)])
+}
+
+/// The SDK of the Agent Client Protocol for Python. The command is that of the interpreter which has it.
+fn acp_python(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    let python = environment(place)?;
+    capture(pip(&python).arg(format!("agent-client-protocol=={version}")))?;
     Ok(vec![python])
 }
 

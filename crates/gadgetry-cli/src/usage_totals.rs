@@ -132,11 +132,7 @@ mod tests {
         let mut totals = UsageTotals::default();
         totals.text("twelve bytes");
         assert_eq!(totals.words(), "about 3 tokens out");
-        let usage = Usage {
-            input_tokens: 1_500,
-            output_tokens: 4,
-            ..Usage::default()
-        };
+        let usage = Usage::default().input_tokens(1_500).output_tokens(4);
         totals.call(usage, Some(0.002));
         assert_eq!(totals.words(), "1,500 tokens in, 4 tokens out, $0.0020");
         totals.text("more");

@@ -88,15 +88,17 @@ async fn serve(url: &str) -> Result<(), Failure> {
         api: Api::Chat,
         key: None,
     };
-    let settings = Settings {
-        upstreams: vec![Arc::new(Upstream::new("load", target, HttpConfig::new())?)],
-        limits: ServerLimits {
+    let settings = Settings::default()
+        .upstreams(vec![Arc::new(Upstream::new(
+            "load",
+            target,
+            HttpConfig::new(),
+        )?)])
+        .limits(ServerLimits {
             requests: 2 * IDLE,
             connections: 2 * IDLE,
             ..ServerLimits::default()
-        },
-        ..Settings::default()
-    };
+        });
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?);
     server::serve(listener, Gateway::new(settings), std::future::pending()).await;

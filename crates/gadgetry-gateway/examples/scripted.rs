@@ -22,10 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         key: None,
     };
     let upstream = Upstream::new("scripted", target, HttpConfig::new())?;
-    let gateway = Gateway::new(Settings {
-        upstreams: vec![Arc::new(upstream)],
-        ..Settings::default()
-    });
+    let gateway = Gateway::new(Settings::default().upstreams(vec![Arc::new(upstream)]));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     write_line(&format!("http://{address}"));

@@ -16,6 +16,7 @@ use crate::upstream::{Target, Upstream};
 
 /// Everything that can be changed while a gateway runs.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Settings {
     /// Upstreams, in the order in which they are tried for models without a route.
     pub upstreams: Vec<Arc<Upstream>>,
@@ -35,6 +36,7 @@ pub struct Settings {
 
 /// Upstreams and rules for the requests of a model.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Route {
     /// The name that clients use; with `*` at its end, all names that begin with what is before it.
     pub name: String,
@@ -47,6 +49,23 @@ pub struct Route {
 }
 
 impl Route {
+    /// The requests for `name` go to these upstreams.
+    pub fn new(name: impl Into<String>, upstreams: Vec<Arc<Upstream>>) -> Self {
+        Self {
+            name: name.into(),
+            upstreams,
+            model: None,
+            rules: RulesPatch::default(),
+        }
+    }
+
+    gadgetry_proto::setters! {
+        /// Sets the name at the upstream.
+        model: impl Into<Option<String>>;
+        /// Sets the treatment of the model.
+        rules: RulesPatch;
+    }
+
     fn is_for(&self, model: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(prefix) => model.starts_with(prefix),
@@ -137,6 +156,23 @@ pub(crate) struct Destination {
 }
 
 impl Settings {
+    gadgetry_proto::setters! {
+        /// Sets the upstreams, in the order in which they are tried.
+        upstreams: Vec<Arc<Upstream>>;
+        /// Sets the models that clients may name.
+        routes: Vec<Route>;
+        /// Sets the rules of all models, where their route has none of its own.
+        rules: RulesPatch;
+        /// Sets the weakest rules, those of single models.
+        models: BTreeMap<String, RulesPatch>;
+        /// Sets the keys of the clients.
+        keys: Vec<ClientKey>;
+        /// Sets the limits.
+        limits: ServerLimits;
+        /// Logs prompts and replies, or not.
+        log_prompts: bool;
+    }
+
     /// Returns the settings of a gateway to one server of Chat Completions without a key, by its base URL.
     ///
     /// # Errors

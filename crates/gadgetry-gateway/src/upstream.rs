@@ -401,17 +401,17 @@ impl Upstream {
                 own.stop.clone()
             },
             streaming: true,
-            info: Some(ModelInfo {
-                reads_images: rules.images,
-                reads_audio: true,
-                constraint: rules.constraint(),
-                mode: if settled.completes {
-                    Mode::Completion
-                } else {
-                    Mode::Chat
-                },
-                ..ModelInfo::default()
-            }),
+            info: Some(
+                ModelInfo::default()
+                    .reads_images(rules.images)
+                    .reads_audio(true)
+                    .constraint(rules.constraint())
+                    .mode(if settled.completes {
+                        Mode::Completion
+                    } else {
+                        Mode::Chat
+                    }),
+            ),
             fields,
             ..ModelOptions::default()
         }
@@ -437,11 +437,10 @@ fn knowing(resolver: &Resolver, name: &str, said: Option<&ModelInfo>) -> Resolve
         return resolver;
     };
     let known = resolver.describe(name).ok().flatten();
-    let known = ModelInfo {
-        constraint: said.constraint,
-        mode: said.mode,
-        ..known.unwrap_or_default()
-    };
+    let known = known
+        .unwrap_or_default()
+        .constraint(said.constraint)
+        .mode(said.mode);
     resolver.info(move |_| Some(known.clone()))
 }
 

@@ -52,6 +52,7 @@ pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Table", into = "Table")]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// A program or a URL.
     pub transport: Transport,
@@ -134,6 +135,17 @@ pub enum Protocol {
 }
 
 impl ServerConfig {
+    gadgetry::proto::setters! {
+        /// Connects to the server, or leaves it out.
+        enabled: bool;
+        /// Sets the maximum time of a call.
+        timeout: Duration;
+        /// Sets the maximum time until the tools are listed.
+        startup_timeout: Duration;
+        /// Sets the revision of the protocol.
+        protocol: Protocol;
+    }
+
     /// A server with the defaults.
     pub fn new(transport: Transport) -> Self {
         Self {

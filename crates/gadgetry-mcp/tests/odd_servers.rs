@@ -25,13 +25,7 @@ async fn what_is_wrong_with_a_server_concerns_no_other() {
         ("fine", odd(&["ok"])),
         ("missing", ServerConfig::stdio("/no/such/program", [""])),
         ("nowhere", ServerConfig::http("http://127.0.0.1:9/mcp")),
-        (
-            "off",
-            ServerConfig {
-                enabled: false,
-                ..odd(&["ends"])
-            },
-        ),
+        ("off", odd(&["ends"]).enabled(false)),
         ("silent", slow),
         ("strange", ServerConfig::http("ftp://example.com")),
         ("variable", variable),

@@ -46,10 +46,7 @@ const REVISIONS: [Protocol; 2] = [Protocol::V2025_11_25, Protocol::V2026_07_28];
 /// What a client sees, whatever the transport.
 async fn check(config: &ServerConfig) {
     for protocol in REVISIONS {
-        let config = ServerConfig {
-            protocol,
-            ..config.clone()
-        };
+        let config = config.clone().protocol(protocol);
         let servers = connect(&[("own", config)]).await;
         let spoken = serde_json::to_value(protocol).unwrap();
         assert_eq!(servers.protocol("own").await.as_deref(), spoken.as_str());

@@ -68,6 +68,20 @@
     )
 )]
 
+/// Setters of a struct that may grow, one a field, for the crates of this project.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $field: $type) -> Self {
+            self.$field = $field.into();
+            self
+        }
+    )*};
+}
+
 pub mod accumulate;
 pub mod block;
 pub mod call;

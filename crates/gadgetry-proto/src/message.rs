@@ -15,6 +15,7 @@ pub type Attributes = serde_json::Map<String, Value>;
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Role {
     /// The author of the instructions.
     System,
@@ -24,8 +25,26 @@ pub enum Role {
     Assistant,
 }
 
+impl Role {
+    /// Returns the name: `system`, `user` or `assistant`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
 /// One message.
+///
+/// ```
+/// use gadgetry_proto::message::{Content, Message, Role};
+/// let text = Content::Text { text: "Hi".to_owned() };
+/// assert_eq!(Message::new(Role::User, vec![text]), Message::text(Role::User, "Hi"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Message {
     /// The author.
     pub role: Role,
@@ -37,13 +56,23 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of one text.
-    pub fn text(role: Role, text: impl Into<String>) -> Self {
+    /// A message of these parts.
+    pub fn new(role: Role, content: Vec<Content>) -> Self {
         Self {
             role,
-            content: vec![Content::Text { text: text.into() }],
+            content,
             raw: None,
         }
+    }
+
+    /// A message of one text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self::new(role, vec![Content::Text { text: text.into() }])
+    }
+
+    crate::setters! {
+        /// Sets the reply as it was written, which later requests send.
+        raw: impl Into<Option<String>>;
     }
 }
 
@@ -170,6 +199,7 @@ pub struct ProviderData {
 /// Cloning it is cheap. A driver that drops it before the model has answered spares the run a copy of the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Request {
     /// The conversation, system message first.
     pub messages: Arc<Vec<Message>>,
@@ -274,6 +304,23 @@ pub enum Notation {
 }
 
 impl Request {
+    crate::setters! {
+        /// Sets the conversation, system message first.
+        messages: impl Into<Arc<Vec<Message>>>;
+        /// Sets the messages after the conversation that only this request carries.
+        trailing: Vec<Message>;
+        /// Sets the number of the iteration, from 1.
+        iteration: u32;
+        /// Sets the purpose of the reply.
+        purpose: Purpose;
+        /// Sets the choice whether the reply must call a gadget.
+        tool_choice: ToolChoice;
+        /// Sets the constraint that the server holds the reply to.
+        constraint: impl Into<Option<Constraint>>;
+        /// Sets the settings of this reply.
+        sampling: Sampling;
+    }
+
     /// Everything that the model is to read, in order.
     pub fn all_messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().chain(&self.trailing)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the request, cached ones included.
     pub input_tokens: u64,
@@ -53,6 +54,29 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Usage {
+    crate::setters! {
+        /// Sets the tokens of the request, cached ones included.
+        input_tokens: u64;
+        /// Sets the tokens of the reply.
+        output_tokens: u64;
+        /// Sets the total.
+        total_tokens: u64;
+        /// Sets the part of the output that was reasoning.
+        reasoning_tokens: u64;
+        /// Sets the part of the input that was read from a cache.
+        cached_input_tokens: u64;
+        /// Sets the part of the input that was written to a cache.
+        cache_creation_tokens: u64;
+        /// Sets the part of that which is kept for an hour.
+        cache_creation_1h_tokens: u64;
+        /// Counts reasoning on top of the output, or as a part of it.
+        reasoning_outside_output: bool;
+        /// Marks the counts as estimates.
+        estimated: bool;
+        /// Sets the charge that the provider reports, in US dollars.
+        cost: impl Into<Option<f64>>;
+    }
+
     /// Estimated counts, marked so.
     ///
     /// ```
@@ -207,6 +231,7 @@ impl Usage {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Price {
     /// Input tokens that no cache knows.
     pub input: f64,
@@ -245,6 +270,23 @@ pub struct Tier {
 }
 
 impl Price {
+    crate::setters! {
+        /// Sets the price of input tokens that no cache knows.
+        input: f64;
+        /// Sets the price of output tokens.
+        output: f64;
+        /// Sets the price of input tokens read from a cache.
+        cached_input: impl Into<Option<f64>>;
+        /// Sets the price of input tokens written to a cache, for minutes.
+        cache_write_input: impl Into<Option<f64>>;
+        /// Sets the price of input tokens written to a cache for an hour.
+        cache_write_1h_input: impl Into<Option<f64>>;
+        /// Sets the price of output tokens that were reasoning.
+        reasoning_output: impl Into<Option<f64>>;
+        /// Sets other prices for longer requests, in any order.
+        tiers: Vec<Tier>;
+    }
+
     /// Dollars for the `usage` of one model call. The sum of several may fall into a tier that none of them reached.
     ///
     /// Never negative: neither counts that contradict each other nor rates that are not amounts make it so.

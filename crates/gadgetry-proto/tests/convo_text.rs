@@ -22,11 +22,7 @@ fn text(text: &str) -> Content {
 }
 
 fn message(role: Role, content: Vec<Content>) -> Message {
-    Message {
-        role,
-        content,
-        raw: None,
-    }
+    Message::new(role, content)
 }
 
 #[test]
@@ -80,10 +76,7 @@ fn results_are_one_message_in_call_order() {
 
 #[test]
 fn messages_as_text() {
-    let raw = Message {
-        raw: Some("as <b>written</b>".to_owned()),
-        ..message(Role::Assistant, vec![text("as")])
-    };
+    let raw = message(Role::Assistant, vec![text("as")]).raw("as <b>written</b>".to_owned());
     assert!(matches!(
         prompt_text(&raw),
         Cow::Borrowed("as <b>written</b>")

@@ -94,24 +94,16 @@ fn limiter(id: &str, input: &Value, expect: &Value) {
 fn cost(id: &str, input: &Value, expect: &Value) {
     let price: Price = serde_json::from_value(input["pricing"].clone()).unwrap();
     let count = |key: &str| input["usage"][key].as_u64().unwrap_or(0);
-    let usage = Usage {
-        input_tokens: count("input"),
-        output_tokens: count("output"),
-        cached_input_tokens: count("cachedInput"),
-        cache_creation_tokens: count("cacheWrite"),
-        reasoning_tokens: count("reasoning"),
-        ..Usage::default()
-    };
-    let input_only = Usage {
-        output_tokens: 0,
-        reasoning_tokens: 0,
-        ..usage
-    };
-    let output_only = Usage {
-        output_tokens: usage.output_tokens,
-        reasoning_tokens: usage.reasoning_tokens,
-        ..Usage::default()
-    };
+    let usage = Usage::default()
+        .input_tokens(count("input"))
+        .output_tokens(count("output"))
+        .cached_input_tokens(count("cachedInput"))
+        .cache_creation_tokens(count("cacheWrite"))
+        .reasoning_tokens(count("reasoning"));
+    let input_only = usage.output_tokens(0).reasoning_tokens(0);
+    let output_only = Usage::default()
+        .output_tokens(usage.output_tokens)
+        .reasoning_tokens(usage.reasoning_tokens);
     for (part, usage) in [
         ("total", usage),
         ("input", input_only),

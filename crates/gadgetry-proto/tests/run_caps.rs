@@ -452,15 +452,8 @@ fn a_usage_report_with_too_few_tokens_is_replaced_by_an_estimate() {
     let text = "x".repeat(40_000);
     for (reported, counted) in [(1, 10_000), (311, 10_000), (313, 313), (20_000, 20_000)] {
         let mut config = config(Limits::default(), Tools::Text);
-        config.price = Some(Price {
-            output: 1.0,
-            ..Price::default()
-        });
-        let usage = Usage {
-            input_tokens: 7,
-            output_tokens: reported,
-            ..Usage::default()
-        };
+        config.price = Some(Price::default().output(1.0));
+        let usage = Usage::default().input_tokens(7).output_tokens(reported);
         let mut run = Run::ask(&plan(config), "go");
         let end = Delta::MessageEnd {
             stop_reason: StopReason::Stop,

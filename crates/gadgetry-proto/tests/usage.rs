@@ -5,49 +5,39 @@ use proptest::prelude::*;
 
 /// One where a flag is 1, in tokens.
 fn usage(input: u64, read: u64, written: u64, output: u64, reasoning: u64) -> Usage {
-    Usage {
-        input_tokens: input,
-        cached_input_tokens: read,
-        cache_creation_tokens: written,
-        output_tokens: output,
-        reasoning_tokens: reasoning,
-        ..Usage::default()
-    }
+    Usage::default()
+        .input_tokens(input)
+        .cached_input_tokens(read)
+        .cache_creation_tokens(written)
+        .output_tokens(output)
+        .reasoning_tokens(reasoning)
 }
 
 /// Every rate is another.
 fn rates() -> Price {
-    Price {
-        input: 3.0,
-        output: 15.0,
-        cached_input: Some(0.3),
-        cache_write_input: Some(3.75),
-        cache_write_1h_input: Some(6.0),
-        reasoning_output: Some(20.0),
-        tiers: Vec::new(),
-    }
+    Price::default()
+        .input(3.0)
+        .output(15.0)
+        .cached_input(0.3)
+        .cache_write_input(3.75)
+        .cache_write_1h_input(6.0)
+        .reasoning_output(20.0)
+        .tiers(Vec::new())
 }
 
 /// Two tiers, the longer one first.
 fn tiers() -> Price {
-    let flat = |input, output| Price {
-        input,
-        output,
-        ..Price::default()
-    };
-    Price {
-        tiers: vec![
-            Tier {
-                above: 200_000,
-                price: flat(4.0, 30.0),
-            },
-            Tier {
-                above: 100_000,
-                price: flat(2.0, 20.0),
-            },
-        ],
-        ..flat(1.0, 10.0)
-    }
+    let flat = |input, output| Price::default().input(input).output(output);
+    flat(1.0, 10.0).tiers(vec![
+        Tier {
+            above: 200_000,
+            price: flat(4.0, 30.0),
+        },
+        Tier {
+            above: 100_000,
+            price: flat(2.0, 20.0),
+        },
+    ])
 }
 
 #[track_caller]
@@ -78,9 +68,8 @@ fn every_part_has_its_rate() {
 
 #[test]
 fn what_is_written_for_an_hour_costs_more() {
-    let written = |five_minutes, hour| Usage {
-        cache_creation_1h_tokens: hour,
-        ..usage(1_000_000, 0, five_minutes + hour, 0, 0)
+    let written = |five_minutes, hour| {
+        usage(1_000_000, 0, five_minutes + hour, 0, 0).cache_creation_1h_tokens(hour)
     };
     check(&rates(), written(0, 1_000_000), 6.0);
     check(&rates(), written(500_000, 500_000), 1.875 + 3.0);
@@ -95,11 +84,7 @@ fn what_is_written_for_an_hour_costs_more() {
 #[test]
 fn reasoning_on_top_of_the_output_is_paid() {
     let inside = usage(0, 0, 0, 1_000_000, 400_000);
-    let outside = Usage {
-        output_tokens: 600_000,
-        reasoning_outside_output: true,
-        ..inside
-    };
+    let outside = inside.output_tokens(600_000).reasoning_outside_output(true);
     check(&rates(), inside, 9.0 + 8.0);
     check(&rates(), outside, 9.0 + 8.0);
     assert_eq!(outside.with_reasoning_in_output(), inside);
@@ -118,10 +103,7 @@ fn counts_say_whether_output_includes_reasoning() {
         (0, 0, 0, 0, 0),
     ];
     for (input, output, reasoning, total, expected) in cases {
-        let counts = Usage {
-            total_tokens: total,
-            ..usage(input, 0, 0, output, reasoning)
-        };
+        let counts = usage(input, 0, 0, output, reasoning).total_tokens(total);
         let settled = counts.with_reasoning_in_output();
         assert_eq!(settled.output_tokens, expected, "{counts:?}");
         assert_eq!(settled.with_reasoning_in_output(), settled, "{counts:?}");
@@ -158,18 +140,9 @@ fn no_cost_is_negative() {
         assert!(rates().cost(&usage) > 0.0, "{usage:?}");
     }
     for rate in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let price = Price {
-            input: rate,
-            output: 15.0,
-            cached_input: Some(rate),
-            ..Price::default()
-        };
+        let price = Price::default().input(rate).output(15.0).cached_input(rate);
         check(&price, usage(1_000_000, 500_000, 0, 1_000_000, 0), 15.0);
-        let nothing = Price {
-            input: rate,
-            output: rate,
-            ..Price::default()
-        };
+        let nothing = Price::default().input(rate).output(rate);
         assert!(!nothing.charges());
     }
     assert!(rates().charges());
@@ -197,20 +170,14 @@ fn estimates_are_marked() {
 
 #[test]
 fn sums_hold_reasoning_in_the_output() {
-    let outside = Usage {
-        reasoning_outside_output: true,
-        ..usage(1, 0, 0, 2, 3)
-    };
+    let outside = usage(1, 0, 0, 2, 3).reasoning_outside_output(true);
     let sum = outside.plus(usage(10, 4, 5, 20, 10));
     assert_eq!(sum, usage(11, 4, 5, 25, 13));
 }
 
 #[test]
 fn saved_usage_and_prices_are_read_again() {
-    let price = Price {
-        tiers: tiers().tiers,
-        ..rates()
-    };
+    let price = rates().tiers(tiers().tiers);
     let text = serde_json::to_string(&price).expect("numbers");
     assert_eq!(
         serde_json::from_str::<Price>(&text).expect("a price"),
@@ -234,13 +201,13 @@ proptest! {
         more in 0..150_000_u64, tiered: bool, outside: bool,
     ) {
         let price = if tiered { tiers() } else { rates() };
-        let counts = Usage { reasoning_outside_output: outside, ..usage(input, read, written, output, reasoning) };
+        let counts = usage(input, read, written, output, reasoning).reasoning_outside_output(outside);
         let cost = price.cost(&counts);
         prop_assert!(cost >= 0.0);
-        let longer = Usage { output_tokens: output + more, ..counts };
+        let longer = counts.output_tokens(output + more);
         prop_assert!(price.cost(&longer) >= cost);
         let tier = |input| tiers().tiers.iter().filter(|tier| input > tier.above).count();
-        let fuller = Usage { input_tokens: input + more, ..counts };
+        let fuller = counts.input_tokens(input + more);
         if !tiered || tier(input) == tier(input + more) {
             prop_assert!(price.cost(&fuller) >= cost);
         }

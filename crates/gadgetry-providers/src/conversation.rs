@@ -60,11 +60,7 @@ pub(super) fn pieces<'m>(
 
 /// A message with some of the content of another, and so without its raw text.
 pub(super) fn part_of(message: &Message, content: Vec<Content>) -> Message {
-    Message {
-        role: message.role,
-        content,
-        raw: None,
-    }
+    Message::new(message.role, content)
 }
 
 /// Id, name and input of a call that the provider's own interface can carry.

@@ -1,7 +1,6 @@
 //! Requests that clients of an API send.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::message::{
@@ -76,11 +75,9 @@ impl<O> DecodedRequest<O> {
                 ..options
             },
             own,
-            request: Request {
-                messages: Arc::new(messages.messages),
-                tool_choice: choice.unwrap_or_default(),
-                ..Request::default()
-            },
+            request: Request::default()
+                .messages(messages.messages)
+                .tool_choice(choice.unwrap_or_default()),
         }
     }
 }
@@ -230,11 +227,7 @@ impl Messages {
             }
         }
         if !content.is_empty() {
-            self.messages.push(Message {
-                role,
-                content,
-                raw: None,
-            });
+            self.messages.push(Message::new(role, content));
         }
     }
 

@@ -98,6 +98,7 @@ pointer!(Box);
     clippy::struct_excessive_bools,
     reason = "they are independent facts about a model"
 )]
+#[non_exhaustive]
 pub struct ModelInfo {
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,
@@ -168,6 +169,27 @@ impl ConstraintField {
 }
 
 impl ModelInfo {
+    gadgetry_proto::setters! {
+        /// Sets the tokens of a whole conversation.
+        context_window: impl Into<Option<u64>>;
+        /// Sets the number of its parameters.
+        parameters: impl Into<Option<u64>>;
+        /// Sets the field in which its server takes constraints of replies.
+        constraint: ConstraintField;
+        /// Sets the price per token.
+        price: impl Into<Option<Price>>;
+        /// Counts it as a model of this machine, or not.
+        is_local: bool;
+        /// Lets it have images, or not.
+        reads_images: bool;
+        /// Lets it have audio, or not.
+        reads_audio: bool;
+        /// Sets the interface through which its provider serves it.
+        mode: Mode;
+        /// Takes the provider's reports of cost, or not.
+        reports_cost: bool;
+    }
+
     /// Parameters of the largest model that is small.
     const SMALL: u64 = 2_000_000_000;
 

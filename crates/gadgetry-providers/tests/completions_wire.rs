@@ -26,10 +26,7 @@ fn body(builder: OpenAiCompletionsBuilder, request: &Request) -> Value {
 }
 
 fn conversation(messages: Vec<Message>) -> Request {
-    Request {
-        messages: Arc::new(messages),
-        ..Request::default()
-    }
+    Request::default().messages(messages)
 }
 
 fn system(text: &str) -> Message {
@@ -46,35 +43,30 @@ fn assistant(text: &str) -> Message {
 
 fn result(text: &str) -> Message {
     let part = json!({"type": "gadget_result", "invocationId": "a", "gadgetName": "f", "text": text, "isError": false});
-    Message {
-        role: Role::User,
-        content: vec![serde_json::from_value(part).expect("a result")],
-        raw: None,
-    }
+    Message::new(
+        Role::User,
+        vec![serde_json::from_value(part).expect("a result")],
+    )
 }
 
 #[test]
 fn conversations() {
-    let raw = Message {
-        raw: Some("as\n### User\nwritten".to_owned()),
-        ..assistant("a")
-    };
+    let raw = assistant("a").raw("as\n### User\nwritten".to_owned());
     let image = Media {
         kind: MediaKind::Image,
         mime_type: "image/png".to_owned(),
         data: MediaData::Base64("AAAA".to_owned()),
         name: Some("n".to_owned()),
     };
-    let pictured = Message {
-        role: Role::User,
-        content: vec![
+    let pictured = Message::new(
+        Role::User,
+        vec![
             Content::Text {
                 text: "See:".to_owned(),
             },
             Content::Media(image.clone()),
         ],
-        raw: None,
-    };
+    );
     let caption = image.caption();
     for (row, messages, expected) in [
         ("nothing", vec![], "### Assistant\n".to_owned()),
@@ -160,10 +152,7 @@ fn fields() {
             "stream_options": {"include_usage": true}, "max_tokens": 1024, "stop": stops,
         })
     );
-    let info = |context_window| ModelInfo {
-        context_window: Some(context_window),
-        ..ModelInfo::default()
-    };
+    let info = |context_window| ModelInfo::default().context_window(context_window);
     for (row, builder, field, expected) in [
         ("a limit", model().max_tokens(7), "max_tokens", json!(7)),
         (
@@ -248,15 +237,10 @@ fn constraints() {
         ),
         (ConstraintField::None, gbnf(), "grammar", Value::Null),
     ] {
-        let info = ModelInfo {
-            constraint: field,
-            ..ModelInfo::default()
-        };
-        let request = Request {
-            constraint: Some(constraint),
-            tool_choice: ToolChoice::Required,
-            ..conversation(vec![user("hi")])
-        };
+        let info = ModelInfo::default().constraint(field);
+        let request = conversation(vec![user("hi")])
+            .constraint(constraint)
+            .tool_choice(ToolChoice::Required);
         let sent = body(model().info(info), &request);
         assert_eq!(sent[name], expected, "{field:?}");
         assert_eq!(sent["tool_choice"], Value::Null);

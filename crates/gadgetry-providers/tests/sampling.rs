@@ -48,11 +48,9 @@ async fn sent(
         ..ModelOptions::default()
     };
     let model = model(format!("http://{address}/v1"), options);
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, "Hi")]),
-        sampling,
-        ..Request::default()
-    };
+    let request = Request::default()
+        .messages(vec![Message::text(Role::User, "Hi")])
+        .sampling(sampling);
     let reply = model.stream(request).collect::<Vec<_>>();
     let (body, _) = tokio::join!(body_of_one_request(listener), reply);
     body
@@ -107,10 +105,7 @@ async fn the_request_takes_precedence_over_the_model() {
 #[tokio::test]
 async fn a_setting_that_an_api_lacks_is_an_error() {
     let model = OpenAiResponses::builder("m").base_url("http://127.0.0.1:9/v1");
-    let request = Request {
-        sampling: Sampling::default().stop(["END"]),
-        ..Request::default()
-    };
+    let request = Request::default().sampling(Sampling::default().stop(["END"]));
     let model = model.build().expect("a model");
     let deltas = model.stream(request).collect::<Vec<_>>().await;
     let shown = format!("{deltas:?}");

@@ -28,10 +28,7 @@ fn gadget(name: &str) -> GadgetSpec {
 /// Replies with a call for each of these gadgets in turn, and then with an answer; by what the conversation has, so that any
 /// process can continue it.
 fn calls(gadgets: &'static [&'static str]) -> MockModel {
-    let price = Price {
-        input: 1.0,
-        ..Price::default()
-    };
+    let price = Price::default().input(1.0);
     let model = MockModel::builder().unchecked().price(price);
     let model = model.when(|any| any);
     let model = model.replies_by(|request| {

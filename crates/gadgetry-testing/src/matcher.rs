@@ -5,7 +5,7 @@ use gadgetry::proto::message::{MediaKind, Message, Purpose, Request, Role};
 use regex::Regex;
 
 use crate::content::{media, results};
-use crate::render::{middle_left_out, role};
+use crate::render::middle_left_out;
 
 /// Maximum number of characters of a message in the reason of a refusal.
 const SHOWN: usize = 120;
@@ -108,7 +108,7 @@ impl Matcher {
             let text = middle_left_out(&text, SHOWN);
             Err(format!(
                 "it is of the {} and reads {text:?}",
-                role(last.role)
+                last.role.name()
             ))
         })
     }
@@ -167,7 +167,7 @@ impl Matcher {
         what: &str,
         test: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let who = of.map_or_else(|| "a".to_owned(), |of| format!("a {}", role(of)));
+        let who = of.map_or_else(|| "a".to_owned(), |of| format!("a {}", of.name()));
         self.with(format!("{who} message {what}"), move |asked| {
             if asked.texts(of).any(|text| test(&text)) {
                 return Ok(());
@@ -183,10 +183,10 @@ impl Matcher {
     /// The last message is of this role.
     #[must_use]
     pub fn last_role(self, wanted: Role) -> Self {
-        let label = format!("the last message is of the {}", role(wanted));
+        let label = format!("the last message is of the {}", wanted.name());
         self.with(label, move |asked| match asked.request.messages.last() {
             Some(last) if last.role == wanted => Ok(()),
-            Some(last) => Err(format!("it is of the {}", role(last.role))),
+            Some(last) => Err(format!("it is of the {}", last.role.name())),
             None => Err("there is no message".to_owned()),
         })
     }

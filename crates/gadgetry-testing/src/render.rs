@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::convo::prompt_text;
-use gadgetry::proto::message::{Message, Role};
+use gadgetry::proto::message::Message;
 
 /// The longest message that is shown whole, in characters.
 const SHOWN: usize = 600;
@@ -22,18 +22,9 @@ pub fn render_conversation(messages: &[Message]) -> String {
         let text = prompt_text(message);
         let text = middle_left_out(&text, SHOWN).replace('\n', "\n    ");
         // Writing to a string does not fail.
-        let _ = writeln!(out, "{number} {}: {}", role(message.role), text.trim_end());
+        let _ = writeln!(out, "{number} {}: {}", message.role.name(), text.trim_end());
     }
     out
-}
-
-/// The role as everybody writes it.
-pub(crate) fn role(role: Role) -> &'static str {
-    match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    }
 }
 
 /// `text`, or its first and last characters with what was left out between them counted.

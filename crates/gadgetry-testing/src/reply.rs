@@ -122,12 +122,12 @@ impl Reply {
     /// Shorthand for [`Reply::usage`] with these tokens of input and output, and their sum as the total.
     #[must_use]
     pub fn tokens(self, input: u64, output: u64) -> Self {
-        self.usage(Usage {
-            input_tokens: input,
-            output_tokens: output,
-            total_tokens: input.saturating_add(output),
-            ..Usage::default()
-        })
+        self.usage(
+            Usage::default()
+                .input_tokens(input)
+                .output_tokens(output)
+                .total_tokens(input.saturating_add(output)),
+        )
     }
 
     /// Sets the stop reason; [`StopReason::Stop`] by default.

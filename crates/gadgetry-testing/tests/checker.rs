@@ -35,11 +35,7 @@ fn two_calls() -> Conversation {
 }
 
 fn bare(role: Role, content: Vec<Content>) -> Message {
-    Message {
-        role,
-        content,
-        raw: None,
-    }
+    Message::new(role, content)
 }
 
 /// A result as no conversation builder would put it.

@@ -355,10 +355,7 @@ where
 
 #[test]
 fn a_model_answers_the_gadget_and_costs() {
-    let price = Price {
-        input: 1e6,
-        ..Price::default()
-    };
+    let price = Price::default().input(1e6);
     let replies = || MockModel::builder().price(price.clone()).when(any());
     let main = replies().replies(reply().text("main").tokens(1, 0));
     let other = replies().replies(reply().text("other").tokens(2, 0));

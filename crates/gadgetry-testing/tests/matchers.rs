@@ -24,11 +24,9 @@ fn asked() -> Request {
         name: None,
     };
     messages[1].content.push(Content::Media(photo));
-    Request {
-        iteration: 2,
-        trailing: vec![Message::text(Role::User, "[Reply 2 of 3]")],
-        ..request(messages)
-    }
+    request(messages)
+        .iteration(2)
+        .trailing(vec![Message::text(Role::User, "[Reply 2 of 3]")])
 }
 
 /// The reason of the refusal; empty if the matcher takes [`asked`].

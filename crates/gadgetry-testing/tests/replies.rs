@@ -87,12 +87,10 @@ fn thoughts_and_other_deltas_keep_their_place() {
 
 #[test]
 fn ends() {
-    let usage = Usage {
-        input_tokens: 5,
-        output_tokens: 2,
-        total_tokens: 7,
-        ..Usage::default()
-    };
+    let usage = Usage::default()
+        .input_tokens(5)
+        .output_tokens(2)
+        .total_tokens(7);
     let counts = Delta::Usage { usage };
     check(
         reply().tokens(5, 2).stop_reason(StopReason::MaxTokens),

@@ -134,24 +134,10 @@ fn what_is_recorded() {
 
 #[test]
 fn what_is_known_about_it() {
-    let price = Price {
-        input: 3.0,
-        output: 15.0,
-        ..Price::default()
-    };
-    let info = ModelInfo {
-        reads_images: true,
-        ..ModelInfo::default()
-    };
+    let price = Price::default().input(3.0).output(15.0);
+    let info = ModelInfo::default().reads_images(true);
     let builder = MockModel::builder().info(info.clone()).context_window(8000);
     let model = builder.price(price.clone()).build();
-    assert_eq!(
-        model.info(),
-        ModelInfo {
-            context_window: Some(8000),
-            price: Some(price),
-            ..info
-        }
-    );
+    assert_eq!(model.info(), info.context_window(8000).price(price));
     assert_eq!(MockModel::builder().build().info(), ModelInfo::default());
 }

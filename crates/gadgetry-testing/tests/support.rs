@@ -12,11 +12,7 @@ use gadgetry_testing::{EventLog, MockModel, conversation};
 
 /// The first request about these messages.
 pub(crate) fn request(messages: Vec<Message>) -> Request {
-    Request {
-        messages: Arc::new(messages),
-        iteration: 1,
-        ..Request::default()
-    }
+    Request::default().messages(messages).iteration(1)
 }
 
 /// The first request of a user who says this.

@@ -79,11 +79,7 @@ async fn complex(data: String, context: ExecutionContext) -> Result<GadgetOutput
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // $1 a million tokens in, $5 out.
-    let price = Price {
-        input: 1.0,
-        output: 5.0,
-        ..Price::default()
-    };
+    let price = Price::default().input(1.0).output(5.0);
     let main_model = MockModel::builder()
         .price(price.clone())
         .when(|m| m.iteration(1))

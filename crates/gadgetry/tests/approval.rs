@@ -188,13 +188,7 @@ fn suggestions_go_from_narrow_to_wide() {
     let check = |subject: Option<Subject>, expected: &[&str]| {
         let mut preview = CallPreview::default();
         preview.subject = subject.clone();
-        let request = ApprovalRequest {
-            run: RunInfo::new("r", "m").into(),
-            gadget: "Do".to_owned(),
-            invocation_id: "a".into(),
-            parameters: Arc::default(),
-            preview,
-        };
+        let request = ApprovalRequest::new(RunInfo::new("r", "m"), "Do", preview);
         let rules = request.suggestions();
         for rule in &rules {
             assert!(rule.matches("Do", &Value::Null, subject.as_ref()), "{rule}");
@@ -258,13 +252,7 @@ fn suggestions_go_from_narrow_to_wide() {
     ] {
         let mut preview = CallPreview::default();
         preview.subject = path("a.rs");
-        let request = ApprovalRequest {
-            run: RunInfo::new("r", "m").into(),
-            gadget: name.to_owned(),
-            invocation_id: "a".into(),
-            parameters: Arc::default(),
-            preview,
-        };
+        let request = ApprovalRequest::new(RunInfo::new("r", "m"), name, preview);
         let rules = request.suggestions();
         let matches =
             |name: &str, rule: &Rule| rule.matches(name, &Value::Null, path("a.rs").as_ref());
@@ -321,13 +309,7 @@ fn rules_name_the_server_of_a_tool() {
 
     let mut preview = CallPreview::default();
     preview.origin = Some(weather.clone());
-    let mut request = ApprovalRequest {
-        run: RunInfo::new("r", "m").into(),
-        gadget: "look@evil".to_owned(),
-        invocation_id: "a".into(),
-        parameters: Arc::default(),
-        preview,
-    };
+    let mut request = ApprovalRequest::new(RunInfo::new("r", "m"), "look@evil", preview);
     let rules: Vec<String> = request
         .suggestions()
         .iter()

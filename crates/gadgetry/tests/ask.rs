@@ -46,11 +46,7 @@ fn end() -> Delta {
 }
 
 fn used() -> Usage {
-    Usage {
-        output_tokens: 1,
-        total_tokens: 1,
-        ..Usage::default()
-    }
+    Usage::default().output_tokens(1).total_tokens(1)
 }
 
 /// 10 ms, then 20, and no more.
@@ -88,13 +84,7 @@ impl Model for Replies {
     }
 
     fn info(&self) -> ModelInfo {
-        ModelInfo {
-            price: Some(Price {
-                output: 1_000_000.0,
-                ..Price::default()
-            }),
-            ..ModelInfo::default()
-        }
+        ModelInfo::default().price(Price::default().output(1_000_000.0))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::stage::{PRICE, Priced, call, gadget, play, play_until, script, services};
+use crate::support::stage::{Priced, call, gadget, play, play_until, price, script, services};
 use futures_util::StreamExt as _;
 use gadgetry::context::HumanError;
 use gadgetry::driver::SubagentError;
@@ -240,10 +240,7 @@ async fn a_reply_that_is_not_read_to_its_end_costs_too() {
         },
         |context| async move {
             let model = context.model().unwrap().named("haiku").unwrap();
-            let request = Request {
-                messages: Arc::new(vec![Message::text(Role::User, "x")]),
-                ..Request::default()
-            };
+            let request = Request::default().messages(vec![Message::text(Role::User, "x")]);
             let mut deltas = model.stream(request);
             deltas.next().await.unwrap();
             drop(deltas);
@@ -268,10 +265,7 @@ impl Model for Slow {
         _: Request,
     ) -> futures_core::stream::BoxStream<'static, gadgetry::proto::delta::Delta> {
         use gadgetry::proto::delta::Delta;
-        let usage = Usage {
-            input_tokens: 7,
-            ..Usage::default()
-        };
+        let usage = Usage::default().input_tokens(7);
         let first = futures_util::stream::iter([Delta::Usage { usage }]);
         let rest = futures_util::stream::once(async {
             sleep(Duration::from_hours(1)).await;
@@ -285,10 +279,7 @@ impl Model for Slow {
     }
 
     fn info(&self) -> gadgetry::ModelInfo {
-        gadgetry::ModelInfo {
-            price: Some(PRICE),
-            ..gadgetry::ModelInfo::default()
-        }
+        gadgetry::ModelInfo::default().price(price())
     }
 }
 

@@ -63,10 +63,7 @@ async fn every_decision_does_what_it_says() {
         &[json!({ "text": "done", "expect": { "contains": ["changed"] } })],
         closures::before_model_call(|request: Request| async move {
             let messages = Arc::new(vec![Message::text(Role::User, "changed")]);
-            BeforeModelCall::Replace(Request {
-                messages,
-                ..request
-            })
+            BeforeModelCall::Replace(request.messages(messages))
         }),
         &["0 \"done\"", "0 Completed 0"],
     )

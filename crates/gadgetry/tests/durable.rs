@@ -103,11 +103,7 @@ impl Recorder for DyingRecorder {
 
 /// A model whose reply depends on how many replies the conversation has, as a model's does.
 fn model() -> MockModel {
-    let price = Price {
-        input: 1.0,
-        output: 2.0,
-        ..Price::default()
-    };
+    let price = Price::default().input(1.0).output(2.0);
     let model = MockModel::builder().unchecked().price(price);
     let model = model.when(|any| any).replies_by(|request| {
         let said = request.messages.iter();

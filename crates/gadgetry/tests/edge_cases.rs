@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::stage::{PRICE, Priced, call, gadget, plan, play_until, script, services};
+use crate::support::stage::{Priced, call, gadget, plan, play_until, price, script, services};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::HumanQuestion;
@@ -39,7 +39,7 @@ async fn a_run_in_a_family_that_has_spent_everything_asks_no_model() {
     services.scope = BudgetScope::limited_to(1.0);
     let spec = || RunConfig {
         budget: Some(1.0),
-        price: Some(PRICE),
+        price: Some(price()),
         ..RunConfig::default()
     };
     let first = play_until(&services, spec(), None).await.ended.summary;
@@ -238,10 +238,7 @@ struct Endless;
 
 impl Model for Endless {
     fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
-        let usage = Usage {
-            input_tokens: 10,
-            ..Usage::default()
-        };
+        let usage = Usage::default().input_tokens(10);
         stream::iter([Delta::Usage { usage }])
             .chain(stream::pending())
             .boxed()
@@ -252,10 +249,7 @@ impl Model for Endless {
     }
 
     fn info(&self) -> ModelInfo {
-        ModelInfo {
-            price: Some(PRICE),
-            ..ModelInfo::default()
-        }
+        ModelInfo::default().price(price())
     }
 }
 
@@ -268,10 +262,8 @@ async fn what_a_dropped_gadget_had_asked_a_model_costs() {
     };
     let stubborn = from_fn(spec, |_, context| async move {
         let model = context.model().unwrap().named("endless").unwrap();
-        let mut deltas = model.stream(Request {
-            messages: Arc::new(vec![Message::text(Role::User, "x")]),
-            ..Request::default()
-        });
+        let mut deltas =
+            model.stream(Request::default().messages(vec![Message::text(Role::User, "x")]));
         deltas.next().await.unwrap();
         let _token = context.cancellation();
         pending::<()>().await;

@@ -1,6 +1,5 @@
 //! The scripted model, in virtual time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,11 +11,7 @@ use gadgetry::{Model as _, ScriptedModel};
 use tokio::time::Instant;
 
 fn request(messages: Vec<Message>) -> Request {
-    Request {
-        messages: Arc::new(messages),
-        iteration: 1,
-        ..Request::default()
-    }
+    Request::default().messages(messages).iteration(1)
 }
 
 fn ask(text: &str) -> Request {
@@ -43,11 +38,7 @@ async fn check(script: &str, expected: &[Delta]) {
 
 #[tokio::test(start_paused = true)]
 async fn says_what_the_script_says() {
-    let usage = Usage {
-        input_tokens: 7,
-        output_tokens: 2,
-        ..Usage::default()
-    };
+    let usage = Usage::default().input_tokens(7).output_tokens(2);
     let stop = || end(StopReason::Stop, None);
     check(r#"{"text": "hi"}"#, &[Delta::text("hi"), stop()]).await;
     check(
@@ -131,16 +122,16 @@ async fn each_call_takes_the_next_reply_and_then_there_is_silence() {
 async fn expectations_see_raw_replies_and_results() {
     let messages = vec![
         Message::text(Role::System, "be brief"),
-        Message {
-            role: Role::Assistant,
-            content: vec![Content::Text {
+        Message::new(
+            Role::Assistant,
+            vec![Content::Text {
                 text: "hidden".to_owned(),
             }],
-            raw: Some("!!!GADGET_START:Read:r".to_owned()),
-        },
-        Message {
-            role: Role::User,
-            content: vec![Content::GadgetResult {
+        )
+        .raw("!!!GADGET_START:Read:r".to_owned()),
+        Message::new(
+            Role::User,
+            vec![Content::GadgetResult {
                 invocation_id: "r".into(),
                 gadget_name: "Read".to_owned(),
                 text: "the file".to_owned(),
@@ -148,8 +139,7 @@ async fn expectations_see_raw_replies_and_results() {
                 sticky: false,
                 media: Vec::new(),
             }],
-            raw: None,
-        },
+        ),
     ];
     let script = r#"{"text": "", "expect": {"contains": ["be brief", "GADGET_START:Read", "the file"]}}
                     {"text": "", "expect": {"contains": ["hidden"]}}"#;

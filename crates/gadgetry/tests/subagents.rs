@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::stage::{
-    PRICE, Priced, call, echo, gadget, plan, play_until, script, services,
+    Priced, call, echo, gadget, plan, play_until, price, script, services,
 };
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
@@ -51,7 +51,7 @@ async fn drive_inside(
     subagent.services.model = own.model;
     subagent.services.toolbox = own.toolbox;
     let config = RunConfig {
-        price: Some(PRICE),
+        price: Some(price()),
         budget: subagent.services.scope.budget,
         ..RunConfig::default()
     };
@@ -99,7 +99,7 @@ fn root(calls: &str, gadgets: &[Arc<dyn DynGadget>], budget: Option<f64>) -> (Se
     services.model = Arc::new(Priced(script(&replies)));
     services.scope.budget = budget;
     let spec = RunConfig {
-        price: Some(PRICE),
+        price: Some(price()),
         budget,
         ..RunConfig::default()
     };

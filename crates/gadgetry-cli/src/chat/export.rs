@@ -19,6 +19,7 @@ fn markdown(said: &[(Role, String)]) -> String {
             Role::System => "System",
             Role::User => "User",
             Role::Assistant => "Model",
+            _ => role.name(),
         };
         // Writing to a string cannot fail.
         let _ = write!(text, "## {name}\n\n{}\n\n", words.trim_end());

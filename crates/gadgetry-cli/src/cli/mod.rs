@@ -1,5 +1,7 @@
 //! The command line as typed. The commands interpret it.
 
+#[cfg(feature = "acp")]
+mod acp;
 mod agent;
 mod approval;
 #[cfg(feature = "chat")]
@@ -9,6 +11,7 @@ mod config;
 mod doctor;
 mod eval;
 mod gadget;
+mod help;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -16,6 +19,7 @@ mod mcp_server;
 mod model;
 mod models;
 mod numbers;
+mod project;
 #[cfg(feature = "restate")]
 mod restate;
 mod serve;
@@ -31,6 +35,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "acp")]
+pub(crate) use acp::AcpArgs;
 pub(crate) use agent::{
     AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, SearchGadgets,
     ToolForm, WhenConstrained, dollars, output_limit,
@@ -46,6 +52,7 @@ pub(crate) use config::{
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
+pub(crate) use help::all as help_of_all;
 pub(crate) use limits::{RateArgs, RetryArgs, margin};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -56,6 +63,7 @@ pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
 pub(crate) use model::{DataArgs, ModelArgs, at_least_one_token, tags, temperature};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 pub(crate) use numbers::{WORKED_TURNS, at_least_one};
+pub(crate) use project::ProjectOptions;
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, RestateArgs, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};
@@ -77,7 +85,7 @@ pub(crate) fn command() -> Command {
         options.fold(verb, |verb, id| verb.mut_arg(id, |it| it.requires("model")))
     };
     let command = Gadgetry::command().mut_subcommand("doctor", needs_model);
-    command.mut_subcommand("eval", needs_model)
+    help::grouped(command.mut_subcommand("eval", needs_model))
 }
 
 /// Tool calling for any text model.
@@ -94,7 +102,7 @@ pub(crate) struct Gadgetry {
     /// Log to stderr: -v results and failures, -vv parameters and results in full, -vvv every piece of text
     ///
     /// `GADGETRY_LOG=LEVEL` does the same: error, warn, info, debug or trace.
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 
     #[command(flatten)]
@@ -140,13 +148,21 @@ pub(crate) enum Verb {
     /// stdin is a message.
     #[cfg(feature = "chat")]
     Chat(Box<ChatArgs>),
+    /// Serves an agent to an editor, by the Agent Client Protocol on stdin and stdout.
+    ///
+    /// The editor begins the program, and shows replies, calls and their changes; the user approves calls in it. Sessions are those of
+    /// `agent` and `chat`. Ctrl-C, or the end of stdin, cancels the runs and ends their gadgets.
+    #[cfg(feature = "acp")]
+    Acp(Box<AcpArgs>),
     /// Lists, shows, resumes, exports and removes sessions, the stored runs of `gadgetry agent`.
     Sessions(SessionsArgs),
     /// Lists, describes, checks and runs built-in gadgets and those of a file, without a model.
     Gadget(GadgetArgs),
     /// Lists and shows skills: instructions for a kind of task, which a model loads when it needs them.
     Skill(SkillArgs),
-    /// Lists known models: context windows, features, prices.
+    /// Lists the models that you can use now, or the whole catalogue: context windows, prices.
+    ///
+    /// Those of providers whose keys are set, and of servers on this machine that answer. TEXT filters them.
     Models(ModelsArgs),
     /// Checks keys and local servers; tests whether a model calls tools, and in which form.
     ///
@@ -202,6 +218,15 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Returns whether the verb is useful without a model, which another program may choose later.
+    pub(crate) fn needs_no_model(&self) -> bool {
+        #[cfg(feature = "acp")]
+        if let Self::Acp(_) = self {
+            return true;
+        }
+        false
+    }
+
     /// The data directory of a verb that has no other options of the configuration.
     pub(crate) fn data_mut(&mut self) -> Option<&mut DataArgs> {
         if let Self::Sessions(args) = self {
@@ -339,6 +364,10 @@ pub(crate) struct EventsArgs {
     /// Print the JSON Schema (draft 2020-12) of an event
     #[arg(long, required = true)]
     pub(crate) schema: bool,
+
+    /// Print that of the object of `agent --output-format json` instead
+    #[arg(long)]
+    pub(crate) result: bool,
 }
 
 /// Options of `gadgetry demo`.

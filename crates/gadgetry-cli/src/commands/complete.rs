@@ -88,18 +88,12 @@ fn request(args: &CompleteArgs, printer: &Printer) -> Result<Request, Error> {
     };
     let text = not_empty(text)?;
     content.push(Content::Text { text });
-    let user = Message {
-        role: Role::User,
-        content,
-        raw: None,
-    };
+    let user = Message::new(Role::User, content);
     let system = args.model.system.as_ref();
     let system = system.map(|text| Message::text(Role::System, text));
-    Ok(Request {
-        messages: Arc::new(system.into_iter().chain([user]).collect()),
-        iteration: 1,
-        ..Request::default()
-    })
+    Ok(Request::default()
+        .messages(system.into_iter().chain([user]).collect::<Vec<_>>())
+        .iteration(1))
 }
 
 /// Separates reasoning in tags from the answer.

@@ -63,7 +63,12 @@ pub(crate) async fn run(
                     reloaded.replace(config.settings);
                     printer.progress("the configuration was read again\n");
                 }
-                Err(Error::Input(problem) | Error::Failed(problem) | Error::Help(problem)) => {
+                Err(
+                    Error::Input(problem)
+                    | Error::Failed(problem)
+                    | Error::Denied(problem)
+                    | Error::Help(problem),
+                ) => {
                     printer.progress(&format!("the old configuration stays: {problem}\n"));
                 }
                 Err(Error::Closed) => {}
@@ -97,11 +102,9 @@ fn read(args: &ServeArgs, models: &ModelTables) -> Result<Config, Error> {
     let mut config = match (&args.config, &args.upstream) {
         (Some(path), _) => load(path, &resolver, &patch).map_err(Error::input)?,
         (None, Some(upstream)) => Config {
-            settings: Settings {
-                upstreams: vec![Arc::new(single(upstream, args, resolver)?)],
-                rules: patch,
-                ..Settings::default()
-            },
+            settings: Settings::default()
+                .upstreams(vec![Arc::new(single(upstream, args, resolver)?)])
+                .rules(patch),
             listen: None,
         },
         (None, None) => return Err(Error::input("--upstream or --config is missing")),

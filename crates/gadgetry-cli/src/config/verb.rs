@@ -2,6 +2,8 @@
 
 use clap::Command;
 
+#[cfg(feature = "acp")]
+use crate::cli::AcpArgs;
 #[cfg(feature = "chat")]
 use crate::cli::ChatArgs;
 use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, ServeArgs};
@@ -16,6 +18,8 @@ pub(crate) enum ConfigVerb {
     Agent,
     /// `gadgetry chat`.
     Chat,
+    /// `gadgetry acp`.
+    Acp,
     /// `gadgetry complete`.
     Complete,
     /// `gadgetry gadget`, with all of its verbs.
@@ -30,7 +34,7 @@ pub(crate) enum ConfigVerb {
 
 impl ConfigVerb {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Agent,
         Self::Chat,
         Self::Complete,
@@ -38,6 +42,7 @@ impl ConfigVerb {
         Self::Serve,
         Self::Worker,
         Self::Submit,
+        Self::Acp,
     ];
 
     /// The verb of this name.
@@ -50,6 +55,7 @@ impl ConfigVerb {
         match self {
             Self::Agent => "agent",
             Self::Chat => "chat",
+            Self::Acp => "acp",
             Self::Complete => "complete",
             Self::Gadget => "gadget",
             Self::Serve => "serve",
@@ -60,7 +66,7 @@ impl ConfigVerb {
 
     /// The verb whose table concerns it as well, before its own.
     pub(crate) fn parent(self) -> Option<Self> {
-        let is_child = matches!(self, Self::Chat | Self::Gadget | Self::Worker);
+        let is_child = matches!(self, Self::Chat | Self::Acp | Self::Gadget | Self::Worker);
         is_child.then_some(Self::Agent)
     }
 
@@ -78,6 +84,7 @@ impl ConfigVerb {
     pub(super) fn feature(self) -> Option<&'static str> {
         match self {
             Self::Chat => Some("chat"),
+            Self::Acp => Some("acp"),
             Self::Worker | Self::Submit => Some("restate"),
             Self::Agent | Self::Complete | Self::Gadget | Self::Serve => None,
         }
@@ -90,6 +97,8 @@ impl ConfigVerb {
             Self::Agent => AgentArgs::read(&reader).map(drop),
             #[cfg(feature = "chat")]
             Self::Chat => ChatArgs::read(&reader).map(drop),
+            #[cfg(feature = "acp")]
+            Self::Acp => AcpArgs::read(&reader).map(drop),
             Self::Complete => CompleteArgs::read(&reader).map(drop),
             Self::Gadget => GadgetOptions::read(&reader).map(drop),
             Self::Serve => ServeArgs::read(&reader).map(drop),
@@ -98,7 +107,7 @@ impl ConfigVerb {
             #[cfg(feature = "restate")]
             Self::Submit => RestateArgs::read(&reader).map(drop),
             // Without the feature, it has no options.
-            #[cfg(not(all(feature = "chat", feature = "restate")))]
+            #[cfg(not(all(feature = "acp", feature = "chat", feature = "restate")))]
             _ => Ok(()),
         };
         read.map_err(|invalid| invalid.problem)

@@ -30,6 +30,7 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
     let verb = root.find_subcommand(command.verb.name());
     let options = verb.into_iter().flat_map(Command::get_arguments);
     let options = options.filter(|argument| !argument.is_positional());
+    let usage = format!("gadgetry {name} [OPTIONS] [WORDS]...");
     let about = match &command.description {
         Some(description) => description.clone(),
         None => format!("Custom command ({})", command.place.file),
@@ -39,6 +40,7 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
         .num_args(0..)
         .help("The prompt, or the words that the prompt of the command refers to");
     Command::new(name.to_owned())
+        .override_usage(usage)
         .about(about)
         .args(options.cloned())
         .arg(words)
@@ -104,4 +106,20 @@ fn prompt(
     let stdin = template.uses(STDIN);
     let stdin = stdin.then(|| typed_or_piped("-", printer)).transpose()?;
     template.render(Some(words), stdin.as_deref()).map(Some)
+}
+
+/// Returns the prompt of a command with these words; `None` if the command has none, or takes a part of it from stdin.
+#[cfg(feature = "acp")]
+pub(crate) fn prompt_of(config: &Config, name: &str, words: &str) -> Result<Option<String>, Error> {
+    let command = config.commands.get(name);
+    let Some(source) = command.and_then(|it| it.prompt.as_ref()) else {
+        return Ok(None);
+    };
+    let template = config
+        .prompts
+        .template(&format!("commands.{name}"), source.clone())?;
+    if template.uses(STDIN) {
+        return Ok(None);
+    }
+    template.render(Some(words), None).map(Some)
 }

@@ -2,6 +2,8 @@
 
 use clap::{ArgMatches, FromArgMatches as _};
 
+#[cfg(feature = "acp")]
+use crate::cli::AcpArgs;
 #[cfg(feature = "chat")]
 use crate::cli::ChatArgs;
 use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, Gadgetry, ServeArgs, Verb};
@@ -70,6 +72,11 @@ pub(super) fn read(
         ConfigVerb::Chat => {
             let args = ChatArgs::from_settings(settings, options)?;
             Some(Verb::Chat(Box::new(args)))
+        }
+        #[cfg(feature = "acp")]
+        ConfigVerb::Acp => {
+            let args = AcpArgs::from_settings(settings, options)?;
+            Some(Verb::Acp(Box::new(args)))
         }
         ConfigVerb::Complete => {
             let args = CompleteArgs::from_settings(settings, options)?;

@@ -24,7 +24,7 @@ impl Connected {
         match self.0 {}
     }
 
-    #[cfg(feature = "chat")]
+    #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) fn has_changed(&self) -> bool {
         match self.0 {}
     }

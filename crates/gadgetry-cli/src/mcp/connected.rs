@@ -274,7 +274,7 @@ impl Connected {
     }
 
     /// Returns whether a server has changed its tools since the gadgets were given.
-    #[cfg(feature = "chat")]
+    #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) fn has_changed(&self) -> bool {
         let servers = self.servers.as_ref();
         servers.is_some_and(|servers| {

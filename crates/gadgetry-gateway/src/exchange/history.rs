@@ -164,7 +164,8 @@ impl Draft<'_, '_> {
         match message.role {
             Role::System => self.system(message),
             Role::Assistant => self.reply(message),
-            Role::User => self.user(message),
+            // The user, and any other author: the user has the least weight.
+            Role::User | _ => self.user(message),
         }
     }
 
@@ -497,9 +498,5 @@ fn apart(content: Vec<Content>) -> Vec<Content> {
 }
 
 fn user(content: Vec<Content>) -> Message {
-    Message {
-        role: Role::User,
-        content,
-        raw: None,
-    }
+    Message::new(Role::User, content)
 }

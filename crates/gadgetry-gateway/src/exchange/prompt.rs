@@ -1,7 +1,5 @@
 //! The conversation with the upstream.
 
-use std::sync::Arc;
-
 use gadgetry_proto::convo::TokenEstimate;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Content, Message, Request, Role, ToolChoice};
@@ -84,17 +82,15 @@ impl Prompt {
         if setup.rules.template.alternate && !self.trailing.is_empty() {
             messages = shaped(messages, true, true);
         }
-        Request {
-            messages: Arc::new(messages),
-            iteration: 1 + repairs,
-            tool_choice: if setup.is_native {
+        Request::default()
+            .messages(messages)
+            .iteration(1 + repairs)
+            .tool_choice(if setup.is_native {
                 setup.native_choice()
             } else {
                 ToolChoice::Auto
-            },
-            constraint: setup.constraint.clone(),
-            ..Request::default()
-        }
+            })
+            .constraint(setup.constraint.clone())
     }
 
     /// Appends a reply of the upstream, and the correction of it.

@@ -264,11 +264,7 @@ mod tests {
 
     fn quoted(role: Role, content: Vec<Content>) -> Quoted {
         let request = Arc::new(ClientRequest {
-            messages: vec![Message {
-                role,
-                content,
-                raw: None,
-            }],
+            messages: vec![Message::new(role, content)],
             ..ClientRequest::default()
         });
         let custom = json!([{"name": "mine", "before": "<<call>>", "after": "<</call>>"}]);

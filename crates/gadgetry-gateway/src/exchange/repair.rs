@@ -101,11 +101,7 @@ fn native_messages(setup: &Setup, raw: String, turn: Turn, defect: &Defect) -> V
     let messages = [(Role::Assistant, content), (Role::User, results)].into_iter();
     let messages = messages.filter(|(_, content)| !content.is_empty());
     messages
-        .map(|(role, content)| Message {
-            role,
-            content,
-            raw: None,
-        })
+        .map(|(role, content)| Message::new(role, content))
         .collect()
 }
 

@@ -63,11 +63,9 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
     let tool = GadgetSpec::new("report_word", "Reports a word").parameters(schema);
     let model = model.with_tools(&[tool])?;
     let prompt = format!("Call the tool report_word with the word {WORD:?} and times 3.");
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, prompt)]),
-        iteration: 1,
-        ..Request::default()
-    };
+    let request = Request::default()
+        .messages(vec![Message::text(Role::User, prompt)])
+        .iteration(1);
     let mut deltas = model.stream(request);
     let mut json = String::new();
     let mut is_called = false;

@@ -52,14 +52,12 @@ async fn receive(world: &World, api: ClientApi, scenario: &str, is_streaming: bo
                 .expect("valid"),
         ),
     };
-    let request = Request {
-        messages: Arc::new(vec![Message::text(
+    let request = Request::default()
+        .messages(vec![Message::text(
             Role::User,
             format!("scenario: {scenario}"),
-        )]),
-        iteration: 1,
-        ..Request::default()
-    };
+        )])
+        .iteration(1);
     model.stream(request).collect().await
 }
 

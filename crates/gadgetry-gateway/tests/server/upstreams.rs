@@ -47,10 +47,8 @@ async fn the_next_upstream_answers_where_one_fails() {
     let upstream = Upstream::start().await;
     // Nothing listens there.
     let dead = server("dead", "http://127.0.0.1:9/v1");
-    let settings = Settings {
-        upstreams: vec![Arc::clone(&dead), server("alive", &upstream.url())],
-        ..Settings::default()
-    };
+    let settings =
+        Settings::default().upstreams(vec![Arc::clone(&dead), server("alive", &upstream.url())]);
     let world = World::serve(upstream, settings).await;
     for _ in 0..3 {
         let (status, name, _) = ask(&world, "m", "text").await;
@@ -66,17 +64,14 @@ async fn the_next_upstream_answers_where_one_fails() {
 async fn routes_name_models() {
     let upstream = Upstream::start().await;
     let local = server("local", &upstream.url());
-    let route = |name: &str, model: Option<&str>| Route {
-        name: name.to_owned(),
-        upstreams: vec![Arc::clone(&local)],
-        model: model.map(str::to_owned),
-        rules: ModelRules::default().into(),
+    let route = |name: &str, model: Option<&str>| {
+        Route::new(name.to_owned(), vec![Arc::clone(&local)])
+            .model(model.map(str::to_owned))
+            .rules(ModelRules::default().into())
     };
-    let settings = Settings {
-        upstreams: vec![Arc::clone(&local)],
-        routes: vec![route("exact", None), route("claude-*", Some("qwen"))],
-        ..Settings::default()
-    };
+    let settings = Settings::default()
+        .upstreams(vec![Arc::clone(&local)])
+        .routes(vec![route("exact", None), route("claude-*", Some("qwen"))]);
     let world = World::serve(upstream, settings).await;
     for (model, status, sent) in [
         ("exact", 200, Some("exact")),
@@ -109,11 +104,10 @@ async fn a_model_has_rules_of_its_own() {
         form: Some(Some(CallForm::Json)),
         ..RulesPatch::default()
     };
-    let route = |name: &str, model: Option<&str>, rules: RulesPatch| Route {
-        name: name.to_owned(),
-        upstreams: vec![Arc::clone(&local)],
-        model: model.map(str::to_owned),
-        rules,
+    let route = |name: &str, model: Option<&str>, rules: RulesPatch| {
+        Route::new(name.to_owned(), vec![Arc::clone(&local)])
+            .model(model.map(str::to_owned))
+            .rules(rules)
     };
     let blocks = RulesPatch {
         form: Some(Some(CallForm::Block)),
@@ -124,12 +118,10 @@ async fn a_model_has_rules_of_its_own() {
         route("routed", Some("small"), blocks),
         route("*", None, RulesPatch::default()),
     ];
-    let settings = Settings {
-        upstreams: vec![Arc::clone(&local)],
-        routes,
-        models: [("small".to_owned(), json)].into(),
-        ..Settings::default()
-    };
+    let settings = Settings::default()
+        .upstreams(vec![Arc::clone(&local)])
+        .routes(routes)
+        .models([("small".to_owned(), json)].into());
     let world = World::serve(upstream, settings).await;
     for (model, has_json) in [
         ("small", true),
@@ -286,11 +278,13 @@ async fn models_with_what_is_known_about_them() {
         resolver: Box::new(Resolver::new([("A", "b")])),
     };
     let known = Arc::new(Server::new("known", known, HttpConfig::new()).expect("a model"));
-    let route = |name: &str, upstreams: &[&Arc<Server>], rules: ModelRules| Route {
-        name: name.to_owned(),
-        upstreams: upstreams.iter().map(|it| Arc::clone(it)).collect(),
-        model: Some("qwen".to_owned()),
-        rules: rules.into(),
+    let route = |name: &str, upstreams: &[&Arc<Server>], rules: ModelRules| {
+        Route::new(
+            name.to_owned(),
+            upstreams.iter().map(|it| Arc::clone(it)).collect(),
+        )
+        .model("qwen".to_owned())
+        .rules(rules.into())
     };
     let rules = ModelRules {
         mode: ToolMode::Auto,
@@ -298,17 +292,15 @@ async fn models_with_what_is_known_about_them() {
         constrain: Constrain::Vllm,
         ..ModelRules::default()
     };
-    let settings = Settings {
-        upstreams: vec![Arc::clone(&large)],
-        routes: vec![
+    let settings = Settings::default()
+        .upstreams(vec![Arc::clone(&large)])
+        .routes(vec![
             route("one", &[&large], rules),
             route("both", &[&large, &small], ModelRules::default()),
             route("half", &[&silent, &small], ModelRules::default()),
             route("none", &[&silent], ModelRules::default()),
             route("known", &[&known], ModelRules::default()),
-        ],
-        ..Settings::default()
-    };
+        ]);
     let world = World::serve(upstream, settings).await;
     let models: Value = get(world.url("/v1/models"))
         .await

@@ -66,11 +66,9 @@ pub(crate) fn settings_of(api: Api, url: &str, rules: ModelRules) -> Settings {
         key: None,
     };
     let upstream = Target_::new("scripted", target, HttpConfig::new()).expect("a valid URL");
-    Settings {
-        upstreams: vec![Arc::new(upstream)],
-        rules: rules.into(),
-        ..Settings::default()
-    }
+    Settings::default()
+        .upstreams(vec![Arc::new(upstream)])
+        .rules(rules.into())
 }
 
 /// A plain HTTP client.

@@ -6,7 +6,7 @@ use std::path::Path;
 /// The last word of the command of what `cargo xtask test servers` has installed under a name; `None` if it is not there,
 /// which a line on standard error says.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn installed(name: &str) -> Option<String> {
+pub(crate) fn installed(name: &str) -> Option<String> {
     // Two folders above the test program, whatever the target folder is.
     let program = std::env::current_exe().expect("it runs");
     let servers = program

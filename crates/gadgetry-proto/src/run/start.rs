@@ -11,6 +11,7 @@ use crate::id::{CallId, InvocationId};
 /// A gadget to start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Start {
     /// The number of the call.
     pub id: CallId,

@@ -52,11 +52,7 @@ fn turn() -> impl Strategy<Value = Vec<Message>> {
         }
         let mut turn = vec![reply];
         if !results.is_empty() {
-            turn.push(Message {
-                role: Role::User,
-                content: results,
-                raw: None,
-            });
+            turn.push(Message::new(Role::User, results));
         }
         turn.extend(others);
         turn

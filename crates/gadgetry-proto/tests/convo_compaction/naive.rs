@@ -102,11 +102,7 @@ fn join(messages: &[Message], head: &[Message], turns: &[Turn]) -> Vec<Message> 
     content.push(Content::Omission {
         turns: u32::try_from(omitted).unwrap(),
     });
-    let notice = Message {
-        role: Role::User,
-        content,
-        raw: None,
-    };
+    let notice = Message::new(Role::User, content);
     let kept = turns.iter().flat_map(|turn| {
         let stays = |message: &&Message| !turn.gone || message.role == Role::System;
         turn.messages.iter().filter(stays)

@@ -128,11 +128,7 @@ fn irreducible(messages: &[Message]) -> Vec<Message> {
         .map(|at| messages[at].clone())
         .collect();
     let content = vec![Content::Omission { turns: 1 }];
-    left.push(Message {
-        role: Role::User,
-        content,
-        raw: None,
-    });
+    left.push(Message::new(Role::User, content));
     left
 }
 

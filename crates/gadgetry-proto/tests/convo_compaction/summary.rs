@@ -153,11 +153,7 @@ fn the_request_for_a_summary_has_instructions() {
         data: MediaData::Base64("AAAA".repeat(1_000)),
         name: Some("plan.png".to_owned()),
     };
-    let parts = |role, content| Message {
-        role,
-        content,
-        raw: None,
-    };
+    let parts = |role, content| Message::new(role, content);
     let reasoning = Content::Reasoning {
         text: "secret".to_owned(),
     };
@@ -267,11 +263,7 @@ fn texts_that_are_too_long_are_cut_oldest_first() {
 }
 
 fn earlier_summary(text: String) -> Message {
-    Message {
-        role: Role::User,
-        content: vec![Content::Summary { text, turns: 3 }],
-        raw: None,
-    }
+    Message::new(Role::User, vec![Content::Summary { text, turns: 3 }])
 }
 
 /// A summary replaces the earlier one, too, so it may be as long as both together, less a byte.

@@ -10,11 +10,7 @@ use super::words::{call, result};
 
 #[track_caller]
 fn check(content: Content, expected: u64) {
-    let messages = [Message {
-        role: Role::User,
-        content: vec![content],
-        raw: None,
-    }];
+    let messages = [Message::new(Role::User, vec![content])];
     let tokens = TokenEstimate::of(&messages).tokens();
     assert_eq!(tokens, expected, "{messages:?}");
 }
@@ -65,10 +61,7 @@ fn four_bytes_are_a_token() {
         }),
         1_004,
     );
-    let raw = Message {
-        raw: Some("1234".to_owned()),
-        ..Message::text(Role::Assistant, "never sent")
-    };
+    let raw = Message::text(Role::Assistant, "never sent").raw("1234".to_owned());
     assert_eq!(TokenEstimate::of(&[raw]).tokens(), 5);
 }
 

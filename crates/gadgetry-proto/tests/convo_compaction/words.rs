@@ -44,11 +44,7 @@ fn padded(word: &str, padding: &str) -> Message {
         "say" => return Message::text(Role::Assistant, text),
         "call" => {
             let content = rest.split(',').map(call).collect();
-            return Message {
-                role: Role::Assistant,
-                content,
-                raw: Some(text),
-            };
+            return Message::new(Role::Assistant, content).raw(text);
         }
         "res" => (
             Role::User,
@@ -56,11 +52,7 @@ fn padded(word: &str, padding: &str) -> Message {
         ),
         _ => (Role::User, word.split('+').map(placeholder).collect()),
     };
-    Message {
-        role,
-        content,
-        raw: None,
-    }
+    Message::new(role, content)
 }
 
 pub(crate) fn call(id: &str) -> Content {

@@ -63,11 +63,9 @@ fn kind(words: &[&str]) -> Option<EventKind> {
                 } else {
                     StopReason::Stop
                 },
-                usage: Usage {
-                    input_tokens: input.parse().ok()?,
-                    output_tokens: output.parse().ok()?,
-                    ..Usage::default()
-                },
+                usage: Usage::default()
+                    .input_tokens(input.parse().ok()?)
+                    .output_tokens(output.parse().ok()?),
                 cost: (word(2) != "?").then(|| dollars(2)),
                 error: failed.then(overloaded),
             }

@@ -84,16 +84,9 @@ fn the_oldest_turns_slide_out_of_the_window() {
 
 #[test]
 fn the_model_summarises_and_that_costs() {
-    let price = Price {
-        input: 1e6,
-        output: 0.0,
-        ..Price::default()
-    };
+    let price = Price::default().input(1e6).output(0.0);
     let summary = Reply {
-        usage: Some(Usage {
-            input_tokens: 3,
-            ..Usage::default()
-        }),
+        usage: Some(Usage::default().input_tokens(3)),
         ..Reply::stop(vec![Piece::Text("All said.".to_owned())])
     };
     let mut script = talkative(16, CompactionStrategy::Summary).with(|spec| {
@@ -255,10 +248,7 @@ fn token_counts_of_the_provider_are_used() {
         let mut script = talkative(1, CompactionStrategy::SlidingWindow);
         for n in 0..6 {
             let mut reply = Reply::stop(vec![Piece::Text(block(&format!("Talk:u{n}"), &[]))]);
-            reply.usage = Some(Usage {
-                input_tokens,
-                ..Usage::default()
-            });
+            reply.usage = Some(Usage::default().input_tokens(input_tokens));
             reply.pieces.push(Piece::Delta(Delta::MessageEnd {
                 stop_reason: StopReason::Stop,
                 usage: None,
@@ -285,11 +275,7 @@ fn the_request_for_a_summary_has_the_turns() {
     config.tag = Some("x-plan".to_owned());
     let mut script =
         talkative(1, CompactionStrategy::Summary).with(|spec| spec.custom_blocks.push(config));
-    let turn = Message {
-        role: Role::Assistant,
-        content: vec![Content::Custom(block)],
-        raw: None,
-    };
+    let turn = Message::new(Role::Assistant, vec![Content::Custom(block)]);
     script.conversation.extend(vec![turn; 40]);
     script.conversation.push(Message::text(Role::User, "Go on"));
     let log = play(&script);

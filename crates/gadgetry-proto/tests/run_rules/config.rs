@@ -37,10 +37,7 @@ fn full() -> RunConfig {
         default_timeout_ms: Some(1_000),
         text_only: OnTextOnlyReply::Remind("Use a gadget.".to_owned()),
         on_unmet: UnmetDependencyPolicy::Fallback("nothing".to_owned()),
-        price: Some(Price {
-            input: 1.5,
-            ..Price::default()
-        }),
+        price: Some(Price::default().input(1.5)),
         retry: Some(Retry::default()),
         budget: Some(0.25),
         output_limit: Some(1_000),

@@ -59,19 +59,14 @@ fn priced(finish: Finish) -> Script {
     let reply = Reply {
         pieces: vec![Piece::Text("Hello".to_owned())],
         finish,
-        usage: Some(Usage {
-            input_tokens: 1_000,
-            cached_input_tokens: 400,
-            output_tokens: 100,
-            ..Usage::default()
-        }),
+        usage: Some(
+            Usage::default()
+                .input_tokens(1_000)
+                .cached_input_tokens(400)
+                .output_tokens(100),
+        ),
     };
-    let price = Price {
-        input: 2.0,
-        output: 10.0,
-        cached_input: Some(0.5),
-        ..Price::default()
-    };
+    let price = Price::default().input(2.0).output(10.0).cached_input(0.5);
     Script::default()
         .with(|spec| spec.price = Some(price))
         .replies(reply)
@@ -104,18 +99,9 @@ fn a_model_call_without_a_price_makes_the_total_unknown() {
     let with_gadget = calls([gadget("A").costs(0.25)]);
     assert_eq!(summary(&with_gadget), (None, 0.25));
     // What the provider says itself is known, and goes before the price.
-    for price in [
-        None,
-        Some(Price {
-            input: 9.0,
-            ..Price::default()
-        }),
-    ] {
+    for price in [None, Some(Price::default().input(9.0))] {
         let mut told = priced(Finish::Stop);
-        let usage = Usage {
-            cost: Some(0.0123),
-            ..Usage::default()
-        };
+        let usage = Usage::default().cost(0.0123);
         told = told.with(|spec| spec.price = price.clone());
         told.replies
             .iter_mut()
@@ -127,10 +113,7 @@ fn a_model_call_without_a_price_makes_the_total_unknown() {
 #[test]
 fn an_invalid_price_is_rejected() {
     for input in [f64::NAN, f64::INFINITY, -1.0] {
-        let price = Price {
-            input,
-            ..Price::default()
-        };
+        let price = Price::default().input(input);
         total(
             &priced(Finish::Stop).with(|spec| spec.price = Some(price)),
             0.0,
@@ -144,10 +127,7 @@ fn a_cancelled_run_counts_what_it_knows() {
     script.replies[0].pieces.insert(
         0,
         Piece::Delta(gadgetry_proto::delta::Delta::Usage {
-            usage: Usage {
-                input_tokens: 1_000,
-                ..Usage::default()
-            },
+            usage: Usage::default().input_tokens(1_000),
         }),
     );
     script.replies[0].pieces.push(Piece::Pause(10));
@@ -157,10 +137,7 @@ fn a_cancelled_run_counts_what_it_knows() {
 /// A provider that tells no counts has not answered for nothing.
 #[test]
 fn unknown_usage_is_estimated_and_marked() {
-    let price = Price {
-        output: 1e6,
-        ..Price::default()
-    };
+    let price = Price::default().output(1e6);
     let untold = || {
         Script::default()
             .with(|spec| spec.price = Some(price.clone()))

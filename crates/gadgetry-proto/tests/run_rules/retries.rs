@@ -1,7 +1,5 @@
 //! Requests that are sent again: only while nothing has acted on the reply.
 
-use std::sync::Arc;
-
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use gadgetry_proto::event::EventKind;
@@ -364,11 +362,9 @@ fn an_empty_reply_of_the_hook_is_not_retried() {
 /// A retry is the same request, also where somebody has put it in the place of the run's own.
 #[test]
 fn a_changed_request_is_sent_again_as_it_was_changed() {
-    let instead = Request {
-        messages: Arc::new(vec![Message::text(Role::User, "Instead")]),
-        trailing: vec![Message::text(Role::User, "Hurry")],
-        ..Request::default()
-    };
+    let instead = Request::default()
+        .messages(vec![Message::text(Role::User, "Instead")])
+        .trailing(vec![Message::text(Role::User, "Hurry")]);
     let sent = instead.clone();
     let script = retrying()
         .reply_cut("", no_line())
@@ -423,18 +419,12 @@ fn a_run_cancelled_between_two_attempts_is_over_at_once() {
 }
 
 fn priced(script: Script) -> Script {
-    let price = Price {
-        input: 1e6,
-        ..Price::default()
-    };
+    let price = Price::default().input(1e6);
     script.with(|spec| spec.price = Some(price))
 }
 
 fn failed_for(input_tokens: u64) -> Reply {
-    let usage = Usage {
-        input_tokens,
-        ..Usage::default()
-    };
+    let usage = Usage::default().input_tokens(input_tokens);
     Reply {
         usage: Some(usage),
         ..broken_behind(Vec::new())

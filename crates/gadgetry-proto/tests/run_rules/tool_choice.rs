@@ -104,10 +104,7 @@ fn a_decision_changes_it_for_one_request() {
         };
         (request.iteration == 2).then(|| {
             let tool_choice = named("Bell");
-            Decision::Request(Request {
-                tool_choice,
-                ..request.clone()
-            })
+            Decision::Request(request.clone().tool_choice(tool_choice))
         })
     });
     check(&script, &[AUTO, named("Bell"), AUTO]);
@@ -126,10 +123,7 @@ fn a_request_without_a_choice_is_read() {
     assert_eq!(read.tool_choice, AUTO);
     assert!(!serde_json::to_string(&read).unwrap().contains("toolChoice"));
     for choice in [NONE, REQUIRED, named("Bell")] {
-        let request = Request {
-            tool_choice: choice.clone(),
-            ..Request::default()
-        };
+        let request = Request::default().tool_choice(choice.clone());
         let stored = serde_json::to_string(&request).unwrap();
         let read: Request = serde_json::from_str(&stored).unwrap();
         assert_eq!(read.tool_choice, choice);

@@ -129,10 +129,8 @@ fn reply(turn: Option<&Turn>, at: usize, request: &Request, server: &Server) -> 
         }
         None => "done".to_owned(),
     };
-    let usage = (server.says != Says::Nothing).then(|| Usage {
-        input_tokens: tokens(&request.messages),
-        ..Usage::default()
-    });
+    let usage = (server.says != Says::Nothing)
+        .then(|| Usage::default().input_tokens(tokens(&request.messages)));
     let stop_reason = StopReason::Stop;
     vec![Delta::text(text), Delta::MessageEnd { stop_reason, usage }]
 }

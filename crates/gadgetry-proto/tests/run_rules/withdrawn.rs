@@ -76,19 +76,13 @@ fn a_reply_that_was_acted_on_is_not_withdrawn() {
 /// What was shown is marked as withdrawn, and what it has cost counts.
 #[test]
 fn a_withdrawn_reply_is_marked_and_costs() {
-    let price = Price {
-        output: 1_000_000.0,
-        ..Price::default()
-    };
+    let price = Price::default().output(1_000_000.0);
     let thought = Piece::Delta(Delta::Reasoning {
         delta: "Hm.".to_owned(),
         metadata: None,
     });
     let counts = Piece::Delta(Delta::Usage {
-        usage: Usage {
-            output_tokens: 2,
-            ..Usage::default()
-        },
+        usage: Usage::default().output_tokens(2),
     });
     let pieces = vec![thought, Piece::Text("So ".to_owned()), counts];
     let script = retrying()

@@ -158,27 +158,23 @@ fn ranges(ranges: &[Value]) -> Option<Price> {
     let mut tiers = tiers.into_iter();
     let price = tiers.next().filter(|tier| tier.above == 0)?.price;
     let tiers = tiers.collect();
-    Some(Price { tiers, ..price })
+    Some(price.tiers(tiers))
 }
 
 /// The rates under keys with these endings. Without both input and output the price is unknown; a rate of 0 is unknown, too.
 fn rates(entry: &Entry, above: &str, suffix: &str) -> Option<Price> {
     let rate = |key: &str| rate(entry.get(&format!("{key}{above}{suffix}"))?);
-    let price = Price {
-        input: rate("input_cost_per_token")?,
-        output: rate("output_cost_per_token")?,
-        cached_input: rate("cache_read_input_token_cost"),
-        cache_write_input: rate("cache_creation_input_token_cost"),
-        cache_write_1h_input: rate("cache_creation_input_token_cost_above_1hr"),
-        reasoning_output: rate("output_cost_per_reasoning_token"),
-        tiers: Vec::new(),
-    };
+    let price = Price::default()
+        .input(rate("input_cost_per_token")?)
+        .output(rate("output_cost_per_token")?)
+        .cached_input(rate("cache_read_input_token_cost"))
+        .cache_write_input(rate("cache_creation_input_token_cost"))
+        .cache_write_1h_input(rate("cache_creation_input_token_cost_above_1hr"))
+        .reasoning_output(rate("output_cost_per_reasoning_token"))
+        .tiers(Vec::new());
     let is_output = |rate: &f64| rate.total_cmp(&price.output).is_eq();
     let reasoning_output = price.reasoning_output.filter(|rate| !is_output(rate));
-    Some(Price {
-        reasoning_output,
-        ..price
-    })
+    Some(price.reasoning_output(reasoning_output))
 }
 
 /// Gives a rate for cache writes that the table does not tell the share of the input rate that it has elsewhere: that is

@@ -45,7 +45,7 @@ use table::Table;
 /// use gadgetry::Usage;
 ///
 /// let models = ModelRegistry::builtin();
-/// let usage = Usage { input_tokens: 1_000_000, output_tokens: 100_000, ..Usage::default() };
+/// let usage = Usage::default().input_tokens(1_000_000).output_tokens(100_000);
 /// assert_eq!(models.estimate("openai:gpt-4o", &usage), Some(3.5));
 /// assert_eq!(models.limits("gpt-4o").and_then(|it| it.context_window), Some(128_000));
 /// ```
@@ -168,11 +168,9 @@ impl ModelRegistry {
         output_tokens: u64,
         filter: &ModelFilter,
     ) -> Option<(&ModelSpec, f64)> {
-        let usage = Usage {
-            input_tokens,
-            output_tokens,
-            ..Usage::default()
-        };
+        let usage = Usage::default()
+            .input_tokens(input_tokens)
+            .output_tokens(output_tokens);
         let local = filter.is_local == Some(true);
         self.specs()
             .filter(|spec| filter.matches(spec) && spec.is_local == local)

@@ -16,7 +16,7 @@ use crate::models::date::Date;
 ///
 /// let spec = ModelSpec {
 ///     context_window: Some(128_000),
-///     price: Some(Price { input: 0.5, output: 1.5, ..Price::default() }),
+///     price: Some(Price::default().input(0.5).output(1.5)),
 ///     features: Features::from([Feature::Tools, Feature::Vision]),
 ///     ..ModelSpec::new("acme", "acme/large")
 /// };

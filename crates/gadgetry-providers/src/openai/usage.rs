@@ -96,22 +96,22 @@ fn counts(usage: &Value) -> Option<Usage> {
     } else {
         output
     };
-    let usage = Usage {
-        input_tokens: input,
-        output_tokens: output,
-        total_tokens: if total == 0 {
+    let usage = Usage::default()
+        .input_tokens(input)
+        .output_tokens(output)
+        .total_tokens(if total == 0 {
             input.saturating_add(output)
         } else {
             total
-        },
-        reasoning_tokens: reasoning,
-        cached_input_tokens: cached,
-        cache_creation_tokens: written,
-        cost: ["/cost", "/cost/total_cost"]
-            .iter()
-            .find_map(|place| dollars(usage.pointer(place)?)),
-        ..Usage::default()
-    };
+        })
+        .reasoning_tokens(reasoning)
+        .cached_input_tokens(cached)
+        .cache_creation_tokens(written)
+        .cost(
+            ["/cost", "/cost/total_cost"]
+                .iter()
+                .find_map(|place| dollars(usage.pointer(place)?)),
+        );
     (usage != Usage::default()).then_some(usage)
 }
 

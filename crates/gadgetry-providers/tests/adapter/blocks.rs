@@ -155,10 +155,7 @@ async fn one_reply_without_an_agent() {
         .custom_block(suppressed("x"))
         .transform(|| Suffix("1"))
         .build();
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, "Hi")]),
-        ..Request::default()
-    };
+    let request = Request::default().messages(vec![Message::text(Role::User, "Hi")]);
     let deltas: Vec<Delta> = intercepted(&adapter, request).collect().await;
     let (end, texts) = deltas.split_last().unwrap();
     assert!(matches!(end, Delta::MessageEnd { .. }), "{deltas:?}");

@@ -21,10 +21,7 @@ fn end() -> Delta {
 
 fn counts() -> Delta {
     Delta::Usage {
-        usage: Usage {
-            input_tokens: 1,
-            ..Usage::default()
-        },
+        usage: Usage::default().input_tokens(1),
     }
 }
 
@@ -129,10 +126,7 @@ async fn a_client_is_asked_when_somebody_reads() {
         })
         .map_chunk(|()| [])
         .build();
-    let request = Request {
-        iteration: 3,
-        ..Request::default()
-    };
+    let request = Request::default().iteration(3);
     let mut reply = adapter.stream(request);
     assert!(asked.try_recv().is_err());
     assert_eq!(reply.next().await, Some(end()));

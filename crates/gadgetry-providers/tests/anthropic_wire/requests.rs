@@ -16,10 +16,7 @@ fn model() -> AnthropicBuilder {
 }
 
 fn request(messages: Vec<Message>) -> Request {
-    Request {
-        messages: Arc::new(messages),
-        ..Request::default()
-    }
+    Request::default().messages(messages)
 }
 
 fn send(builder: AnthropicBuilder, request: &Request) -> HttpRequest {
@@ -156,10 +153,7 @@ fn speakers_take_turns() {
         vec![system("s"), user("a"), system("t")],
         &json!([["user", ["a", "t"]]]),
     );
-    let raw = Message {
-        raw: Some("as <x>written</x>".to_owned()),
-        ..assistant("as")
-    };
+    let raw = assistant("as").raw("as <x>written</x>".to_owned());
     check_turns(
         "a reply is sent as it was written",
         vec![user("a"), raw, user("b")],
@@ -180,16 +174,14 @@ fn system_messages_are_blocks() {
 
 #[test]
 fn the_cache_is_marked_behind_what_stays() {
-    let request = Request {
-        trailing: vec![user("hint")],
-        ..request(vec![
-            system("a"),
-            system("b"),
-            user("c"),
-            assistant("d"),
-            user("e"),
-        ])
-    };
+    let request = request(vec![
+        system("a"),
+        system("b"),
+        user("c"),
+        assistant("d"),
+        user("e"),
+    ])
+    .trailing(vec![user("hint")]);
     let marked = |cache: PromptCache| body(model().prompt_cache(cache), &request);
     let mark = json!({"type": "ephemeral"});
     let sent = marked(PromptCache::Minutes);
@@ -325,15 +317,15 @@ fn bytes() -> MediaData {
 #[test]
 fn pictures_are_seen_and_sounds_are_named() {
     let check = |medium: Media, expected: Value| {
-        let message = Message {
-            content: vec![
+        let message = Message::new(
+            Role::User,
+            vec![
                 Content::Text {
                     text: "a".to_owned(),
                 },
                 Content::Media(medium),
             ],
-            ..user("")
-        };
+        );
         let sent = body(model(), &request(vec![message]));
         assert_eq!(sent["messages"][0]["content"], expected);
     };
@@ -375,14 +367,14 @@ fn a_model_that_is_not_listed_sees() {
 
 #[test]
 fn a_model_that_sees_nothing_reads_captions() {
-    let message = Message {
-        content: vec![Content::Media(medium(
+    let message = Message::new(
+        Role::User,
+        vec![Content::Media(medium(
             MediaKind::Image,
             "image/png",
             bytes(),
         ))],
-        ..user("")
-    };
+    );
     let sent = body(model().info(ModelInfo::default()), &request(vec![message]));
     assert_eq!(
         sent["messages"][0]["content"],
@@ -414,11 +406,7 @@ fn result(id: &str, text: &str, is_error: bool, media: Vec<Media>) -> Content {
 }
 
 fn said(role: Role, content: Vec<Content>) -> Message {
-    Message {
-        role,
-        content,
-        raw: None,
-    }
+    Message::new(role, content)
 }
 
 /// Two replies with calls: of the first one call is malformed and one is not answered.
@@ -482,10 +470,7 @@ fn tool_choices() {
         ..GadgetSpec::default()
     };
     let native = || model().tools([spec("math.add"), spec("math add")]);
-    let choosing = |tool_choice: ToolChoice| Request {
-        tool_choice,
-        ..request(vec![user("Hi")])
-    };
+    let choosing = |tool_choice: ToolChoice| request(vec![user("Hi")]).tool_choice(tool_choice);
     let check = |builder: AnthropicBuilder, choice: ToolChoice, expected: Option<Value>| {
         let sent = body(builder, &choosing(choice));
         assert_eq!(sent.get("tool_choice"), expected.as_ref());

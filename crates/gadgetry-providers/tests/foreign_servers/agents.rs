@@ -59,10 +59,7 @@ pub(crate) fn model(api: Api, base: String, idle: Duration) -> Arc<dyn Model> {
 
 /// The reply to one question, without an agent.
 pub(crate) async fn deltas(model: &Arc<dyn Model>, question: &str) -> Vec<Delta> {
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, question)]),
-        ..Request::default()
-    };
+    let request = Request::default().messages(vec![Message::text(Role::User, question)]);
     model.stream(request).collect().await
 }
 

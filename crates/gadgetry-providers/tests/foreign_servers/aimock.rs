@@ -38,12 +38,10 @@ pub(crate) fn counts(input: u64, output: u64) -> Value {
 }
 
 pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage {
-        input_tokens,
-        output_tokens,
-        total_tokens: input_tokens + output_tokens,
-        ..Usage::default()
-    }
+    Usage::default()
+        .input_tokens(input_tokens)
+        .output_tokens(output_tokens)
+        .total_tokens(input_tokens + output_tokens)
 }
 
 /// How many requests the server has had.

@@ -91,10 +91,7 @@ fn check(id: &str, usage: Usage, dollars: f64, in_batch: f64) {
 #[test]
 fn prices_by_hand() {
     let million = 1_000_000;
-    let read = |usage: Usage, tokens| Usage {
-        cached_input_tokens: tokens,
-        ..usage
-    };
+    let read = |usage: Usage, tokens| usage.cached_input_tokens(tokens);
     // $2.50 and $10; half of it in batches.
     check("gpt-4o", usage(million, million), 12.5, 6.25);
     check("gpt-4o", read(usage(million, 0), million), 1.25, 1.25);
@@ -113,20 +110,18 @@ fn prices_by_hand() {
         0.25 + 0.075,
     );
     // $3 and $15, written $3.75 and $6, read $0.30; half of it in batches.
-    let sonnet = Usage {
-        cached_input_tokens: 100_000,
-        cache_creation_tokens: 60_000,
-        cache_creation_1h_tokens: 20_000,
-        reasoning_tokens: 4_000,
-        ..usage(200_000, 10_000)
-    };
+    let sonnet = usage(200_000, 10_000)
+        .cached_input_tokens(100_000)
+        .cache_creation_tokens(60_000)
+        .cache_creation_1h_tokens(20_000)
+        .reasoning_tokens(4_000);
     let dollars = 0.04 * 3.0 + 0.1 * 0.3 + 0.04 * 3.75 + 0.02 * 6.0 + 0.01 * 15.0;
     check("claude-sonnet-4-5", sonnet, dollars, dollars / 2.0);
     // $1.25 and $10, from 200,000 on $2.50 and $15; thoughts are counted beside the output.
-    let thoughts = |input| Usage {
-        reasoning_tokens: 9_000,
-        reasoning_outside_output: true,
-        ..usage(input, 1_000)
+    let thoughts = |input| {
+        usage(input, 1_000)
+            .reasoning_tokens(9_000)
+            .reasoning_outside_output(true)
     };
     check(
         "gemini/gemini-2.5-pro",

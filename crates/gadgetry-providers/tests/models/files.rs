@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 
-use gadgetry_proto::usage::{Price, Tier};
+use gadgetry_proto::usage::Tier;
 use gadgetry_providers::models::{
     Date, ModelFilter, ModelRegistry, ModelSpec, Provenance, TableError,
 };
@@ -113,10 +113,7 @@ fn an_update_tells_what_it_changes() {
         above: 1_000,
         price: flat(9.0, 9.0),
     };
-    let tiered = Price {
-        tiers: vec![tier],
-        ..flat(1.0, 1.0)
-    };
+    let tiered = flat(1.0, 1.0).tiers(vec![tier]);
     let new = registry([
         priced("acme/same", 1.0, 1.0),
         ModelSpec {

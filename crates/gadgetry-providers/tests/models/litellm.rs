@@ -153,13 +153,11 @@ fn flat_prices() {
         "cache_creation_input_token_cost_above_1hr": 6e-6,
         "output_cost_per_reasoning_token": 20e-6,
     });
-    let price = Price {
-        cached_input: Some(0.3),
-        cache_write_input: Some(3.75),
-        cache_write_1h_input: Some(6.0),
-        reasoning_output: Some(20.0),
-        ..flat(3.0, 15.0)
-    };
+    let price = flat(3.0, 15.0)
+        .cached_input(0.3)
+        .cache_write_input(3.75)
+        .cache_write_1h_input(6.0)
+        .reasoning_output(20.0);
     check_price(&all, Some(price));
     // Nothing new, and nothing at all.
     let same = json!({
@@ -187,30 +185,20 @@ fn prices_of_longer_requests() {
         "input_cost_per_token_above_200k_tokens_priority": 99e-6,
     });
     let tier = |above, price| Tier { above, price };
-    let price = Price {
-        cached_input: Some(0.3),
-        cache_write_1h_input: Some(6.0),
-        tiers: vec![
-            // What is not told is the same share of the input as below.
+    // What is not told is the same share of the input as below.
+    let price = flat(3.0, 15.0)
+        .cached_input(0.3)
+        .cache_write_1h_input(6.0)
+        .tiers(vec![
             tier(
                 128_000,
-                Price {
-                    cached_input: Some(0.4),
-                    cache_write_1h_input: Some(8.0),
-                    ..flat(4.0, 16.0)
-                },
+                flat(4.0, 16.0).cached_input(0.4).cache_write_1h_input(8.0),
             ),
             tier(
                 200_000,
-                Price {
-                    cached_input: Some(0.6),
-                    cache_write_1h_input: Some(11.0),
-                    ..flat(6.0, 22.5)
-                },
+                flat(6.0, 22.5).cached_input(0.6).cache_write_1h_input(11.0),
             ),
-        ],
-        ..flat(3.0, 15.0)
-    };
+        ]);
     check_price(&tiered, Some(price));
 }
 
@@ -222,13 +210,7 @@ fn ranges_of_prices() {
         above: 32_000,
         price: flat(2.0, 10.0),
     }];
-    check_price(
-        &ranges,
-        Some(Price {
-            tiers,
-            ..flat(1.0, 10.0)
-        }),
-    );
+    check_price(&ranges, Some(flat(1.0, 10.0).tiers(tiers)));
     // Without a beginning, or without an output price, nobody knows.
     check_price(&json!({"tiered_pricing": [range(32e3, 64e3, 2e-6)]}), None);
     check_price(
@@ -251,22 +233,12 @@ fn prices_of_batches() {
         "output_cost_per_token_above_200k_tokens_batches": 11.25e-6,
     });
     check(&batches, |spec| {
-        let written = |price| Price {
-            cache_write_1h_input: Some(6.0),
-            ..price
-        };
-        spec.price = Some(Price {
-            cached_input: Some(0.3),
-            ..written(flat(3.0, 15.0))
-        });
-        spec.batch_price = Some(Price {
-            cache_write_1h_input: Some(3.0),
-            tiers: vec![Tier {
-                above: 200_000,
-                price: written(flat(3.0, 11.25)),
-            }],
-            ..flat(1.5, 7.5)
-        });
+        let written = |price: Price| price.cache_write_1h_input(6.0);
+        spec.price = Some(written(flat(3.0, 15.0)).cached_input(0.3));
+        spec.batch_price = Some(flat(1.5, 7.5).cache_write_1h_input(3.0).tiers(vec![Tier {
+            above: 200_000,
+            price: written(flat(3.0, 11.25)),
+        }]));
     });
 }
 

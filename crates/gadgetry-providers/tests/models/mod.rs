@@ -12,11 +12,7 @@ use gadgetry_proto::usage::{Price, Usage};
 use gadgetry_providers::models::{Date, ModelRegistry, ModelSpec};
 
 fn flat(input: f64, output: f64) -> Price {
-    Price {
-        input,
-        output,
-        ..Price::default()
-    }
+    Price::default().input(input).output(output)
 }
 
 /// `provider/name` with a price.
@@ -37,11 +33,9 @@ fn registry(specs: impl IntoIterator<Item = ModelSpec>) -> ModelRegistry {
 }
 
 fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage {
-        input_tokens,
-        output_tokens,
-        ..Usage::default()
-    }
+    Usage::default()
+        .input_tokens(input_tokens)
+        .output_tokens(output_tokens)
 }
 
 fn day(text: &str) -> Date {

@@ -1,6 +1,6 @@
 //! Listing, choosing, adding and removing; what a model tells of itself.
 
-use gadgetry_proto::usage::{Price, Tier};
+use gadgetry_proto::usage::Tier;
 use gadgetry_providers::model::ModelInfo;
 use gadgetry_providers::models::{Feature, Features, Mode, ModelFilter, ModelRegistry, ModelSpec};
 
@@ -175,10 +175,7 @@ fn the_cheapest_that_can_do_it() {
         above: 100,
         price: flat(9.0, 9.0),
     };
-    let tiered = Price {
-        tiers: vec![tier],
-        ..flat(1.0, 1.0)
-    };
+    let tiered = flat(1.0, 1.0).tiers(vec![tier]);
     let tiered = ModelSpec {
         price: Some(tiered),
         ..ModelSpec::new("a", "a")
@@ -240,26 +237,20 @@ fn a_model_is_told_what_it_is() {
         features: [Feature::Vision].into(),
         ..priced("acme/large", 1.0, 2.0)
     };
-    let info = ModelInfo {
-        context_window: Some(8_000),
-        price: Some(flat(1.0, 2.0)),
-        is_local: false,
-        reads_images: true,
-        reads_audio: false,
-        mode: Mode::Chat,
-        ..ModelInfo::default()
-    };
+    let info = ModelInfo::default()
+        .context_window(8_000)
+        .price(flat(1.0, 2.0))
+        .is_local(false)
+        .reads_images(true)
+        .reads_audio(false)
+        .mode(Mode::Chat);
     assert_eq!(spec.info(), info);
     let local = ModelSpec {
         is_local: true,
         features: [Feature::Audio].into(),
         ..ModelSpec::new("ollama", "ears")
     };
-    let info = ModelInfo {
-        is_local: true,
-        reads_audio: true,
-        ..ModelInfo::default()
-    };
+    let info = ModelInfo::default().is_local(true).reads_audio(true);
     assert_eq!(local.info(), info);
 }
 

@@ -22,10 +22,7 @@ const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"
 const DONE: &str = "data: [DONE]\n\n";
 
 fn request() -> Request {
-    Request {
-        messages: vec![Message::text(Role::User, "hello")].into(),
-        ..Request::default()
-    }
+    Request::default().messages(vec![Message::text(Role::User, "hello")])
 }
 
 async fn ask(base_url: &str, http: HttpConfig) -> Vec<Delta> {

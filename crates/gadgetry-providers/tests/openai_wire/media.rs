@@ -10,11 +10,7 @@ use super::server::{Server, answer};
 
 /// The diagnostics of a request with one medium, and with a turn after it.
 async fn left_out(model: &dyn gadgetry::Model, medium: Media) -> Vec<String> {
-    let message = |role, content| Message {
-        role,
-        content: vec![content],
-        raw: None,
-    };
+    let message = |role, content| Message::new(role, vec![content]);
     let mut messages = vec![
         message(Role::User, Content::Media(medium)),
         message(
@@ -26,10 +22,7 @@ async fn left_out(model: &dyn gadgetry::Model, medium: Media) -> Vec<String> {
         Message::text(Role::User, "What?"),
     ];
     let diagnostics = async |messages: &[Message]| {
-        let request = Request {
-            messages: messages.to_vec().into(),
-            ..Request::default()
-        };
+        let request = Request::default().messages(messages.to_vec());
         let deltas = model.stream(request).filter_map(async |delta| match delta {
             Delta::Diagnostic(said) => Some(format!("{:?} {}", said.code, said.message)),
             _ => None,
@@ -52,10 +45,10 @@ async fn media_that_are_left_out_are_reported_once() {
     };
     let bytes = || MediaData::Base64("AAAA".into());
     let link = || MediaData::Url("https://example.com/n".into());
-    let info = |reads_images, reads_audio| ModelInfo {
-        reads_images,
-        reads_audio,
-        ..ModelInfo::default()
+    let info = |reads_images, reads_audio| {
+        ModelInfo::default()
+            .reads_images(reads_images)
+            .reads_audio(reads_audio)
     };
     let images = "the model is not known to read images (`ModelInfo::reads_images`)";
     let sounds = "the model is not known to read audio (`ModelInfo::reads_audio`)";

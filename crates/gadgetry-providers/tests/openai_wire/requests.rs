@@ -19,10 +19,7 @@ fn model() -> OpenAiBuilder {
 
 fn body(builder: OpenAiBuilder, messages: Vec<Message>) -> Value {
     let messages = Arc::new(messages);
-    let request = Request {
-        messages,
-        ..Request::default()
-    };
+    let request = Request::default().messages(messages);
     let request = builder.build().unwrap().wire().request(&request).unwrap();
     serde_json::from_slice(request.body()).unwrap()
 }
@@ -46,11 +43,7 @@ fn assistant(text: &str) -> Message {
 }
 
 fn message(role: Role, content: Vec<Content>) -> Message {
-    Message {
-        role,
-        content,
-        raw: None,
-    }
+    Message::new(role, content)
 }
 
 fn text(text: &str) -> Content {
@@ -103,10 +96,7 @@ fn messages() {
             {"role": "user", "content": "v"},
         ]),
     );
-    let raw = Message {
-        raw: Some("as <b>written</b>".into()),
-        ..assistant("a")
-    };
+    let raw = assistant("a").raw("as <b>written</b>".to_owned());
     sends(
         model(),
         vec![
@@ -184,11 +174,9 @@ fn replies_with_reasoning_are_merged_with_care() {
 
 #[test]
 fn trailing_messages_are_sent() {
-    let request = Request {
-        messages: Arc::new(vec![user("u")]),
-        trailing: vec![assistant("t")],
-        ..Request::default()
-    };
+    let request = Request::default()
+        .messages(vec![user("u")])
+        .trailing(vec![assistant("t")]);
     let request = model().build().unwrap().wire().request(&request).unwrap();
     let body: Value = serde_json::from_slice(request.body()).unwrap();
     assert_eq!(
@@ -199,14 +187,8 @@ fn trailing_messages_are_sent() {
 
 #[test]
 fn pictures_and_sounds() {
-    let sees = ModelInfo {
-        reads_images: true,
-        ..ModelInfo::default()
-    };
-    let hears = ModelInfo {
-        reads_audio: true,
-        ..ModelInfo::default()
-    };
+    let sees = ModelInfo::default().reads_images(true);
+    let hears = ModelInfo::default().reads_audio(true);
     let linked = medium(
         MediaKind::Image,
         "image/png",
@@ -377,10 +359,7 @@ fn tools() {
 #[test]
 fn tool_choices() {
     let check = |builder: OpenAiBuilder, tool_choice: ToolChoice, expected: Option<Value>| {
-        let request = Request {
-            tool_choice,
-            ..Request::default()
-        };
+        let request = Request::default().tool_choice(tool_choice);
         let sent = builder.build().unwrap().wire().request(&request).unwrap();
         let sent: Value = serde_json::from_slice(sent.body()).unwrap();
         assert_eq!(sent.get("tool_choice"), expected.as_ref());
@@ -507,10 +486,7 @@ fn arguments_are_always_an_object() {
 
 #[test]
 fn pictures_of_results_follow_behind_all_results() {
-    let sees = ModelInfo {
-        reads_images: true,
-        ..ModelInfo::default()
-    };
+    let sees = ModelInfo::default().reads_images(true);
     let called = message(Role::Assistant, vec![tool_use("a", "f", json!({}))]);
     let results = message(Role::User, vec![result("a", "1", vec![image()])]);
     sends(

@@ -446,10 +446,7 @@ fn an_address_that_is_given_comes_first() {
 fn what_is_known_of_a_model() {
     let known = |name: &str| {
         let context_window = (name == "openai:gpt-4o").then_some(128_000);
-        context_window.map(|_| ModelInfo {
-            context_window,
-            ..ModelInfo::default()
-        })
+        context_window.map(|_| ModelInfo::default().context_window(context_window))
     };
     let resolver = Resolver::new([OPENAI, ANTHROPIC]).info(known);
     assert_eq!(

@@ -465,14 +465,7 @@ async fn the_window_of_a_model() {
     .await;
     let silent = Server::start([]).await;
     let own = |window| {
-        move |it: Resolver| {
-            it.info(move |_| {
-                Some(ModelInfo {
-                    context_window: window,
-                    ..ModelInfo::default()
-                })
-            })
-        }
+        move |it: Resolver| it.info(move |_| Some(ModelInfo::default().context_window(window)))
     };
     let as_is: Box<dyn Fn(Resolver) -> Resolver> = Box::new(|it| it);
     for (row, url, set, name, window) in [

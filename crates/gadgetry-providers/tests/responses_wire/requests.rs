@@ -1,7 +1,5 @@
 //! What is sent for a request.
 
-use std::sync::Arc;
-
 use gadgetry::{Model as _, ModelInfo, ToolChoice};
 use gadgetry_proto::message::{Media, MediaData, MediaKind, Message, Request, Role};
 use gadgetry_proto::schema::GadgetSpec;
@@ -23,11 +21,7 @@ fn native() -> OpenAiResponsesBuilder {
 
 fn body(model: OpenAiResponsesBuilder, messages: Value, choice: ToolChoice) -> Value {
     let messages: Vec<Message> = serde_json::from_value(messages).unwrap();
-    let request = Request {
-        messages: Arc::new(messages),
-        tool_choice: choice,
-        ..Request::default()
-    };
+    let request = Request::default().messages(messages).tool_choice(choice);
     let sent = model.build().unwrap().wire().request(&request).unwrap();
     assert_eq!(sent.url(), "https://api.openai.com/v1/responses");
     serde_json::from_slice(sent.body()).unwrap()
@@ -172,10 +166,7 @@ fn media() {
     );
     let pdf = media(MediaKind::File, "application/pdf", bytes());
     let sound = media(MediaKind::Audio, "audio/wav", bytes());
-    let seen = ModelInfo {
-        reads_images: true,
-        ..ModelInfo::default()
-    };
+    let seen = ModelInfo::default().reads_images(true);
     let cases = [
         (
             &image,

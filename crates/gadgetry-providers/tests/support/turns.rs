@@ -1,7 +1,5 @@
 //! A reply that is read, kept and sent back with the next request.
 
-use std::sync::Arc;
-
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_providers::{ResponseDecoder, Wire};
@@ -30,16 +28,9 @@ pub(crate) fn next(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
         let part = json!({"type": "gadget_result", "invocationId": id, "gadgetName": "f", "text": "r", "isError": false});
         serde_json::from_value(part).expect("a result")
     });
-    let results = Message {
-        role: Role::User,
-        content: results.collect(),
-        raw: None,
-    };
+    let results = Message::new(Role::User, results.collect());
     let messages = vec![Message::text(Role::User, "u"), reply, results];
-    let request = Request {
-        messages: Arc::new(messages),
-        ..Request::default()
-    };
+    let request = Request::default().messages(messages);
     let sent = wire
         .request(&request)
         .expect("a request that the wire can carry");

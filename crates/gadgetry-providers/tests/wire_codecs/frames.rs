@@ -65,12 +65,12 @@ fn deltas() -> Vec<Delta> {
         piece("b", "{"),
         Delta::MessageEnd {
             stop_reason: StopReason::MaxTokens,
-            usage: Some(Usage {
-                input_tokens: 10,
-                output_tokens: 5,
-                total_tokens: 15,
-                ..Usage::default()
-            }),
+            usage: Some(
+                Usage::default()
+                    .input_tokens(10)
+                    .output_tokens(5)
+                    .total_tokens(15),
+            ),
         },
     ]
 }

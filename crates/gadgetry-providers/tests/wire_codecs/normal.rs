@@ -114,27 +114,19 @@ fn deltas_that_an_api_has_no_form_for() {
         &[hi(), note, raw, end(StopReason::Stop)],
         [&stop, &stop, &stop],
     );
-    let usage = Usage {
-        input_tokens: 3,
-        output_tokens: 2,
-        total_tokens: 5,
-        cache_creation_tokens: 2,
-        cache_creation_1h_tokens: 1,
-        cost: Some(0.5),
-        ..Usage::default()
-    };
+    let usage = Usage::default()
+        .input_tokens(3)
+        .output_tokens(2)
+        .total_tokens(5)
+        .cache_creation_tokens(2)
+        .cache_creation_1h_tokens(1)
+        .cost(0.5);
     let with = |usage| Delta::MessageEnd {
         stop_reason: StopReason::Stop,
         usage: Some(usage),
     };
-    let no_hour = with(Usage {
-        cache_creation_1h_tokens: 0,
-        ..usage
-    });
-    let no_cost = with(Usage {
-        cost: None,
-        ..usage
-    });
+    let no_hour = with(usage.cache_creation_1h_tokens(0));
+    let no_cost = with(usage.cost(None));
     check(
         "the cost, and a cache for an hour",
         &[with(usage)],

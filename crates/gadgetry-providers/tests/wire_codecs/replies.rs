@@ -92,15 +92,13 @@ fn usage() -> impl Strategy<Value = Option<Usage>> {
     let usage = (0_u64..50, 0_u64..50, 0_u64..50, 1_u64..50, 0_u64..50);
     let usage = usage.prop_map(|(fresh, read, written, said, reasoning)| {
         let (input, output) = (fresh + read + written, said + reasoning);
-        Usage {
-            input_tokens: input,
-            output_tokens: output,
-            total_tokens: input + output,
-            reasoning_tokens: reasoning,
-            cached_input_tokens: read,
-            cache_creation_tokens: written,
-            ..Usage::default()
-        }
+        Usage::default()
+            .input_tokens(input)
+            .output_tokens(output)
+            .total_tokens(input + output)
+            .reasoning_tokens(reasoning)
+            .cached_input_tokens(read)
+            .cache_creation_tokens(written)
     });
     proptest::option::of(usage)
 }

@@ -1,7 +1,5 @@
 //! Requests: `encode(decode(body)) == body`, and `decode(encode(conversation)) == conversation`.
 
-use std::sync::Arc;
-
 use gadgetry::ToolChoice;
 use gadgetry::{Model as _, ModelInfo};
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
@@ -40,11 +38,7 @@ fn question() -> impl Strategy<Value = Message> {
         (image(), text())
             .prop_map(|(image, text)| vec![Content::Media(image), Content::Text { text }]),
     ];
-    parts.prop_map(|content| Message {
-        role: Role::User,
-        content,
-        raw: None,
-    })
+    parts.prop_map(|content| Message::new(Role::User, content))
 }
 
 /// A reply with or without text, its calls, and their results, some of them errors.
@@ -89,11 +83,7 @@ fn conversation(errors: bool) -> impl Strategy<Value = Vec<Message>> {
                     });
                 }
                 for (role, content) in [(Role::Assistant, reply), (Role::User, results)] {
-                    out.push(Message {
-                        role,
-                        content,
-                        raw: None,
-                    });
+                    out.push(Message::new(role, content));
                 }
             }
         };
@@ -118,10 +108,10 @@ fn tool_choice() -> impl Strategy<Value = ToolChoice> {
 }
 
 fn request(errors: bool) -> impl Strategy<Value = Request> {
-    (conversation(errors), tool_choice()).prop_map(|(messages, tool_choice)| Request {
-        messages: Arc::new(messages),
-        tool_choice,
-        ..Request::default()
+    (conversation(errors), tool_choice()).prop_map(|(messages, tool_choice)| {
+        Request::default()
+            .messages(messages)
+            .tool_choice(tool_choice)
     })
 }
 
@@ -147,11 +137,7 @@ fn options(stops: bool, efforts: bool) -> impl Strategy<Value = ModelOptions> {
                 parameters: json!({"type": "object", "properties": {"x": {"type": "string"}}}),
                 ..GadgetSpec::default()
             }],
-            info: Some(ModelInfo {
-                reads_images: true,
-                reads_audio: true,
-                ..ModelInfo::default()
-            }),
+            info: Some(ModelInfo::default().reads_images(true).reads_audio(true)),
             fields: top_p
                 .into_iter()
                 .map(|top_p: f64| ("top_p".to_owned(), json!(top_p)))

@@ -3,7 +3,6 @@
 
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::usage::Usage;
 
 use super::row::{Api, Row, counts};
 
@@ -167,11 +166,7 @@ pub(crate) fn chunks() -> Vec<Row> {
     const FINISH_AND_COUNTS: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}"#;
     const CHOICE_COUNTS: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}]}"#;
     const ALL_COUNTS: &str = r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":3}}}"#;
-    let all_counts = Usage {
-        cached_input_tokens: 4,
-        reasoning_tokens: 3,
-        ..counts(10, 5)
-    };
+    let all_counts = counts(10, 5).cached_input_tokens(4).reasoning_tokens(3);
     vec![
         golden("finish_reason is empty on every chunk", r#""finish_reason":null"#, r#""finish_reason":"""#),
         golden("no finish_reason where there is none", r#","finish_reason":null"#, ""),

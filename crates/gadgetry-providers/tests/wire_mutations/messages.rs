@@ -2,7 +2,6 @@
 //! `f` with `{"x":1}` and `g` with `{"y":"z"}`, and counts 10 and 5 tokens.
 
 use gadgetry_proto::delta::StopReason;
-use gadgetry_proto::usage::Usage;
 
 use super::row::{Api, Row, counts};
 
@@ -175,11 +174,9 @@ pub(crate) fn frames() -> Vec<Row> {
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#;
     const HI_AT_1_1: &str =
         r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"hi"}}"#;
-    let all = Usage {
-        cached_input_tokens: 30,
-        cache_creation_tokens: 20,
-        ..counts(60, 5)
-    };
+    let all = counts(60, 5)
+        .cached_input_tokens(30)
+        .cache_creation_tokens(20);
     let hi_with = |name, stop: &'static str| hi(name, &[START, HI_START, HI, HI_END, stop, END]);
     vec![
         golden("no usage at the start", r#","usage":{"input_tokens":10,"output_tokens":1}"#, "").usage(0, 5),

@@ -19,7 +19,6 @@ mod server;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -237,10 +236,7 @@ async fn ask(
     http: HttpConfig,
 ) -> Result<Kept, String> {
     let base = format!("http://{address}/{row}/{size}/v1");
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, "hello")]),
-        ..Request::default()
-    };
+    let request = Request::default().messages(vec![Message::text(Role::User, "hello")]);
     let deltas = match api {
         Api::Chat => {
             let model = OpenAi::builder("m").base_url(base).http(http).build();

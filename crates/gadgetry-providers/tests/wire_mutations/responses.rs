@@ -3,7 +3,6 @@
 
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelErrorKind as Kind;
-use gadgetry_proto::usage::Usage;
 
 use super::row::{Api, End, Row, counts};
 
@@ -206,11 +205,7 @@ pub(crate) fn frames() -> Vec<Row> {
     const SAID: &str = r#"{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"hi"}"#;
     const REFUSED: &str = r#"{"type":"response.refusal.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"no"}"#;
     const ALL_COUNTS: &str = r#"{"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15,"input_tokens_details":{"cached_tokens":4},"output_tokens_details":{"reasoning_tokens":3}}}}"#;
-    let all_counts = Usage {
-        cached_input_tokens: 4,
-        reasoning_tokens: 3,
-        ..counts(10, 5)
-    };
+    let all_counts = counts(10, 5).cached_input_tokens(4).reasoning_tokens(3);
     vec![
         hi("text alone", &[CREATED, MESSAGE, H, I, END]),
         hi("half a character in each piece", &[

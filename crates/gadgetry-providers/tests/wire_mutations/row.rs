@@ -179,10 +179,8 @@ impl Row {
 
 /// Counts without anything special.
 pub(crate) fn counts(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage {
-        input_tokens,
-        output_tokens,
-        total_tokens: input_tokens + output_tokens,
-        ..Usage::default()
-    }
+    Usage::default()
+        .input_tokens(input_tokens)
+        .output_tokens(output_tokens)
+        .total_tokens(input_tokens + output_tokens)
 }

@@ -216,15 +216,8 @@ impl Model for Gated {
     }
 
     fn info(&self) -> ModelInfo {
-        let price = Price {
-            input: 1.0,
-            output: 2.0,
-            ..Price::default()
-        };
-        ModelInfo {
-            price: Some(price),
-            ..ModelInfo::default()
-        }
+        let price = Price::default().input(1.0).output(2.0);
+        ModelInfo::default().price(price)
     }
 }
 

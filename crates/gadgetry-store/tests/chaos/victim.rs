@@ -47,11 +47,7 @@ pub(super) const LOST: i32 = 9;
 
 /// Replies as a model does: by what the conversation has.
 fn model() -> MockModel {
-    let price = Price {
-        input: 1.0,
-        output: 2.0,
-        ..Price::default()
-    };
+    let price = Price::default().input(1.0).output(2.0);
     let model = MockModel::builder().unchecked().price(price);
     let model = model.when(|any| any).replies_by(|request| {
         let said = request.messages.iter();

@@ -208,11 +208,7 @@ impl Agent {
 }
 
 fn of_user(content: Vec<Content>) -> Message {
-    Message {
-        role: Role::User,
-        content,
-        raw: None,
-    }
+    Message::new(Role::User, content)
 }
 
 impl std::fmt::Debug for Agent {

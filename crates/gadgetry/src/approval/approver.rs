@@ -15,6 +15,7 @@ use crate::gadget::{CallPreview, CommandLine, Permission, Subject};
 
 /// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ApprovalRequest {
     /// The run of the call.
     pub run: Arc<RunInfo>,
@@ -29,6 +30,21 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
+    /// The question whether a run may call a gadget: for tests of approvers.
+    pub fn new(
+        run: impl Into<Arc<RunInfo>>,
+        gadget: impl Into<String>,
+        preview: CallPreview,
+    ) -> Self {
+        Self {
+            run: run.into(),
+            gadget: gadget.into(),
+            invocation_id: "gadget_1".into(),
+            parameters: Arc::default(),
+            preview,
+        }
+    }
+
     /// Returns rules that would allow this call from now on, from the narrowest to the widest: exactly this subject, then for a
     /// file its folder and for a URL its host, then all calls of the gadget. A wider rule for commands is only suggested for
     /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool as it is defined now.
@@ -91,13 +107,8 @@ impl ApprovalRequest {
     /// use gadgetry::control::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
-    /// let request = ApprovalRequest {
-    ///     run: RunInfo::new("order-7", "haiku").into(),
-    ///     gadget: "RunCommand".to_owned(),
-    ///     invocation_id: "a".into(),
-    ///     parameters: Default::default(),
-    ///     preview: CallPreview::of(Subject::command("make\u{2028}in the sandbox")).note("for up to 60 s"),
-    /// };
+    /// let preview = CallPreview::of(Subject::command("make\u{2028}in the sandbox")).note("for up to 60 s");
+    /// let request = ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
     /// let lines: Vec<String> = request.lines().iter().map(ToString::to_string).collect();
     /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", "| in the sandbox"]);
     /// ```

@@ -147,10 +147,8 @@ impl ModelClient {
         };
         let system = options.system.map(|text| Message::text(Role::System, text));
         let prompt = Message::text(Role::User, prompt);
-        let deltas = client.stream(Request {
-            messages: Arc::new(system.into_iter().chain([prompt]).collect()),
-            ..Request::default()
-        });
+        let messages: Vec<Message> = system.into_iter().chain([prompt]).collect();
+        let deltas = client.stream(Request::default().messages(messages));
         let cancellation = self.context.token().clone();
         let state = Some((deltas, false));
         let texts = stream::unfold(state, move |state| {

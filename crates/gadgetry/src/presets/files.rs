@@ -10,7 +10,7 @@ use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::event::{Ancestor, Event, EventKind};
-use gadgetry_proto::message::{Purpose, Request, Role};
+use gadgetry_proto::message::{Purpose, Request};
 use gadgetry_proto::run::Input;
 use gadgetry_proto::time::Time;
 
@@ -236,12 +236,7 @@ fn request_text(request: &Request) -> String {
     };
     let mut text = format!("{what_for} {}\n", request.iteration);
     for message in request.all_messages() {
-        let role = match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        text.extend(["\n--- ", role, "\n", &prompt_text(message)]);
+        text.extend(["\n--- ", message.role.name(), "\n", &prompt_text(message)]);
         if !text.ends_with('\n') {
             text.push('\n');
         }

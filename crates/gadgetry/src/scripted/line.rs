@@ -83,15 +83,13 @@ struct Counts {
 
 impl From<Counts> for Usage {
     fn from(counts: Counts) -> Self {
-        Self {
-            input_tokens: counts.input_tokens,
-            output_tokens: counts.output_tokens,
-            total_tokens: counts.total_tokens,
-            reasoning_tokens: counts.reasoning_tokens,
-            cached_input_tokens: counts.cached_input_tokens,
-            cache_creation_tokens: counts.cache_creation_tokens,
-            ..Self::default()
-        }
+        Self::default()
+            .input_tokens(counts.input_tokens)
+            .output_tokens(counts.output_tokens)
+            .total_tokens(counts.total_tokens)
+            .reasoning_tokens(counts.reasoning_tokens)
+            .cached_input_tokens(counts.cached_input_tokens)
+            .cache_creation_tokens(counts.cache_creation_tokens)
     }
 }
 

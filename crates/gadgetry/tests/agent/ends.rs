@@ -194,10 +194,7 @@ async fn compaction() {
             .map(|n| call("Echo", &format!("e{n}"), &[("text", &"word ".repeat(200))]))
             .collect();
         replies.push("Done.".into());
-        let info = ModelInfo {
-            context_window: Some(2_500),
-            ..ModelInfo::default()
-        };
+        let info = ModelInfo::default().context_window(2_500);
         Mock::new(replies).info(info)
     };
     let check = async |options: fn(AgentBuilder) -> AgentBuilder| {
@@ -231,10 +228,7 @@ async fn compaction() {
 #[tokio::test]
 async fn compaction_on_demand() {
     let check = async |window: Option<u64>, options: fn(AgentBuilder) -> AgentBuilder| {
-        let info = ModelInfo {
-            context_window: window,
-            ..ModelInfo::default()
-        };
+        let info = ModelInfo::default().context_window(window);
         let words = "word ".repeat(200);
         let mut replies: Vec<String> = (0..9)
             .map(|n| call("Echo", &format!("e{n}"), &[("text", &words)]))

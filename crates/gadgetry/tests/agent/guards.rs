@@ -328,10 +328,7 @@ async fn rewritten_requests_and_replies_are_passed_on() {
     let add = |request: Request, text: &str| {
         let mut messages = (*request.messages).clone();
         messages.push(Message::text(Role::User, text));
-        BeforeModelCall::Replace(Request {
-            messages: Arc::new(messages),
-            ..request
-        })
+        BeforeModelCall::Replace(request.messages(Arc::new(messages)))
     };
     let saw = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&saw);

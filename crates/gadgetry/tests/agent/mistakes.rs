@@ -12,7 +12,7 @@ use gadgetry::{
 };
 use serde_json::json;
 
-use super::support::{Mock, PRICE, echo, gadget};
+use super::support::{Mock, echo, gadget, price};
 
 fn refused(options: impl FnOnce(AgentBuilder) -> AgentBuilder) -> String {
     let model = Mock::new(["."]);
@@ -105,23 +105,17 @@ fn budgets() {
         let error = builder.build().err().map(|error| error.to_string());
         assert_eq!(error.unwrap_or_default(), words);
     };
-    let price = |price| ModelInfo {
-        price,
-        ..ModelInfo::default()
-    };
+    let priced = |price: Option<Price>| ModelInfo::default().price(price);
     let unknown = "the price of the model \"mock\" is not known, so a budget cannot be enforced; give the model a price in \
                    its `ModelInfo`, or omit `.budget(…)`";
-    check(price(Some(PRICE)), 0.5, "");
-    check(price(None), 0.5, unknown);
-    check(price(Some(Price::default())), 0.5, unknown);
-    let local = ModelInfo {
-        is_local: true,
-        ..price(Some(Price::default()))
-    };
+    check(priced(Some(price())), 0.5, "");
+    check(priced(None), 0.5, unknown);
+    check(priced(Some(Price::default())), 0.5, unknown);
+    let local = priced(Some(Price::default())).is_local(true);
     check(local, 0.5, "");
     for (dollars, words) in [(0.0, "0"), (-1.0, "-1"), (f64::INFINITY, "inf")] {
         let words = format!("a budget must be a finite amount of US dollars above 0, got {words}");
-        check(price(Some(PRICE)), dollars, &words);
+        check(priced(Some(price())), dollars, &words);
     }
     // What gadgets may ask has to have a price, too.
     let named = Mock::new(["."]).named("free").info(ModelInfo::default());

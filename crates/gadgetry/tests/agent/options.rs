@@ -280,10 +280,8 @@ async fn how_much_of_a_result_is_shown() {
             async { gadgetry::proto::call::Outcome::ok(text) }
         };
         let context_window = window;
-        let model = Mock::new([call("Big", "b", &[]), ".".into()]).info(ModelInfo {
-            context_window,
-            ..ModelInfo::default()
-        });
+        let model = Mock::new([call("Big", "b", &[]), ".".into()])
+            .info(ModelInfo::default().context_window(context_window));
         let builder = Agent::builder()
             .model(model.clone())
             .gadget(gadget("Big", big));
@@ -377,11 +375,9 @@ async fn strings_of_small_models_are_bounded() {
         // Worked turns are for small models.
         (None, Some(2), true),
     ] {
-        let info = ModelInfo {
-            parameters,
-            constraint: ConstraintField::LlamaCpp,
-            ..ModelInfo::default()
-        };
+        let info = ModelInfo::default()
+            .parameters(parameters)
+            .constraint(ConstraintField::LlamaCpp);
         let model = Mock::new(["Done."]).info(info);
         let mut weather = spec("Weather");
         weather.parameters =

@@ -19,7 +19,7 @@ use gadgetry::{
     Toolbox, drive, from_fn,
 };
 
-use super::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
+use super::support::{Mock, broken, call, echo, failed, price, spec, story};
 
 /// Writes the log, and keeps the events.
 struct Keeper<W> {
@@ -94,11 +94,7 @@ async fn a_run_with_everything_plays_again() {
         call("Broken", "x", &[]).into(),
     ]);
     let agent = Agent::builder()
-        .model(model.info(ModelInfo {
-            context_window: Some(2_000),
-            price: Some(PRICE),
-            ..ModelInfo::default()
-        }))
+        .model(model.info(ModelInfo::default().context_window(2_000).price(price())))
         .system("Be brief.")
         .gadget(echo())
         .gadget(asks())
@@ -161,10 +157,8 @@ async fn a_run_with_everything_plays_again() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_compacted_plays_again() {
     let bells = (0..6).map(|n| call("Echo", &format!("e{n}"), &[("text", &"word ".repeat(80))]));
-    let model = Mock::new(bells.chain(["Done.".to_owned()])).info(ModelInfo {
-        context_window: Some(900),
-        ..ModelInfo::default()
-    });
+    let model =
+        Mock::new(bells.chain(["Done.".to_owned()])).info(ModelInfo::default().context_window(900));
     let compaction = Compaction {
         strategy: CompactionStrategy::SlidingWindow,
         keep_recent_turns: 1,

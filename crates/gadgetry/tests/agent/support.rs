@@ -27,18 +27,12 @@ pub(crate) struct Reply {
 }
 
 /// 100 tokens in, 50 out.
-const USAGE: Usage = Usage {
-    input_tokens: 100,
-    output_tokens: 50,
-    total_tokens: 150,
-    reasoning_tokens: 0,
-    cached_input_tokens: 0,
-    cache_creation_tokens: 0,
-    cache_creation_1h_tokens: 0,
-    reasoning_outside_output: false,
-    estimated: false,
-    cost: None,
-};
+fn usage() -> Usage {
+    Usage::default()
+        .input_tokens(100)
+        .output_tokens(50)
+        .total_tokens(150)
+}
 
 impl From<String> for Reply {
     fn from(text: String) -> Self {
@@ -53,7 +47,7 @@ impl From<&str> for Reply {
 }
 
 pub(crate) fn ended(text: &str, stop_reason: StopReason) -> Reply {
-    let usage = Some(USAGE);
+    let usage = Some(usage());
     let end = Delta::MessageEnd { stop_reason, usage };
     Reply {
         after: Duration::ZERO,
@@ -98,15 +92,9 @@ pub(crate) struct Mock {
 }
 
 /// A dollar a thousand tokens in, two a thousand out: 0.2 dollars a reply.
-pub(crate) const PRICE: Price = Price {
-    input: 1_000.0,
-    output: 2_000.0,
-    cached_input: None,
-    cache_write_input: None,
-    cache_write_1h_input: None,
-    reasoning_output: None,
-    tiers: Vec::new(),
-};
+pub(crate) fn price() -> Price {
+    Price::default().input(1_000.0).output(2_000.0)
+}
 
 impl Mock {
     pub(crate) fn new<R: Into<Reply>>(replies: impl IntoIterator<Item = R>) -> Self {
@@ -115,10 +103,7 @@ impl Mock {
             name: "mock",
             replies: Arc::new(Mutex::new(replies)),
             requests: Arc::default(),
-            info: ModelInfo {
-                price: Some(PRICE),
-                ..ModelInfo::default()
-            },
+            info: ModelInfo::default().price(price()),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use gadgetry::presets::FileLogging;
 use gadgetry::proto::delta::Delta;
@@ -49,12 +48,10 @@ fn requests_and_replies_are_files() {
     });
     let mut question = Message::text(Role::User, "What is this?");
     question.content.push(picture);
-    let request = Request {
-        messages: Arc::new(vec![Message::text(Role::System, "Be brief.\n"), question]),
-        trailing: vec![Message::text(Role::User, "Hurry.")],
-        iteration: 1,
-        ..Request::default()
-    };
+    let request = Request::default()
+        .messages(vec![Message::text(Role::System, "Be brief.\n"), question])
+        .trailing(vec![Message::text(Role::User, "Hurry.")])
+        .iteration(1);
     let list = events(&[
         json!({ "type": "model_call_start", "iteration": 1 }),
         json!({ "type": "text", "text": "not this" }),

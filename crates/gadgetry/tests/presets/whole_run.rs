@@ -44,11 +44,7 @@ async fn run(script: &str, observer: &mut dyn Observer) -> RunResult {
     let model: ScriptedModel = script.parse().unwrap();
     let toolbox = toolbox();
     let config = RunConfig {
-        price: Some(Price {
-            input: 1e6 / 8.0,
-            output: 1e6 / 4.0,
-            ..Price::default()
-        }),
+        price: Some(Price::default().input(1e6 / 8.0).output(1e6 / 4.0)),
         ..RunConfig::default()
     };
     let services = Services::new(Arc::new(model), toolbox);

@@ -74,15 +74,9 @@ pub(crate) fn slow() -> Arc<dyn DynGadget> {
 pub(crate) struct Priced(pub(crate) ScriptedModel);
 
 /// A dollar a token.
-pub(crate) const PRICE: Price = Price {
-    input: 1e6,
-    output: 1e6,
-    cached_input: None,
-    cache_write_input: None,
-    cache_write_1h_input: None,
-    reasoning_output: None,
-    tiers: Vec::new(),
-};
+pub(crate) fn price() -> Price {
+    Price::default().input(1e6).output(1e6)
+}
 
 impl Model for Priced {
     fn stream(
@@ -97,10 +91,7 @@ impl Model for Priced {
     }
 
     fn info(&self) -> ModelInfo {
-        ModelInfo {
-            price: Some(PRICE),
-            ..ModelInfo::default()
-        }
+        ModelInfo::default().price(price())
     }
 }
 

@@ -217,12 +217,10 @@ async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<()
     let asked: usize = messages.iter().map(length).sum();
     let reader = arm.reader(case, &plan.markers);
     let mut reader = reader.map_err(|error| error.to_string())?;
-    let request = Request {
-        messages: Arc::new(messages),
-        iteration: 1,
-        constraint,
-        ..Request::default()
-    };
+    let request = Request::default()
+        .messages(messages)
+        .iteration(1)
+        .constraint(constraint);
     let mut deltas = model.stream(request);
     let (mut bytes, mut problem) = (0, None);
     while let Some(delta) = deltas.next().await {

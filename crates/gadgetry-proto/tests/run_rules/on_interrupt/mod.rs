@@ -160,10 +160,7 @@ impl Case {
 fn stopped() -> Input {
     Input::Delta(Delta::MessageEnd {
         stop_reason: StopReason::Stop,
-        usage: Some(Usage {
-            cost: Some(0.0),
-            ..Usage::default()
-        }),
+        usage: Some(Usage::default().cost(0.0)),
     })
 }
 

@@ -252,11 +252,7 @@ fn the_user_decides_whether_a_gadget_runs_again() {
 #[test]
 fn a_reply_in_flight_keeps_its_cost() {
     let config = RunConfig {
-        price: Some(Price {
-            input: 0.0,
-            output: 1e6,
-            ..Price::default()
-        }),
+        price: Some(Price::default().input(0.0).output(1e6)),
         ..RunConfig::default()
     };
     let plan = config.plan(Registry::default()).expect("no gadgets");

@@ -46,8 +46,5 @@ fn about(mut script: Script, id: &'static str, delay_ms: u64, decision: Decision
 
 /// Another request than the run's own.
 fn request() -> Request {
-    Request {
-        messages: Arc::new(vec![Message::text(Role::User, "Instead")]),
-        ..Request::default()
-    }
+    Request::default().messages(vec![Message::text(Role::User, "Instead")])
 }

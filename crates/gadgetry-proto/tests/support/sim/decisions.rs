@@ -72,10 +72,7 @@ fn decision(random: &mut Random, question: &QuestionKind) -> Decision {
 fn changed(request: &Request) -> Request {
     let mut messages = request.messages.to_vec();
     messages.push(Message::text(Role::User, "Only now."));
-    Request {
-        messages: Arc::new(messages),
-        ..request.clone()
-    }
+    request.clone().messages(Arc::new(messages))
 }
 
 fn reply(random: &mut Random) -> String {

@@ -280,10 +280,7 @@ impl<'a> Sim<'a> {
     fn reply(&mut self) {
         // Counted, so that nobody has to estimate what it costs.
         let last = Reply {
-            usage: Some(Usage {
-                total_tokens: 1,
-                ..Usage::default()
-            }),
+            usage: Some(Usage::default().total_tokens(1)),
             ..Reply::stop(vec![Piece::Text("fin".to_owned())])
         };
         let reply = self.replies.next().unwrap_or(&last);

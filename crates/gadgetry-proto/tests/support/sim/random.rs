@@ -143,11 +143,7 @@ fn config(random: &mut Random) -> (RunConfig, Code) {
     spec.schedule.max_concurrent = *random.pick(&[None, None, Some(1), Some(2)]);
     spec.schedule.max_per_reply = *random.pick(&[None, None, Some(1), Some(3)]);
     if random.one_in(2) {
-        spec.price = Some(Price {
-            input: 0.1,
-            output: 0.7,
-            ..Price::default()
-        });
+        spec.price = Some(Price::default().input(0.1).output(0.7));
     }
     if random.one_in(2) {
         let note = CustomBlock::new("note").map(|block| {
@@ -325,11 +321,9 @@ fn reply(random: &mut Random, pauses: bool) -> Reply {
         }
         _ => Finish::Stop,
     };
-    let usage = Usage {
-        input_tokens: random.next() % 1000,
-        output_tokens: random.next() % 100,
-        ..Usage::default()
-    };
+    let usage = Usage::default()
+        .input_tokens(random.next() % 1000)
+        .output_tokens(random.next() % 100);
     Reply {
         pieces,
         finish,

@@ -37,24 +37,18 @@ impl Counts {
         self != Self::default()
     }
 
-    #[allow(
-        clippy::needless_update,
-        reason = "there may be more counts than these"
-    )]
     pub(super) fn usage(self) -> Usage {
         let input = self.fresh.saturating_add(self.read);
         let input = input.saturating_add(self.written);
-        Usage {
-            // Anthropic leaves cached tokens out of the input; here they are a part of it.
-            input_tokens: input,
-            output_tokens: self.output,
-            total_tokens: input.saturating_add(self.output),
-            reasoning_tokens: self.reasoning,
-            cached_input_tokens: self.read,
-            cache_creation_tokens: self.written,
-            cache_creation_1h_tokens: self.written_1h,
-            ..Usage::default()
-        }
+        // Anthropic leaves cached tokens out of the input; here they are a part of it.
+        Usage::default()
+            .input_tokens(input)
+            .output_tokens(self.output)
+            .total_tokens(input.saturating_add(self.output))
+            .reasoning_tokens(self.reasoning)
+            .cached_input_tokens(self.read)
+            .cache_creation_tokens(self.written)
+            .cache_creation_1h_tokens(self.written_1h)
     }
 }
 

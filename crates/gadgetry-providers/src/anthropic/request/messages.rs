@@ -109,7 +109,8 @@ impl<'w> Conversation<'w> {
                 self.say(Role::User, parts, HashMap::new());
             }
             Role::Assistant => self.assistant(message, next),
-            Role::User => self.user(message),
+            // The user, and any role that this API does not have: the author with the least weight.
+            Role::User | _ => self.user(message),
         }
     }
 

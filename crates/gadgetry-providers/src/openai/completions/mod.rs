@@ -131,10 +131,8 @@ impl Completions {
             .chain(options.stop.iter().map(String::as_str))
             .collect();
         body.set("stop", json!(stops));
-        let request = Request {
-            constraint: request.constraint.as_ref().map(template::constraint),
-            ..Request::default()
-        };
+        let request =
+            Request::default().constraint(request.constraint.as_ref().map(template::constraint));
         body.constrain(options, &request);
         body.body(options)
     }

@@ -56,7 +56,7 @@ pub(super) fn prompt(options: &ModelOptions, request: &Request) -> String {
 fn begin(out: &mut String, message: &Message) {
     let name = match message.role {
         Role::Assistant => ASSISTANT,
-        Role::User | Role::System => USER,
+        Role::User | Role::System | _ => USER,
     };
     add(out, "### ");
     // Writing to a string cannot fail.

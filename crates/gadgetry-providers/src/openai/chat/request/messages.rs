@@ -31,7 +31,8 @@ pub(super) fn of(wire: &ChatCompletions, request: &Request) -> Value {
                 writer.say("assistant", vec![Part::Text(text)]);
             }
             Role::Assistant => writer.assistant(message, messages.get(at + 1).copied()),
-            Role::User => writer.user(message),
+            // The user, and any role that this API does not have: the author with the least weight.
+            Role::User | _ => writer.user(message),
         }
     }
     writer.finish()

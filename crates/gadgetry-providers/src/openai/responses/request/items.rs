@@ -53,7 +53,8 @@ impl Writer<'_> {
                 self.reply_text(&text);
             }
             Role::Assistant => self.assistant(message, next),
-            Role::User => self.user(message),
+            // The user, and any role that this API does not have: the author with the least weight.
+            Role::User | _ => self.user(message),
         }
     }
 

@@ -1,0 +1,260 @@
+//! A prompt of the client as content of a message.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    BlobResourceContents, ContentBlock, EmbeddedResourceResource, ResourceLink,
+};
+use gadgetry::proto::message::Content;
+use gadgetry::{Media, MediaData, MediaKind};
+
+/// Message of the user to the agent of a session.
+///
+/// ```
+/// use gadgetry_acp::Prompt;
+/// assert_eq!(Prompt::text("Say hi").command(), None);
+/// assert_eq!(Prompt::text("/review src").command(), Some(("review", "src")));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    content: Vec<Content>,
+}
+
+impl Prompt {
+    /// A message that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            content: vec![Content::Text { text }],
+        }
+    }
+
+    /// The message of these blocks. Files in `folder` are named relative to it.
+    pub(crate) fn of(blocks: Vec<ContentBlock>, folder: &Path) -> Self {
+        let mut content = Vec::new();
+        for block in blocks {
+            let next = of_block(block, folder);
+            // What was typed around a file is one text.
+            if let (Some(Content::Text { text: before }), Content::Text { text }) =
+                (content.last_mut(), &next)
+            {
+                before.push_str(text);
+            } else {
+                content.push(next);
+            }
+        }
+        Self { content }
+    }
+
+    /// Returns the content of the message.
+    pub fn content(&self) -> &[Content] {
+        &self.content
+    }
+
+    /// Returns the content of the message, without a copy.
+    pub fn into_content(self) -> Vec<Content> {
+        self.content
+    }
+
+    /// Returns the name and the arguments of a slash command, if the message begins with one.
+    pub fn command(&self) -> Option<(&str, &str)> {
+        let Some(Content::Text { text }) = self.content.first() else {
+            return None;
+        };
+        let (name, rest) = text
+            .strip_prefix('/')?
+            .split_once(char::is_whitespace)
+            .unwrap_or((&text[1..], ""));
+        (!name.is_empty() && !name.contains('/')).then(|| (name, rest.trim()))
+    }
+
+    /// The same message with another first text.
+    #[must_use]
+    pub fn with_first_text(mut self, text: impl Into<String>) -> Self {
+        let text = Content::Text { text: text.into() };
+        match self.content.first_mut() {
+            Some(first @ Content::Text { .. }) => *first = text,
+            _ => self.content.insert(0, text),
+        }
+        self
+    }
+
+    /// Returns the texts of the message, joined.
+    pub fn texts(&self) -> String {
+        let mut texts = String::new();
+        for content in &self.content {
+            if let Content::Text { text } = content {
+                texts.push_str(text);
+            }
+        }
+        texts
+    }
+}
+
+fn of_block(block: ContentBlock, folder: &Path) -> Content {
+    let text = |text: String| Content::Text { text };
+    match block {
+        ContentBlock::Text(it) => text(it.text),
+        ContentBlock::Image(it) => Content::Media(Media {
+            kind: MediaKind::Image,
+            mime_type: it.mime_type,
+            data: MediaData::Base64(it.data),
+            name: it.uri,
+        }),
+        ContentBlock::Audio(it) => Content::Media(Media {
+            kind: MediaKind::Audio,
+            mime_type: it.mime_type,
+            data: MediaData::Base64(it.data),
+            name: None,
+        }),
+        ContentBlock::ResourceLink(link) => text(named(&link, folder)),
+        ContentBlock::Resource(it) => match it.resource {
+            EmbeddedResourceResource::TextResourceContents(it) => {
+                let name = shown(&it.uri, folder).replace(['"', '\n'], "?");
+                let end = if it.text.ends_with('\n') { "" } else { "\n" };
+                text(format!(
+                    "\n<file path=\"{name}\">\n{}{end}</file>\n",
+                    it.text
+                ))
+            }
+            EmbeddedResourceResource::BlobResourceContents(it) => of_blob(it, folder),
+            _ => text("[a resource of a kind that is not supported]".to_owned()),
+        },
+        _ => text("[content of a kind that is not supported]".to_owned()),
+    }
+}
+
+fn of_blob(blob: BlobResourceContents, folder: &Path) -> Content {
+    let mime_type = blob.mime_type.unwrap_or_default();
+    let name = shown(&blob.uri, folder);
+    if mime_type.starts_with("image/") {
+        return Content::Media(Media {
+            kind: MediaKind::Image,
+            mime_type,
+            data: MediaData::Base64(blob.blob),
+            name: Some(name),
+        });
+    }
+    // The model has gadgets to read files, and could not read bytes.
+    let text = format!("[file {name}, which is not text]");
+    Content::Text { text }
+}
+
+fn named(link: &ResourceLink, folder: &Path) -> String {
+    let shown = shown(&link.uri, folder);
+    if shown == link.uri && link.name != link.uri {
+        format!("[{}]({shown})", link.name)
+    } else {
+        shown
+    }
+}
+
+/// The path of a file, relative to `folder` if it is in there; any other URI as it is.
+fn shown(uri: &str, folder: &Path) -> String {
+    let Some(path) = path_of(uri) else {
+        return uri.to_owned();
+    };
+    let inside = path
+        .strip_prefix(folder)
+        .ok()
+        .filter(|it| !it.as_os_str().is_empty());
+    inside.unwrap_or(&path).display().to_string()
+}
+
+/// The path of a `file:` URI on this machine. Editors name lines of a file in its fragment, which stays.
+fn path_of(uri: &str) -> Option<PathBuf> {
+    let path = uri.strip_prefix("file://")?;
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    path.starts_with('/').then_some(())?;
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let escape = (*byte == b'%').then(|| after.get(..2)).flatten();
+        let escape = escape.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let escape = escape.and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() {
+            &after[2..]
+        } else {
+            after
+        };
+    }
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "each row has its own")]
+    fn check(blocks: Value, expected: Value) {
+        let read = serde_json::from_value(blocks.clone()).expect("blocks");
+        let prompt = Prompt::of(read, Path::new("/work"));
+        let found = serde_json::to_value(prompt.content()).expect("JSON");
+        assert_eq!(found, expected, "{blocks}");
+    }
+
+    fn text(text: &str) -> Value {
+        json!([{ "type": "text", "text": text }])
+    }
+
+    #[test]
+    fn blocks_are_content() {
+        let link = |uri: &str| json!({ "type": "resource_link", "name": "lib", "uri": uri });
+        let file = |uri: &str, of: &str| {
+            let resource = json!({ "uri": uri, "text": of });
+            json!({ "type": "resource", "resource": resource })
+        };
+        check(json!([]), json!([]));
+        check(text("a"), text("a"));
+        check(
+            json!([{ "type": "text", "text": "Fix " }, link("file:///work/src/a%20b.rs"), { "type": "text", "text": "!" }]),
+            text("Fix src/a b.rs!"),
+        );
+        check(json!([link("file:///work/a.rs#L3-9")]), text("a.rs#L3-9"));
+        check(json!([link("file:///etc/a%2")]), text("/etc/a%2"));
+        check(json!([link("file:///work")]), text("/work"));
+        check(json!([link("file://host/a")]), text("[lib](file://host/a)"));
+        check(
+            json!([link("https://example.com/a")]),
+            text("[lib](https://example.com/a)"),
+        );
+        check(
+            json!([file("file:///work/a.rs", "fn a() {}")]),
+            text("\n<file path=\"a.rs\">\nfn a() {}\n</file>\n"),
+        );
+        check(
+            json!([file("x\">\n", "")]),
+            text("\n<file path=\"x?>?\">\n\n</file>\n"),
+        );
+        let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+        let media = json!({
+            "type": "media", "kind": "image", "mimeType": "image/png", "data": { "base64": "aGk=" },
+        });
+        check(json!([image]), json!([media]));
+        let blob = |kind: &str| json!([{ "type": "resource", "resource": { "uri": "file:///work/x", "mimeType": kind, "blob": "aGk=" } }]);
+        check(blob("application/zip"), text("[file x, which is not text]"));
+        let mut named = media;
+        named["name"] = json!("x");
+        check(blob("image/png"), json!([named]));
+    }
+
+    #[test]
+    fn commands() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            assert_eq!(Prompt::text(text).command(), expected, "{text:?}");
+        };
+        check("/a", Some(("a", "")));
+        check("/a-b c d\n", Some(("a-b", "c d")));
+        check("/a\nb", Some(("a", "b")));
+        check("", None);
+        check("/", None);
+        check("/ a", None);
+        check("/etc/hosts is wrong", None);
+        check("a /b", None);
+    }
+}

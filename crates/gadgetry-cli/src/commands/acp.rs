@@ -1,0 +1,46 @@
+//! `gadgetry acp`: an agent for editors.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `describe` | calls of built-in gadgets for the user |
+//! | `mode` | which calls run without a question, and which do not run at all |
+//! | `ground` | what all sessions begin with: options and configuration |
+//! | `past` | what happened in the runs of a session |
+//! | `session`, `host` | a session; all of them |
+
+mod describe;
+mod ground;
+mod host;
+mod mode;
+mod past;
+mod session;
+
+use gadgetry_acp::serve;
+use tokio::io::{stdin, stdout};
+
+use crate::cli::AcpArgs;
+use crate::error::Error;
+use crate::interrupts::Interrupts;
+use crate::invocation::Invocation;
+use crate::printer::Printer;
+
+use ground::Ground;
+use host::AcpHost;
+
+/// Runs the command until the client leaves, or until an interrupt.
+pub(super) async fn run(
+    args: AcpArgs,
+    invocation: Invocation,
+    printer: &Printer,
+) -> Result<(), Error> {
+    if args.options.model.quiet {
+        printer.be_quiet();
+    }
+    let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+    let ground = Ground::new(args.options.model.data, invocation, printer.clone())?;
+    let host = AcpHost::new(ground)?;
+    let sessions = host.sessions();
+    let served = serve(host, stdin(), stdout(), interrupts.next()).await;
+    sessions.flush().await;
+    served.map_err(|error| Error::Failed(error.to_string()))
+}

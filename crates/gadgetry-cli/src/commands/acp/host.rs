@@ -1,0 +1,107 @@
+//! All sessions: those of the user's data directory.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use gadgetry::proto::message::Content;
+use gadgetry_acp::{About, Host, HostError, Login, SessionEntry, Setup};
+
+use super::ground::{Ground, words};
+use super::past::prompt_of;
+use super::session::AcpSession;
+use crate::cli::SessionName;
+use crate::error::Error;
+use crate::lines::{one_line, short};
+use crate::sessions::{Session, Sessions, details};
+
+/// Makes sessions.
+pub(super) struct AcpHost {
+    ground: Arc<Ground>,
+    sessions: Sessions,
+}
+
+impl AcpHost {
+    /// Opens the file of the sessions.
+    pub(super) fn new(ground: Ground) -> Result<Self, Error> {
+        Ok(Self {
+            sessions: Sessions::open(&ground.data)?,
+            ground: Arc::new(ground),
+        })
+    }
+
+    /// Returns the file of the sessions.
+    pub(super) fn sessions(&self) -> Sessions {
+        Sessions {
+            journal: self.sessions.journal.clone(),
+        }
+    }
+
+    async fn entry(&self, session: &Session) -> Option<SessionEntry> {
+        let (_, last) = session.last().ok()?;
+        let mut entry = SessionEntry::new(session.name.to_string(), details(last)?.folder);
+        let first = session.runs.values().next()?;
+        let prompt = prompt_of(&self.sessions, &first.id).await.ok()?;
+        let title = prompt.iter().find_map(|it| {
+            let Content::Text { text } = it else {
+                return None;
+            };
+            Some(short(&one_line(text)))
+        });
+        entry.title = title.filter(|it| !it.is_empty());
+        let updated = session.updated().duration_since(UNIX_EPOCH).ok();
+        entry.updated = updated.map(|it| it.as_secs());
+        Some(entry)
+    }
+}
+
+impl Host for AcpHost {
+    type Session = AcpSession;
+
+    fn about(&self) -> About {
+        let mut about = About::new("gadgetry", env!("CARGO_PKG_VERSION"));
+        about.logins = vec![Login::new(
+            "keys",
+            "Key of the model's provider",
+            "Set the variable with the key, such as ANTHROPIC_API_KEY, in the environment of the editor or of this agent, and choose a \
+            model in the configuration: `gadgetry doctor` shows which keys are found, `gadgetry init` writes a configuration",
+        )];
+        about.keeps_sessions = true;
+        about.takes_images = true;
+        about
+    }
+
+    async fn log_in(&self, _: &str) -> Result<(), HostError> {
+        self.ground.check_model().await
+    }
+
+    async fn create(&self, setup: Setup) -> Result<AcpSession, HostError> {
+        AcpSession::create(&self.ground, self.sessions(), setup).await
+    }
+
+    async fn open(&self, id: &str, setup: Setup) -> Result<AcpSession, HostError> {
+        let unknown = || HostError::UnknownSession(one_line(id));
+        let name: SessionName = id.parse().map_err(|_| unknown())?;
+        let session = self.sessions.find(&name).await.map_err(words)?;
+        let session = session.ok_or_else(unknown)?;
+        AcpSession::open(&self.ground, self.sessions(), session, setup).await
+    }
+
+    async fn list(
+        &self,
+        folder: Option<&Path>,
+        skip: usize,
+        take: usize,
+    ) -> Result<Vec<SessionEntry>, HostError> {
+        let all = self.sessions.all().await.map_err(words)?;
+        let is_there = |session: &&Session| {
+            let last = session.last().ok().and_then(|(_, last)| details(last));
+            last.is_some_and(|it| folder.is_none_or(|folder| Path::new(&it.folder) == folder))
+        };
+        let mut entries = Vec::new();
+        for session in all.iter().filter(is_there).skip(skip).take(take) {
+            entries.extend(self.entry(session).await);
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,445 @@
+//! A session: the conversation of the user with an agent, kept as the runs of `gadgetry agent` are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gadgetry::approval::Approvals;
+use gadgetry::journal::RunId;
+use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills};
+use gadgetry_acp::{
+    CallDescription, Choice, Client, HostError, HostSession, Offer, OptionKind, Past, Prompt,
+    SessionOption, Setup, SlashCommand, Turn,
+};
+use serde_json::Value;
+
+use super::describe::describe;
+use super::ground::{Ground, add_servers, with_model, words};
+use super::mode::{CurrentMode, Mode};
+use super::past::past;
+use crate::approvals::{UNATTENDED, rules};
+use crate::build_agent::{Parts, Situation};
+use crate::cli::{AgentOptions, SessionName};
+use crate::config::Asking;
+use crate::connect;
+use crate::error::Error;
+use crate::invocation::prompt_of;
+use crate::lines::short;
+use crate::mcp;
+use crate::options::{MODEL, Settings};
+use crate::project::{Project, filled_in};
+use crate::sessions::{
+    Details, Session, Sessions, details, problem, replies_read, without_details,
+};
+use crate::workspaces::Workspaces;
+
+const MODE: &str = "mode";
+
+/// A session.
+pub(super) struct AcpSession {
+    ground: Arc<Ground>,
+    sessions: Sessions,
+    name: SessionName,
+    id: String,
+    /// The folder that the session works in.
+    folder: PathBuf,
+    client: Client,
+    settings: Settings,
+    options: AgentOptions,
+    /// What the agent learns from the folder.
+    project: Project,
+    mode: CurrentMode,
+    approvals: Approvals,
+    workspaces: Workspaces,
+    servers: Option<Arc<mcp::Connected>>,
+    agent: Agent,
+    skills: Skills,
+    /// The size of the model's context window.
+    window: Option<u64>,
+    /// Models to choose from.
+    models: Vec<String>,
+    details: Details,
+    conversation: Conversation,
+    /// The runs, by number.
+    runs: Vec<(u32, RunId)>,
+    /// Whether the last run was interrupted, and so continues with the next prompt.
+    is_interrupted: bool,
+}
+
+impl AcpSession {
+    /// Begins a session. Nothing is kept of it before its first prompt.
+    pub(super) async fn create(
+        ground: &Arc<Ground>,
+        sessions: Sessions,
+        setup: Setup,
+    ) -> Result<Self, HostError> {
+        let name = loop {
+            let name = SessionName::generated();
+            if sessions.find(&name).await.map_err(words)?.is_none() {
+                break name;
+            }
+        };
+        let settings = ground.new_settings()?;
+        let details = Details::in_folder(&settings, setup.folder.clone());
+        let details = details.map_err(|error| words(Error::machine(&error)))?;
+        let options = (settings, details, None);
+        Self::new(ground, (sessions, name), options, 0, setup).await
+    }
+
+    /// Opens a session that is kept. Its options are those that it has, unless others were typed.
+    pub(super) async fn open(
+        ground: &Arc<Ground>,
+        sessions: Sessions,
+        stored: Session,
+        mut setup: Setup,
+    ) -> Result<Self, HostError> {
+        let (_, last) = stored.last().map_err(words)?;
+        let kept = details(last).ok_or_else(|| words(without_details(&stored)))?;
+        let settings = ground.settings_of(kept.settings().map_err(words)?)?;
+        let mut details = Details::in_folder(&settings, PathBuf::from(&kept.folder))
+            .map_err(|error| words(Error::machine(&error)))?;
+        details.added.clone_from(&kept.added);
+        details.undone.clone_from(&kept.undone);
+        // The folder of the session, wherever the client is now.
+        setup.folder = PathBuf::from(&kept.folder);
+        let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
+        let is_script = settings.text(MODEL).and_then(connect::script).is_some();
+        let replies = if is_script && !is_over {
+            replies_read(&sessions, &last).await.map_err(words)?
+        } else {
+            0
+        };
+        let at = (sessions, stored.name.clone());
+        // It keeps what it began with.
+        let header = at.0.journal.header(&last).await;
+        let header = header.map_err(|error| words(problem(&error)))?;
+        let context = kept.context(&header.config).map_err(words)?;
+        let options = (settings, details, context);
+        let mut session = Self::new(ground, at, options, replies, setup).await?;
+        let runs = stored.runs.iter();
+        session.runs = runs
+            .map(|(number, run)| (*number, run.id.clone()))
+            .collect();
+        session.is_interrupted = !is_over;
+        if is_over {
+            // The conversation after it.
+            let ended = session.durable(&last).force().resume().await;
+            let ended = ended
+                .map_err(|error| words(problem(&error)))?
+                .finish()
+                .await;
+            session.ended(&ended.unwrap_or_else(RunError::into_finished));
+        }
+        Ok(session)
+    }
+
+    async fn new(
+        ground: &Arc<Ground>,
+        (sessions, name): (Sessions, SessionName),
+        (settings, details, context): (Settings, Details, Option<String>),
+        replies: usize,
+        setup: Setup,
+    ) -> Result<Self, HostError> {
+        let mut options = ground.options(&settings)?;
+        settle(&mut options, &setup.folder);
+        // A key that is missing is another error than any other mistake.
+        let model = ground.model(&options).await?;
+        add_servers(&mut options, &setup.servers, &setup.folder);
+        let approvals = Approvals::new(rules(&options.approvals).map_err(words)?);
+        let approvals = approvals
+            .unattended(UNATTENDED)
+            .approver(setup.client.clone());
+        let (mode, workspaces) = (CurrentMode::default(), Workspaces::default());
+        // The client has no question about a project, so consent is given by `gadgetry config trust`.
+        let project = Project::read(&options, context, Asking::Prompt, &ground.printer);
+        let project = project.map_err(words)?;
+        let situation = Situation {
+            project: project.clone(),
+            ..situation(ground, &setup.client, &approvals, &workspaces, replies)
+        };
+        let parts = Parts::read(&options, situation).await.map_err(words)?;
+        parts.note(&ground.printer);
+        // Options are checked before anything is started.
+        parts.agent(None).map_err(words)?;
+        let declared = &ground.config.declared;
+        let servers = mcp::connect(&options.source, declared, &ground.printer).await;
+        let servers = servers.map_err(words)?;
+        let agent = agent(&parts, &mode, servers.as_deref())?;
+        let skills = parts.skills;
+        let models = ground.models(options.model.name());
+        Ok(Self {
+            models,
+            ground: Arc::clone(ground),
+            sessions,
+            id: name.to_string(),
+            name,
+            folder: setup.folder,
+            client: setup.client,
+            settings,
+            options,
+            project,
+            mode,
+            approvals,
+            workspaces,
+            servers,
+            agent,
+            skills,
+            window: model.info().context_window,
+            details,
+            conversation: Conversation::default(),
+            runs: Vec::new(),
+            is_interrupted: false,
+        })
+    }
+
+    /// Builds the agent for these options. If that fails, the one before stays.
+    async fn rebuild(&mut self, options: AgentOptions) -> Result<(), HostError> {
+        let model = self.ground.model(&options).await?;
+        let (client, approvals) = (&self.client, &self.approvals);
+        let situation = Situation {
+            project: self.project.clone(),
+            ..situation(&self.ground, client, approvals, &self.workspaces, 0)
+        };
+        let parts = Parts::read(&options, situation).await.map_err(words)?;
+        let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
+        self.skills = parts.skills;
+        self.agent = agent;
+        self.window = model.info().context_window;
+        self.models = self.ground.models(options.model.name());
+        self.options = options;
+        Ok(())
+    }
+
+    fn durable(&self, run: &RunId) -> gadgetry::agent::Durable {
+        let durable = self.agent.durable(&self.sessions.journal);
+        durable.run_id(run.as_str()).hook(self.mode.clone())
+    }
+
+    /// Replaces a slash command by what it means.
+    fn expanded(&self, prompt: Prompt) -> Result<Prompt, HostError> {
+        let Some((name, arguments)) = prompt.command() else {
+            return Ok(prompt);
+        };
+        let skill = self.skills.get(name).filter(|it| is_of_user(it));
+        let text = if let Some(skill) = skill {
+            let text = skill.instructions(arguments);
+            Some(text.map_err(|error| HostError::Invalid(error.to_string()))?)
+        } else if let Some(command) = self.project.command(name) {
+            Some(filled_in(command, arguments).map_err(words)?)
+        } else {
+            prompt_of(&self.ground.config, name, arguments).map_err(words)?
+        };
+        Ok(match text {
+            Some(text) => prompt.with_first_text(text),
+            // Any other word after a slash is text.
+            None => prompt,
+        })
+    }
+
+    async fn store(&self, run: &RunId) -> Result<(), HostError> {
+        let json = serde_json::to_string(&self.details);
+        let json = json.map_err(|error| HostError::Failed(error.to_string()))?;
+        let stored = self.sessions.journal.set_details(run, json).await;
+        stored.map_err(|error| words(problem(&error)))
+    }
+
+    /// Begins the next run.
+    async fn next(&mut self, prompt: Prompt) -> Result<(u32, AgentRun<'static>), HostError> {
+        let number = self.runs.last().map_or(1, |(number, _)| number + 1);
+        let run = self.name.run(number);
+        let run = run.map_err(|error| HostError::Failed(error.to_string()))?;
+        self.details.added.clear();
+        let prompt = if self.details.undone.is_empty() {
+            prompt
+        } else {
+            let text = self.details.with_undone(prompt.texts());
+            prompt.with_first_text(text)
+        };
+        self.store(&run).await?;
+        let durable = self.durable(&run).after(self.conversation.clone());
+        let begun = durable.ask_with(prompt.into_content()).await;
+        let begun = begun.map_err(|error| words(problem(&error)))?;
+        self.runs.push((number, run));
+        Ok((number, begun))
+    }
+
+    /// Continues the run that was interrupted, with a further message.
+    async fn resume(&mut self, prompt: Prompt) -> Result<(u32, AgentRun<'static>), HostError> {
+        let Some((number, run)) = self.runs.last().cloned() else {
+            return Err(HostError::Failed("there is no run".to_owned()));
+        };
+        let resumed = self.durable(&run).force().resume().await;
+        let resumed = resumed.map_err(|error| words(problem(&error)))?;
+        let text = prompt.texts();
+        self.details.added.push(text.clone());
+        // It cannot be over, because it was not polled yet.
+        let injected = resumed.handle().inject(text);
+        injected.map_err(|error| HostError::Failed(error.to_string()))?;
+        self.store(&run).await?;
+        self.is_interrupted = false;
+        Ok((number, resumed))
+    }
+
+    /// Returns whether the built-in gadget of this name is among those of the agent.
+    fn has_builtin(&self, name: &str) -> bool {
+        let source = &self.options.source;
+        match source.builtins.as_deref() {
+            None => source.gadgets.is_none(),
+            Some("all") => true,
+            Some(list) => list
+                .split(',')
+                .any(|it| it.trim().eq_ignore_ascii_case(name)),
+        }
+    }
+}
+
+impl HostSession for AcpSession {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn offer(&self) -> Offer {
+        let mode = SessionOption::new(
+            OptionKind::Mode,
+            Choice::new(MODE, "Mode").described("Which calls run without a question"),
+            self.mode.get().id(),
+            Mode::choices(),
+        );
+        let model = self.options.model.name();
+        let models = self.models.iter().map(|name| Choice::new(name, name));
+        let model = SessionOption::new(
+            OptionKind::Model,
+            Choice::new(MODEL, "Model"),
+            model,
+            models.collect(),
+        );
+        let mut offer = Offer::default();
+        offer.options = vec![mode, model];
+        offer.commands = self.commands();
+        offer.window = self.window;
+        offer
+    }
+
+    fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription {
+        describe(gadget, parameters)
+    }
+
+    fn approves(&self, gadget: &str) -> bool {
+        let is_edit = matches!(gadget, "WriteFile" | "EditFile");
+        self.mode.get() == Mode::AcceptEdits && is_edit && self.has_builtin(gadget)
+    }
+
+    fn runs(&self) -> Vec<u32> {
+        self.runs.iter().map(|(number, _)| *number).collect()
+    }
+
+    async fn past(&mut self, run: u32) -> Result<Vec<Past>, HostError> {
+        let mut runs = self.runs.iter();
+        match runs.find(|(number, _)| *number == run) {
+            Some((_, id)) => past(&self.sessions, id).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn prompt(&mut self, prompt: Prompt) -> Result<Turn, HostError> {
+        if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
+            let mut options = self.ground.options(&self.settings)?;
+            settle(&mut options, &self.folder);
+            self.rebuild(options).await?;
+        }
+        let prompt = self.expanded(prompt)?;
+        let (number, run) = if self.is_interrupted {
+            self.resume(prompt).await?
+        } else {
+            self.next(prompt).await?
+        };
+        Ok(Turn::new(number, run))
+    }
+
+    fn ended(&mut self, finished: &Finished) {
+        self.conversation = Conversation::from(finished);
+    }
+
+    async fn set(&mut self, option: &str, value: &str) -> Result<(), HostError> {
+        if option == MODE {
+            let mode = Mode::named(value);
+            self.mode
+                .set(mode.ok_or_else(|| HostError::Invalid(format!("no mode {value}")))?);
+            return Ok(());
+        }
+        let settings = with_model(&self.settings, value);
+        let mut options = self.ground.options(&settings)?;
+        settle(&mut options, &self.folder);
+        self.rebuild(options).await?;
+        let stored = self.details.set_options(&settings);
+        stored.map_err(|error| words(Error::machine(&error)))?;
+        self.settings = settings;
+        Ok(())
+    }
+}
+
+impl AcpSession {
+    /// Skills, and custom commands with a prompt.
+    fn commands(&self) -> Vec<SlashCommand> {
+        let skills = self.skills.iter().filter(|it| is_of_user(it));
+        let by_files = self.project.commands.iter();
+        let by_files = by_files.filter(|it| self.skills.get(it.name()).is_none());
+        let mut commands: Vec<SlashCommand> = skills
+            .chain(by_files)
+            .map(|skill| {
+                let mut command = SlashCommand::new(skill.name(), short(skill.description()));
+                command.hint.clone_from(&skill.front_matter().argument_hint);
+                command
+            })
+            .collect();
+        for (name, custom) in &self.ground.config.commands {
+            let is_taken = commands.iter().any(|it| it.name == *name);
+            if custom.prompt.is_some() && !is_taken {
+                let description = custom.description.as_deref().unwrap_or("Custom command");
+                let mut command = SlashCommand::new(name, short(description));
+                command.hint = Some("words".to_owned());
+                commands.push(command);
+            }
+        }
+        commands
+    }
+}
+
+fn is_of_user(skill: &Skill) -> bool {
+    skill.front_matter().user_invocable
+}
+
+/// Makes a folder the one that the built-in gadgets work in, unless the user has chosen another.
+fn settle(options: &mut AgentOptions, folder: &Path) {
+    let workspace = &mut options.source.workspace;
+    workspace.get_or_insert_with(|| folder.to_owned());
+}
+
+fn situation(
+    ground: &Ground,
+    client: &Client,
+    approvals: &Approvals,
+    workspaces: &Workspaces,
+    replies: usize,
+) -> Situation {
+    Situation {
+        replies,
+        human: Some(Arc::new(client.clone())),
+        approvals: Some(approvals.clone()),
+        declared: Arc::clone(&ground.config.declared),
+        workspaces: workspaces.clone(),
+        ..Situation::default()
+    }
+}
+
+/// Builds the agent, whose gadgets the mode knows.
+fn agent(
+    parts: &Parts<'_>,
+    mode: &CurrentMode,
+    servers: Option<&mcp::Connected>,
+) -> Result<Agent, HostError> {
+    let agent = parts.agent_with(servers, |gadget| {
+        mode.add(&*gadget);
+        gadget
+    });
+    agent.map_err(words)
+}

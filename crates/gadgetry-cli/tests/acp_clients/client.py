@@ -1,0 +1,93 @@
+"""The official Python SDK as the client of an agent; prints what it sees as one JSON object.
+
+Arguments: what it does (`task`, `cancel` or `kill`), the kind of its answers to requests for permission, the folder of the session, and
+the agent with its arguments.
+"""
+
+import asyncio
+import json
+import sys
+
+from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
+from acp.schema import AllowedOutcome, RequestPermissionResponse
+
+SCENARIO, CHOICE, FOLDER, PROGRAM, *ARGUMENTS = sys.argv[1:]
+
+
+class Editor:
+    def __init__(self):
+        self.updates = []
+        self.permissions = []
+
+    async def request_permission(self, session_id, tool_call, options, **_):
+        call = tool_call.model_dump(by_alias=True, exclude_none=True, mode="json")
+        kinds = [option.kind for option in options]
+        self.permissions.append({"toolCall": call, "kinds": kinds})
+        option = next(option for option in options if option.kind == CHOICE)
+        outcome = AllowedOutcome(outcome="selected", option_id=option.option_id)
+        return RequestPermissionResponse(outcome=outcome)
+
+    async def session_update(self, session_id, update, **_):
+        update = update.model_dump(by_alias=True, exclude_none=True, mode="json")
+        self.updates.append(update)
+
+    def on_connect(self, connection):
+        pass
+
+
+async def handshake(connection):
+    answer = await connection.initialize(protocol_version=PROTOCOL_VERSION)
+    return answer.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+
+async def prompt(connection, session, text):
+    answer = await connection.prompt(session_id=session, prompt=[text_block(text)])
+    return answer.stop_reason
+
+
+async def main():
+    seen = {}
+    # A command of the agent writes a line to this pipe, and holds it open as long as it lives.
+    alive = None
+    editor = Editor()
+    async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):
+        seen["agent"] = await handshake(connection)
+        new = await connection.new_session(cwd=FOLDER, mcp_servers=[])
+        session = new.session_id
+        seen["modes"] = [mode.id for mode in new.modes.available_modes]
+        asking = asyncio.create_task(prompt(connection, session, "Do it."))
+        if SCENARIO != "task":
+            alive = await asyncio.to_thread(open, "alive")
+            seen["up"] = await asyncio.to_thread(alive.readline)
+        if SCENARIO == "cancel":
+            await connection.cancel(session_id=session)
+        if SCENARIO == "kill":
+            process.kill()
+            await process.wait()
+            asking.cancel()
+        else:
+            seen["stop"] = await asking
+    if alive:
+        seen["gone"] = await asyncio.to_thread(alive.read)
+    seen["updates"] = editor.updates
+    seen["permissions"] = editor.permissions
+    if SCENARIO == "kill":
+        editor = Editor()
+        async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):
+            await handshake(connection)
+            listed = await connection.list_sessions(cwd=FOLDER)
+            seen["listed"] = [entry.session_id == session for entry in listed.sessions]
+            seen["title"] = listed.sessions[0].title
+            await connection.load_session(cwd=FOLDER, session_id=session, mcp_servers=[])
+            seen["loaded"] = list(editor.updates)
+            editor.updates.clear()
+            seen["stop"] = await prompt(connection, session, "Go on.")
+            seen["continued"] = list(editor.updates)
+            try:
+                await connection.load_session(cwd=FOLDER, session_id="no-such", mcp_servers=[])
+            except RequestError as error:
+                seen["unknown"] = error.code
+    print(json.dumps(seen))
+
+
+asyncio.run(main())

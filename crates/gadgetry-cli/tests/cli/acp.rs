@@ -1,0 +1,367 @@
+//! `gadgetry acp`: with raw messages, and with the official SDKs as clients.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::found;
+use super::workshop::{Ended, Workshop, call, reply};
+
+/// Longer than anything here takes.
+const FOREVER: Duration = Duration::from_mins(5);
+
+/// The arguments of the agent in each test. Its data is in the folder of the test.
+const AGENT: [&str; 6] = [
+    "acp",
+    "--no-config",
+    "--model",
+    "script:script.jsonl",
+    "--data-dir",
+    "data",
+];
+
+/// An agent, and a client that writes lines.
+struct Editor {
+    agent: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Editor {
+    fn new(workshop: &Workshop, args: &[&str]) -> Self {
+        let mut command = workshop.command(args);
+        let mut agent = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        let stdout = agent.stdout.take().expect("a pipe");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                // The test may be over.
+                let _ = sender.send(line.expect("UTF-8"));
+            }
+        });
+        let stdin = agent.stdin.take();
+        Self {
+            agent,
+            stdin,
+            lines,
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("it is open");
+        writeln!(stdin, "{message}").expect("it reads");
+    }
+
+    /// Sends a request, and returns everything up to its answer, and that.
+    #[expect(clippy::needless_pass_by_value, reason = "made for the call")]
+    fn ask(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
+        let mut before = Vec::new();
+        loop {
+            let message = self.receive();
+            if message["id"] == 1 && message.get("method").is_none() {
+                return (before, message);
+            }
+            before.push(message);
+        }
+    }
+
+    fn receive(&mut self) -> Value {
+        let line = self.lines.recv_timeout(FOREVER).expect("a message");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    fn begin(&mut self) {
+        let params = json!({ "protocolVersion": 1 });
+        let (_, answer) = self.ask("initialize", params);
+        assert_eq!(answer["result"]["agentInfo"]["name"], "gadgetry");
+    }
+
+    /// Leaves, and waits until the agent has ended.
+    fn leave(mut self) -> Ended {
+        drop(self.stdin.take());
+        Ended::wait(self.agent)
+    }
+}
+
+fn prompt(session: &Value, text: &str) -> Value {
+    json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
+}
+
+fn folder(workshop: &Workshop) -> Value {
+    json!({ "cwd": workshop.path(""), "mcpServers": [] })
+}
+
+/// The kinds of updates, adjacent equal ones once.
+fn kinds(updates: &[Value]) -> Vec<&str> {
+    let kinds = updates.iter().filter_map(|it| it["sessionUpdate"].as_str());
+    let mut kinds: Vec<&str> = kinds.collect();
+    kinds.dedup();
+    kinds
+}
+
+/// The texts of the updates of this kind, joined.
+fn texts(updates: &[Value], kind: &str) -> String {
+    let of_kind = updates.iter().filter(|it| it["sessionUpdate"] == kind);
+    let texts = of_kind.filter_map(|it| it["content"]["text"].as_str());
+    texts.collect()
+}
+
+#[test]
+fn without_a_model() {
+    let workshop = Workshop::new("");
+    let args = ["acp", "--no-config", "--data-dir", "data"];
+    let mut editor = Editor::new(&workshop, &args);
+    editor.begin();
+    for (method, params) in [
+        ("session/new", folder(&workshop)),
+        ("authenticate", json!({ "methodId": "keys" })),
+    ] {
+        let (_, answer) = editor.ask(method, params);
+        assert_eq!(answer["error"]["code"], -32000, "{answer}");
+        let message = answer["error"]["message"].as_str().expect("a message");
+        assert!(message.starts_with("no model is chosen"), "{message}");
+    }
+    editor.leave().check("", "", 0);
+}
+
+/// A session is listed, closed, resumed, and loaded in another process with everything that was shown.
+#[test]
+fn sessions() {
+    let edit = call(
+        "WriteFile",
+        "!!!ARG:filePath\na.txt\n!!!ARG:content\nhello\n",
+    );
+    let workshop = Workshop::new(&(reply(&edit) + &reply("Done.")));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = answer["result"]["sessionId"].clone();
+    let commands = editor.receive();
+    assert_eq!(commands["params"]["update"]["availableCommands"], json!([]));
+    // Nothing is kept before the first prompt.
+    let (_, listed) = editor.ask("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"], json!([]));
+    let mode = json!({ "sessionId": session, "modeId": "accept-edits" });
+    let (changed, answer) = editor.ask("session/set_mode", mode);
+    assert_eq!(
+        (changed.len(), &answer["result"]),
+        (2, &json!({})),
+        "{changed:?}"
+    );
+    let (shown, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert_eq!(workshop.read("a.txt"), "hello");
+    let shown: Vec<Value> = shown
+        .iter()
+        .map(|it| it["params"]["update"].clone())
+        .collect();
+    assert_eq!(
+        kinds(&shown),
+        ["tool_call", "tool_call_update", "agent_message_chunk"]
+    );
+    let (_, listed) = editor.ask("session/list", json!({ "cwd": workshop.path("") }));
+    assert_eq!(listed["result"]["sessions"][0]["title"], "Write it.");
+    assert_eq!(listed["result"]["sessions"][0]["sessionId"], session);
+    let (_, listed) = editor.ask("session/list", json!({ "cwd": "/" }));
+    assert_eq!(listed["result"]["sessions"], json!([]));
+    let this = json!({ "sessionId": session });
+    let (_, closed) = editor.ask("session/close", this);
+    assert_eq!(closed["result"], json!({}));
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "Again."));
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    editor.leave().check("", "", 0);
+
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let mut load = folder(&workshop);
+    load["sessionId"] = session.clone();
+    let (loaded, answer) = editor.ask("session/load", load.clone());
+    assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
+    let loaded: Vec<Value> = loaded
+        .iter()
+        .map(|it| it["params"]["update"].clone())
+        .collect();
+    assert_eq!(texts(&loaded, "user_message_chunk"), "Write it.");
+    assert_eq!(loaded[1..], shown[..]);
+    let (again, _) = editor.ask("session/resume", load);
+    // The commands of the load before.
+    assert_eq!(again.len(), 1, "{again:?}");
+    editor.leave().check("", "", 0);
+}
+
+/// In the read-only mode nothing is changed, whatever rules say.
+#[test]
+fn read_only() {
+    let write = call(
+        "WriteFile",
+        "!!!ARG:filePath\na.txt\n!!!ARG:content\nhello\n",
+    );
+    let denied = json!({ "text": "I would write it.", "expect": { "contains": ["the session is read-only"] } });
+    let workshop = Workshop::new(&format!("{}{denied}\n", reply(&write)));
+    let args = [&AGENT[..], &["--approval", "allow *"]].concat();
+    let mut editor = Editor::new(&workshop, &args);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = answer["result"]["sessionId"].clone();
+    let value = json!({ "sessionId": session, "configId": "mode", "value": "read-only" });
+    let (_, answer) = editor.ask("session/set_config_option", value);
+    let options = &answer["result"]["configOptions"];
+    assert_eq!(options[0]["currentValue"], "read-only", "{answer}");
+    assert_eq!(options[1]["category"], "model", "{answer}");
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(!workshop.has("a.txt"));
+    editor.leave().check("", "", 0);
+}
+
+/// A client of an SDK: the interpreter, and the script with its first arguments.
+fn clients() -> Vec<Vec<String>> {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp_clients");
+    let script = |name: &str| scripts.join(name).display().to_string();
+    let python = found::installed("acp-python").map(|it| vec![it, script("client.py")]);
+    let node = found::installed("acp-node");
+    let node = node.map(|it| vec!["node".to_owned(), script("client.mjs"), it]);
+    python.into_iter().chain(node).collect()
+}
+
+/// Runs a scenario with each SDK, and gives what it has seen to `check`.
+fn each(
+    script: &str,
+    (scenario, choice): (&str, &str),
+    rules: &[&str],
+    check: impl Fn(&Workshop, &Value),
+) {
+    for client in clients() {
+        let workshop = Workshop::new(script);
+        workshop.write("a.txt", "one\ntwo\n");
+        let made = Command::new("mkfifo").arg(workshop.path("alive")).status();
+        assert!(made.expect("mkfifo").success());
+        let (program, first) = client.split_first().expect("a program");
+        let mut command: Command = workshop.run(program, &[]);
+        command.args(first).args([scenario, choice]);
+        command.arg(workshop.path("")).arg(super::GADGETRY);
+        command.args(AGENT);
+        for rule in rules {
+            command.args(["--approval", rule]);
+        }
+        let ended = Ended::of(&mut command);
+        assert_eq!(ended.code, Some(0), "{client:?}: {ended:#?}");
+        let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        if scenario != "task" {
+            // No process of the command is left.
+            assert_eq!((&seen["up"], &seen["gone"]), (&json!("up\n"), &json!("")));
+        }
+        assert_eq!(seen["agent"]["protocolVersion"], 1, "{client:?}");
+        assert_eq!(seen["modes"], json!(["ask", "accept-edits", "read-only"]));
+        check(&workshop, &seen);
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+/// The last state of a call.
+fn last<'v>(updates: &'v [Value], call: &str, field: &str) -> &'v Value {
+    let of_call = updates.iter().rev().filter(|it| it["toolCallId"] == call);
+    let mut values = of_call.map(|it| &it[field]);
+    values.find(|it| !it.is_null()).unwrap_or(&Value::Null)
+}
+
+const EDIT: &str = "!!!ARG:filePath\na.txt\n!!!ARG:search\ntwo\n!!!ARG:replace\n2\n";
+
+#[test]
+fn a_task_is_allowed() {
+    let read = call("ReadFile", "!!!ARG:filePath\na.txt\n");
+    let script = reply(&read) + &reply(&call("EditFile", EDIT)) + &reply("It is done.");
+    for choice in ["allow_once", "allow_always"] {
+        each(&script, ("task", choice), &[], |workshop, seen| {
+            assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+            assert_eq!(workshop.read("a.txt"), "one\n2\n");
+            let updates = list(&seen["updates"]);
+            assert_eq!(texts(updates, "agent_message_chunk"), "It is done.");
+            assert_eq!(last(updates, "1.0", "kind"), "read");
+            assert_eq!(last(updates, "1.0", "status"), "completed");
+            assert_eq!(last(updates, "1.1", "kind"), "edit");
+            assert_eq!(last(updates, "1.1", "title"), "Edit a.txt");
+            assert_eq!(last(updates, "1.1", "status"), "completed");
+            let path = workshop.path("a.txt");
+            assert_eq!(
+                last(updates, "1.1", "locations"),
+                &json!([{ "path": path }])
+            );
+            let diff = json!([{ "type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\n2\n" }]);
+            assert_eq!(last(updates, "1.1", "content"), &diff);
+            let permissions = list(&seen["permissions"]);
+            assert_eq!(permissions.len(), 1, "{seen:#}");
+            assert_eq!(permissions[0]["toolCall"]["content"], diff);
+            let kinds = list(&permissions[0]["kinds"]);
+            assert_eq!(kinds.first(), Some(&json!("allow_once")));
+            assert_eq!(kinds.last(), Some(&json!("reject_always")));
+        });
+    }
+}
+
+#[test]
+fn a_call_is_rejected() {
+    let refused = json!({ "text": "Then not.", "expect": { "contains": ["Denied by the user"] } });
+    let script = format!("{}{refused}\n", reply(&call("EditFile", EDIT)));
+    for choice in ["reject_once", "reject_always"] {
+        each(&script, ("task", choice), &[], |workshop, seen| {
+            assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+            assert_eq!(workshop.read("a.txt"), "one\ntwo\n");
+            let updates = list(&seen["updates"]);
+            assert_eq!(last(updates, "1.0", "status"), "failed");
+            assert_eq!(texts(updates, "agent_message_chunk"), "Then not.");
+        });
+    }
+}
+
+/// A command that holds the pipe `alive` open, and does not end.
+fn long() -> String {
+    let command = "exec 9>alive; echo up >&9; sleep 1000 & wait";
+    call("RunCommand", &format!("!!!ARG:command\n{command}\n"))
+}
+
+#[test]
+fn a_prompt_is_cancelled() {
+    let script = reply(&format!("On it.\n{}", long())) + &reply("Never.");
+    let rules = ["allow RunCommand"];
+    each(&script, ("cancel", "allow_once"), &rules, |_, seen| {
+        assert_eq!(seen["stop"], "cancelled", "{seen:#}");
+        let updates = list(&seen["updates"]);
+        assert_eq!(last(updates, "1.0", "kind"), "execute");
+        assert_eq!(last(updates, "1.0", "status"), "failed");
+    });
+}
+
+#[test]
+fn a_killed_agent_is_loaded() {
+    // The run continues where it was, and the prompt is added to it.
+    let unknown = ["Whether it took effect is unknown"];
+    let first = json!({ "text": "I check.", "expect": { "contains": unknown } });
+    let more = json!({ "text": "I continue.", "expect": { "contains": ["Go on."] } });
+    let script = format!("{}{first}\n{more}\n", reply(&format!("On it.\n{}", long())));
+    let rules = ["allow RunCommand"];
+    each(&script, ("kill", "allow_once"), &rules, |_, seen| {
+        assert_eq!(seen["listed"], json!([true]), "{seen:#}");
+        assert_eq!(seen["title"], "Do it.");
+        let loaded = list(&seen["loaded"]);
+        assert_eq!(texts(loaded, "user_message_chunk"), "Do it.");
+        assert_eq!(texts(loaded, "agent_message_chunk").trim(), "On it.");
+        assert_eq!(last(loaded, "1.0", "status"), "failed");
+        assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+        let continued = list(&seen["continued"]);
+        assert_eq!(
+            texts(continued, "agent_message_chunk"),
+            "I check.I continue."
+        );
+        assert_eq!(seen["unknown"], -32002);
+    });
+}
