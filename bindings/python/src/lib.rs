@@ -17,6 +17,7 @@
 //! | `run` | runs, conversations |
 //! | `journal` | durable runs |
 //! | `agent` | agents |
+//! | `gateway` | the gateway in this process, for the official SDKs |
 
 mod agent;
 mod bridge;
@@ -24,6 +25,7 @@ mod errors;
 mod foreign;
 mod gadget;
 mod gate;
+mod gateway;
 mod journal;
 mod json;
 mod models;
@@ -45,13 +47,15 @@ mod _gadgetry {
     #[pymodule_export]
     use super::gate::close;
     #[pymodule_export]
+    use super::gateway::{InProcess, Reply};
+    #[pymodule_export]
     use super::journal::Journal;
     #[pymodule_export]
     use super::models::Model;
     #[pymodule_export]
     use super::parser::{
         ArgumentDelta, Call, CallStart, Parser, ParserDiagnostic, Tag, TagDelta, TagEnd, TagStart,
-        Text, instructions, parse_json, write_call,
+        Text, count_events, instructions, parse_json, write_call,
     };
     #[pymodule_export]
     use super::run::{Conversation, Run};

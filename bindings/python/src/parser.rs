@@ -355,6 +355,22 @@ pub(crate) fn parse_json(
     Ok(String::from_utf8(lines)?)
 }
 
+/// Counts the events of a reply, without an object for any: what the parser costs in Rust alone.
+#[pyfunction]
+pub(crate) fn count_events(chunks: Vec<String>) -> usize {
+    let mut parser = gadgetry::format::BlockParser::default();
+    let mut count = 0;
+    let mut see = |event: ReplyEvent<'_>| {
+        std::hint::black_box(&event);
+        count += 1;
+    };
+    for chunk in chunks {
+        parser.push(&chunk, &mut see);
+    }
+    parser.finish(&mut see);
+    count
+}
+
 /// Writes a call as a block that the parser reads as the same call.
 #[pyfunction]
 #[pyo3(signature = (name, parameters, *, id = None, dependencies = Vec::new(), markers = None, anchoring = "anywhere", schema = None))]

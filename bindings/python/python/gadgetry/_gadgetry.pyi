@@ -12,6 +12,7 @@ __all__ = [
     "CallStart",
     "Conversation",
     "Done",
+    "InProcess",
     "Journal",
     "McpServers",
     "MockModel",
@@ -19,6 +20,7 @@ __all__ = [
     "NativeGadget",
     "Parser",
     "ParserDiagnostic",
+    "Reply",
     "Run",
     "Tag",
     "TagDelta",
@@ -28,6 +30,7 @@ __all__ = [
     "Work",
     "builtins",
     "close",
+    "count_events",
     "instructions",
     "parse_json",
     "write_call",
@@ -266,6 +269,7 @@ def parse_json(
     markers: tuple[str, str, str] | None = None,
     anchoring: Literal["anywhere", "line_start"] = "anywhere",
 ) -> str: ...
+def count_events(chunks: Sequence[str]) -> int: ...
 def close() -> None: ...
 
 @final
@@ -375,6 +379,24 @@ class Journal:
     def __new__(cls, path: str) -> Journal: ...
     def runs(self, waiter: _Waiter) -> Work: ...
     def cancel(self, waiter: _Waiter, run_id: str) -> Work: ...
+
+@final
+class InProcess:
+    def __new__(cls, base_url: str, api_key: str | None, api: str) -> InProcess: ...
+    def send(
+        self, waiter: _Waiter, method: str, target: str, headers: list[tuple[str, str]], body: bytes
+    ) -> Work: ...
+    def send_blocking(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes) -> Reply: ...
+
+@final
+class Reply:
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]: ...
+    def next(self, waiter: _Waiter) -> Work: ...
+    def next_blocking(self) -> bytes | None: ...
+    def close(self) -> None: ...
 
 @final
 class NativeGadget:
