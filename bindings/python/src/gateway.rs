@@ -51,10 +51,8 @@ impl InProcess {
         // The first one reads the certificates of the machine.
         let upstream = py.detach(|| Upstream::new("upstream", target, HttpConfig::new()));
         let upstream = upstream.map_err(|error| errors::config(&error))?;
-        let settings = Settings {
-            upstreams: vec![Arc::new(upstream)],
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.upstreams = vec![Arc::new(upstream)];
         Ok(Self(Gateway::new(settings).router()))
     }
 

@@ -92,9 +92,7 @@ impl Model {
 
 /// A price in US dollars for a million tokens of input and of output.
 pub(crate) fn per_million((input, output): (f64, f64)) -> Price {
-    Price {
-        input,
-        output,
-        ..Price::default()
-    }
+    let mut price = Price::default();
+    (price.input, price.output) = (input, output);
+    price
 }

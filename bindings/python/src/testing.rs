@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::serde_json::Value;
-use gadgetry::{ModelErrorKind, StopReason, Usage};
+use gadgetry::{ModelErrorKind, StopReason};
 use gadgetry_testing::{Cut, Matcher, MockModelBuilder, Reply, Then, call, reply};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -153,12 +153,7 @@ fn read_reply(from: &Bound<'_, PyDict>) -> PyResult<Reply> {
         }
     }
     if let Some((input, output)) = item::<(u64, u64)>(from, "tokens")? {
-        made = made.usage(Usage {
-            input_tokens: input,
-            output_tokens: output,
-            total_tokens: input.saturating_add(output),
-            ..Usage::default()
-        });
+        made = made.tokens(input, output);
     }
     if let Some(size) = item::<usize>(from, "chunk")? {
         made = made.chunks(Cut::Every(size));

@@ -11,8 +11,8 @@ from ._bridge import wait
 
 ClientT = TypeVar("ClientT")
 
-BASE = "http://gadgetry.invalid"
-"""The address that wrapped clients send to. Nothing is sent there."""
+BASE = "http://localhost"
+"""The address that wrapped clients name. Nothing is sent there; a gateway without keys answers to this machine only."""
 
 
 def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str, api_key: str | None) -> ClientT:
