@@ -123,3 +123,21 @@ fn a_model_from_the_environment() {
     }
     assert!(!ended.stderr.contains("secret") && ended.stderr.lines().count() == 1);
 }
+
+/// Lines as wide as a wide terminal cannot be read.
+#[test]
+fn help_is_not_as_wide_as_the_terminal() {
+    let workshop = Workshop::new("");
+    for args in [
+        &["--help"][..],
+        &["agent", "--help-all"],
+        &["chat", "-h"],
+        &["parse", "-h"],
+    ] {
+        let screen = Screen::start(&workshop, (220, 700), args, &[]);
+        let (code, text) = screen.ends();
+        assert_eq!(code, 0, "{text}");
+        let widest = text.lines().map(|it| it.trim_end().chars().count()).max();
+        assert!(widest <= Some(100), "{args:?}: {widest:?}: {text}");
+    }
+}
