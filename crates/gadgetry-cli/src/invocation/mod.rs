@@ -36,6 +36,9 @@ use verb::{Found, merge, read};
 pub(crate) use custom::prompt_of;
 pub(crate) use custom::with_commands;
 
+/// The verb that starts without a model: its sessions say what is missing.
+const ACP: &str = "acp";
+
 /// A verb, and all that the user and the configuration say about it.
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
@@ -87,10 +90,8 @@ pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
     };
     if chats && !found.settings.has(MODEL) {
         found.verb = None;
-    } else if !found.settings.has(CONTINUE)
-        && !found.verb.as_ref().is_some_and(Verb::needs_no_model)
-    {
-        // Else the session may have it.
+    } else if !found.settings.has(CONTINUE) && matches.subcommand_name() != Some(ACP) {
+        // Else the session may have it, or an editor shows what is missing.
         required(&found.settings, &found.options)?;
     }
     Ok(Invocation {
