@@ -32,9 +32,9 @@ use crate::printer::Printer;
 
 use verb::{Found, merge, read};
 
-#[cfg(feature = "acp")]
-pub(crate) use custom::prompt_of;
 pub(crate) use custom::with_commands;
+#[cfg(feature = "acp")]
+pub(crate) use custom::{has_prompt, prompt_of};
 
 /// The verb that starts without a model: its sessions say what is missing.
 const ACP: &str = "acp";
