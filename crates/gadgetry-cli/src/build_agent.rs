@@ -21,8 +21,11 @@ use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
 use crate::mcp;
+use crate::printer::Printer;
+use crate::project::Project;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
+use crate::subagents::{RUN_AGENT, Subagents};
 use crate::workspaces::Workspaces;
 use crate::{catalog, logging, skills};
 
@@ -45,6 +48,8 @@ pub(crate) struct Situation {
     pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: Workspaces,
+    /// What the agent learns from its folder.
+    pub(crate) project: Project,
 }
 
 /// Parts of an agent, read once. The gadgets of MCP servers are added when those are connected.
@@ -56,7 +61,12 @@ pub(crate) struct Parts<'o> {
     approvals: Option<Approvals>,
     approver: Option<Arc<TerminalApprover>>,
     declared: Arc<Declared>,
-    /// The skills of the options.
+    subagents: Subagents,
+    /// How calls are written, also by subagents.
+    style: AgentBuilder,
+    /// What the user is shown at the start.
+    pub(crate) notes: Vec<String>,
+    /// The skills of the options, and those that were found.
     #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) skills: gadgetry::Skills,
     /// The files that the agent is made from, which nothing may overwrite.
@@ -88,21 +98,36 @@ impl<'o> Parts<'o> {
         let inputs = inputs.chain(options.source.gadgets.as_deref());
         let in_use = InUse::by(inputs, &sources.programs);
         let mut gadgets = sources.into_gadgets();
-        let skills = options.skills.load()?;
+        let mut skills = options.skills.load()?;
+        situation.project.add_to(&mut skills);
         gadgets.extend(skills::gadget(&skills));
+        let mut notes = situation.project.notes.clone();
+        let agents = &situation.project.agents;
+        let subagents = Subagents::of(agents, &options.model, &catalog, &mut notes).await;
         let declared = Arc::clone(&situation.declared);
+        let style = style(options)?;
         let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
         Ok(Self {
             options,
             gadgets,
-            builder: builder(options, model, situation)?,
+            builder: builder(options, model, style.clone(), situation),
             approvals,
             approver,
             declared,
+            subagents,
+            style,
+            notes,
             #[cfg(any(feature = "acp", feature = "chat"))]
             skills,
             in_use,
         })
+    }
+
+    /// Shows what was found in the project.
+    pub(crate) fn note(&self, printer: &Printer) {
+        for note in &self.notes {
+            printer.progress(&format!("{note}\n"));
+        }
     }
 
     /// The agent, with the gadgets of `servers`.
@@ -121,6 +146,7 @@ impl<'o> Parts<'o> {
         if let Some(servers) = servers {
             gadgets.extend(servers.gadgets(&gadgets));
         }
+        gadgets.extend(self.subagents.gadget(&self.style, &gadgets));
         let gadgets: Vec<_> = gadgets.into_iter().map(wrap).collect();
         let approvals = match self.approvals.clone() {
             Some(approvals) if !options.approvals.dry_run => Approving::ByRules(approvals),
@@ -147,18 +173,16 @@ fn unterminated(options: &AgentOptions) -> Unterminated {
     }
 }
 
-/// The agent that the options describe, without gadgets.
-fn builder(
-    options: &AgentOptions,
-    model: Arc<dyn Model>,
-    situation: Situation,
-) -> Result<AgentBuilder, Error> {
+/// How calls are written and executed: what an agent of the options and its subagents have in common.
+fn style(options: &AgentOptions) -> Result<AgentBuilder, Error> {
     let tools = match options.tools {
         ToolForm::Text => Tools::Text,
         ToolForm::Native => Tools::Native,
         ToolForm::Both => Tools::Both,
     };
-    let described = gadgetry_builtins::NAMES.into_iter().chain(["LoadSkill"]);
+    let described = gadgetry_builtins::NAMES
+        .into_iter()
+        .chain(["LoadSkill", RUN_AGENT]);
     let search = GadgetSearch {
         when: match options.gadget_search {
             SearchGadgets::Auto => SearchWhen::Auto,
@@ -172,7 +196,6 @@ fn builder(
         .max_concurrent
         .map_or_else(room_for_processes, |limit| clamp(limit.get()));
     let mut agent = Agent::builder()
-        .model(model)
         .tools(tools)
         .unterminated(unterminated(options))
         .reasoning_tags(options.model.reasoning_tags.0.clone())
@@ -199,23 +222,36 @@ fn builder(
         Some(retry) => agent.retry(retry),
         None => agent.without_retry(),
     };
-    if let Some(limits) = options.rates.limits() {
-        agent = agent.rate_limits(limits);
-    }
-    if let Some(system) = &options.model.system {
-        agent = agent.system(system);
-    }
-    if let Some(dollars) = options.budget {
-        agent = agent.budget(dollars);
-    }
-    if let Some(limit) = options.max_iterations {
-        agent = agent.max_iterations(clamp(limit.get()));
-    }
+    let replies = options.max_iterations.map(|limit| clamp(limit.get()));
+    agent = agent.max_iterations(replies.unwrap_or(u32::MAX));
     if let Some(limit) = options.max_gadgets_per_response {
         agent = agent.max_gadgets_per_reply(clamp(limit.get()));
     }
     if let Some(dialects) = &options.dialects {
         agent = agent.dialects(dialects.clone());
+    }
+    for tag in &options.tags {
+        agent = agent.custom_block(CustomBlock::new(tag));
+    }
+    Ok(agent)
+}
+
+/// The agent that the options describe, without gadgets.
+fn builder(
+    options: &AgentOptions,
+    model: Arc<dyn Model>,
+    style: AgentBuilder,
+    situation: Situation,
+) -> AgentBuilder {
+    let mut agent = style.model(model);
+    if let Some(limits) = options.rates.limits() {
+        agent = agent.rate_limits(limits);
+    }
+    if let Some(system) = system(options, &situation.project) {
+        agent = agent.system(system);
+    }
+    if let Some(dollars) = options.budget {
+        agent = agent.budget(dollars);
     }
     if let Some(human) = situation.human {
         agent = agent.on_human_input(move |question: HumanQuestion| {
@@ -234,10 +270,15 @@ fn builder(
     if logging::is_on() {
         agent = agent.observer(Logging);
     }
-    for tag in &options.tags {
-        agent = agent.custom_block(CustomBlock::new(tag));
-    }
-    Ok(agent)
+    agent
+}
+
+/// The system prompt: the user's, and after it what is known about the project.
+fn system(options: &AgentOptions, project: &Project) -> Option<String> {
+    let own = options.model.system.as_deref().unwrap_or_default();
+    let parts = [own, &project.context].into_iter();
+    let parts: Vec<&str> = parts.filter(|it| !it.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// A mistake in the options, in the words of the command line.

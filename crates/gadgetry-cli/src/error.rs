@@ -1,5 +1,7 @@
 //! Errors that end a command early, and their exit codes.
 
+mod habits;
+
 use std::fmt::{self, Display};
 use std::io;
 
@@ -10,6 +12,8 @@ pub(crate) enum Error {
     Input(String),
     /// A failure at run time that the input did not cause. Exit code 1.
     Failed(String),
+    /// The run has ended, but calls were denied because no user was there. Exit code 3.
+    Denied(String),
     /// Stdout was closed by its reader. Exit code 0, without a message.
     Closed,
     /// The user asked for help or the version: this text goes to stdout. Exit code 0.
@@ -42,7 +46,9 @@ impl Error {
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Input(words) | Self::Failed(words) | Self::Help(words) => words.trim_end(),
+            Self::Input(words) | Self::Failed(words) | Self::Denied(words) | Self::Help(words) => {
+                words.trim_end()
+            }
             Self::Closed => "the output is closed",
         })
     }
@@ -52,7 +58,15 @@ impl From<clap::Error> for Error {
     fn from(error: clap::Error) -> Self {
         let text = error.render().to_string();
         if error.use_stderr() {
-            Self::Input(one_line(&text))
+            let line = one_line(&text);
+            Self::Input(match habits::tip(&error) {
+                // Not clap's own, which takes an option for a value.
+                Some(tip) => {
+                    let problem = line.split("; tip: ").next().unwrap_or_default();
+                    format!("{problem}; tip: {tip}")
+                }
+                None => line,
+            })
         } else {
             Self::Help(text)
         }

@@ -18,10 +18,12 @@ use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::narrator::Narrator;
-use crate::printer::Printer;
+use crate::outcome::Recorder;
+use crate::printer::{Printer, Prompter};
 use crate::run_agent::run_unless_left;
 use crate::sessions::{Kept, questions};
 use crate::usage_totals::UsageTotals;
+use crate::workspaces::Workspaces;
 
 /// The log of `--save`.
 pub(crate) enum Log {
@@ -31,16 +33,33 @@ pub(crate) enum Log {
     Exported(File),
 }
 
+/// What belongs to a run that is followed.
+pub(crate) struct Followed<'a> {
+    /// Its session.
+    pub(crate) kept: Option<&'a Kept>,
+    /// Who approves its calls, if the agent has one.
+    pub(crate) approver: &'a TerminalApprover,
+    /// Has the files that it changes.
+    pub(crate) workspaces: &'a Workspaces,
+    /// The log of `--save`.
+    pub(crate) log: Option<Log>,
+}
+
 /// Runs it to its end, shows it, and turns its outcome into an exit code. Questions go to the session's user and to the approver.
 pub(crate) async fn follow(
     run: AgentRun<'static>,
     args: &AgentArgs,
-    (kept, approver): (Option<&Kept>, &TerminalApprover),
-    log: Option<Log>,
+    followed: Followed<'_>,
     printer: &Printer,
 ) -> Result<(), Error> {
+    let Followed {
+        kept,
+        approver,
+        workspaces,
+        log,
+    } = followed;
     let handle = run.handle();
-    if args.events.is_some() {
+    if args.is_for_program() {
         let handle = handle.clone();
         when_reader_goes(move || handle.cancel());
     } else {
@@ -54,16 +73,19 @@ pub(crate) async fn follow(
     let watch = Watch {
         printer: printer.clone(),
         totals: UsageTotals::default(),
-        events: args.events.is_some(),
+        recorder: Recorder::default(),
+        output: Output::of(args),
         narrator: Narrator::of_gadgets(),
         log: live,
         handle,
         failed: None,
     };
-    approver.begin(watch.printer.prompter());
+    let asks = |prompter: Option<Prompter>| prompter.filter(|_| !args.print);
+    approver.begin(asks(watch.printer.prompter()));
     let asker = kept.and_then(|kept| {
         let asker = kept.asker.clone()?;
-        asker.begin(&kept.sessions.journal, &kept.run, watch.printer.prompter());
+        let prompter = asks(watch.printer.prompter());
+        asker.begin(&kept.sessions.journal, &kept.run, prompter);
         Some(asker)
     });
     let left = async move {
@@ -85,7 +107,7 @@ pub(crate) async fn follow(
     let Some(summary) = finished.summary else {
         return Err(waits(kept).await);
     };
-    if !watch.events {
+    if watch.output == Output::Answer {
         print_answer(&summary, printer);
     }
     if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
@@ -94,18 +116,27 @@ pub(crate) async fn follow(
     if let (Some(file), Some(path), Some(kept)) = (exported, args.save.as_deref(), kept) {
         save(kept, file, path).await?;
     }
-    if let Some(fault) = finished.fault {
-        return Err(Error::Failed(format!("the run was stopped: {fault}")));
+    let verdict = if let Some(fault) = finished.fault {
+        Err(Error::Failed(format!("the run was stopped: {fault}")))
+    } else if finished.timed_out && summary.reason == FinishReason::Cancelled {
+        Err(Error::Failed("the run exceeded its --timeout".to_owned()))
+    } else {
+        verdict(&summary).and_then(|()| watch.recorder.verdict())
+    };
+    if args.writes_result() {
+        let error = verdict.as_ref().err().map(ToString::to_string);
+        let session = kept.map(|it| it.name.to_string());
+        let of_run = (session, args.options.model.name());
+        let recorder = &watch.recorder;
+        let outcome = recorder.outcome(&summary, error, of_run, workspaces.changed());
+        printer.json_line(&outcome)?;
     }
-    if finished.timed_out && summary.reason == FinishReason::Cancelled {
-        return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
-    }
-    verdict(&summary)
+    verdict
 }
 
 /// Prints the first line of progress.
 pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &Printer) {
-    if args.events.is_none() {
+    if !args.is_for_program() {
         printer.progress(&format!("session {}\n", kept.name));
     }
 }
@@ -157,12 +188,36 @@ fn incomplete(path: &Path, error: &dyn std::fmt::Display) -> Error {
     ))
 }
 
+/// What a run writes while it is in progress, and at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    /// Progress, and the answer.
+    Answer,
+    /// Each event.
+    Events,
+    /// Nothing before its end.
+    Nothing,
+}
+
+impl Output {
+    fn of(args: &AgentArgs) -> Self {
+        if args.writes_events() {
+            Self::Events
+        } else if args.writes_result() {
+            Self::Nothing
+        } else {
+            Self::Answer
+        }
+    }
+}
+
 /// Events to stdout or words to stderr, inputs to the log.
 struct Watch {
     printer: Printer,
-    events: bool,
+    output: Output,
     narrator: Narrator,
     totals: UsageTotals,
+    recorder: Recorder,
     log: Option<LogWriter<File>>,
     handle: AgentHandle,
     /// Reason why stdout cannot be written; then the run is stopped.
@@ -171,13 +226,15 @@ struct Watch {
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event) {
-        if !self.events {
+        self.recorder.event(event);
+        if self.output == Output::Answer {
             if let Some(words) = self.narrator.narrate(event) {
                 self.printer.progress(&words);
             }
             self.totals.event(event);
             self.printer.spin_with(|| self.totals.words());
-        } else if self.failed.is_none()
+        } else if self.output == Output::Events
+            && self.failed.is_none()
             && let Err(error) = self.printer.json_line(event)
         {
             self.failed = Some(error);
@@ -201,7 +258,7 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
         FinishReason::MaxIterations => {
             let plural = if summary.iterations == 1 { "" } else { "s" };
             format!(
-                "stopped after {} iteration{plural} (--max-iterations)",
+                "stopped after {} iteration{plural} (--max-iterations); --continue with a prompt continues it",
                 summary.iterations
             )
         }

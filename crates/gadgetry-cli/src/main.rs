@@ -6,15 +6,17 @@
 //! |---|---|
 //! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
-//! | `logging`, `log_file`, `run_agent` | diagnostics; the log of a run; runs until an interrupt |
+//! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
 //! | `printer` | the one way to stdout and stderr |
 //! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
+//! | `project` | what an agent learns from its folder: environment, instructions, skills, commands, subagents |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
-//! | `approvals`, `sessions`, `sources` | approvals; stored runs; gadgets by where they come from |
-//! | `build_agent`, `follow` | an agent from its options; a run while it is driven |
+//! | `approvals`, `sessions`, `sources`, `subagents` | approvals; stored runs; gadgets by where they come from; subagents of files |
+//! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
+//! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
 
 mod approvals;
@@ -30,6 +32,7 @@ mod connect;
 mod data_dir;
 mod error;
 mod fetch;
+mod first_run;
 mod follow;
 mod input;
 mod interrupts;
@@ -42,8 +45,10 @@ mod media;
 mod narrator;
 mod open_files;
 mod options;
+mod outcome;
 mod pages;
 mod printer;
+mod project;
 mod prompt;
 mod reader;
 mod refusal;
@@ -52,7 +57,9 @@ mod schemas;
 mod sessions;
 mod skills;
 mod sources;
+mod subagents;
 mod timeline;
+mod usable;
 mod usage_totals;
 mod work;
 mod workspaces;
@@ -90,7 +97,15 @@ fn main() -> ExitCode {
 
 fn run(printer: &Printer) -> Result<(), Error> {
     hide_from_other_processes()?;
+    if let Some(done) = commands::complete_words(printer) {
+        return done;
+    }
     let mut invocation = invocation::invocation(printer)?;
+    if invocation.is_first
+        && let Some(words) = first_run::ask(&invocation.config, printer)?
+    {
+        invocation = invocation::of_words(words, printer)?;
+    }
     logging::start(invocation.verbose)?;
     let work = match invocation.verb.take() {
         None => return Err(Error::Help(invocation::help(&invocation.config))),

@@ -268,6 +268,10 @@ impl Printer {
                 print_error(&message);
                 ExitCode::from(2)
             }
+            Err(Error::Denied(message)) => {
+                print_error(&message);
+                ExitCode::from(3)
+            }
         }
     }
 }

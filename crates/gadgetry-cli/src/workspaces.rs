@@ -30,6 +30,13 @@ impl Workspaces {
         Ok(workspace)
     }
 
+    /// The files that built-in gadgets have changed, by their paths in their workspace.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        let opened = self.lock();
+        let files = opened.all.iter().flat_map(|it| it.changed());
+        files.map(|it| it.to_string()).collect()
+    }
+
     /// The workspace that was opened last.
     #[cfg(feature = "chat")]
     pub(crate) fn current(&self) -> Option<Arc<Workspace>> {

@@ -1,6 +1,6 @@
 //! Changes of files that can be undone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::path::WorkspacePath;
 
@@ -40,17 +40,24 @@ impl Change {
 pub(super) struct History {
     changes: VecDeque<Change>,
     bytes: usize,
+    /// All files that were changed, also those whose contents are not kept any more.
+    files: BTreeSet<WorkspacePath>,
 }
 
 impl History {
     pub(super) fn push(&mut self, change: Change) {
         self.bytes += change.bytes();
+        self.files.insert(change.path.clone());
         self.changes.push_back(change);
         while self.bytes > BYTES
             && let Some(oldest) = self.changes.pop_front()
         {
             self.bytes -= oldest.bytes();
         }
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &WorkspacePath> {
+        self.files.iter()
     }
 
     pub(super) fn pop(&mut self) -> Option<Change> {

@@ -276,6 +276,11 @@ impl Workspace {
         }))
     }
 
+    /// Returns the files that built-in gadgets have created, changed or deleted, in alphabetical order. An undo does not remove them.
+    pub fn changed(&self) -> Vec<WorkspacePath> {
+        self.history().files().cloned().collect()
+    }
+
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }

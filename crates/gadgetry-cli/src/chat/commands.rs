@@ -76,7 +76,7 @@ pub(crate) enum Entered {
     Tools,
     /// `/skill`.
     Skills,
-    /// `/skill NAME [TEXT]`, which is a message.
+    /// `/skill NAME [TEXT]`, or `/NAME [TEXT]` of a skill or a command by a file, which is a message.
     Skill(String, String),
     /// `/cost`.
     Cost,
@@ -93,20 +93,25 @@ pub(crate) enum Entered {
 }
 
 impl Entered {
-    /// The command in a text; `None` if the text is a message. A path such as `/etc/hosts is wrong` is a message, and so is a
+    /// The command in a text, which may be one of `named`, each with its slash; `None` if the text is a message. A path such as `/etc/hosts is wrong` is a message, and so is a
     /// text of several lines, unless it begins with `/skill`.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn of(text: &str, named: &[(String, String)]) -> Option<Self> {
         let text = text.trim();
         if !text.starts_with('/') {
             return None;
         }
         let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let is_own = COMMANDS.iter().any(|it| it.name == name);
+        if !is_own && named.iter().any(|(it, _)| it == name) {
+            let argument = argument.trim().to_owned();
+            return Some(Self::Skill(name[1..].to_owned(), argument));
+        }
         if name[1..].contains('/') || (text.contains('\n') && name != "/skill") {
             return None;
         }
         let argument = argument.trim();
         let Some(known) = COMMANDS.iter().find(|it| it.name == name) else {
-            return Some(Self::Invalid(unknown(name)));
+            return Some(Self::Invalid(unknown(name, named)));
         };
         let is_wrong = match known.argument {
             "" => !argument.is_empty(),
@@ -144,8 +149,9 @@ fn read(name: &str, argument: &str) -> Option<Entered> {
     })
 }
 
-fn unknown(name: &str) -> String {
+fn unknown(name: &str, named: &[(String, String)]) -> String {
     let names = COMMANDS.iter().map(|it| it.name);
+    let names = names.chain(named.iter().map(|(name, _)| &**name));
     match closest(name, names).first() {
         Some(near) => format!("unknown command {name}; did you mean {near}?"),
         None => format!("unknown command {name}; /help lists the commands"),
@@ -159,7 +165,8 @@ mod tests {
     #[test]
     fn commands_are_read() {
         let check = |text: &str, expected: Option<Entered>| {
-            assert_eq!(Entered::of(text), expected, "{text:?}");
+            let named = ["/fix", "/help"].map(|name| (name.to_owned(), String::new()));
+            assert_eq!(Entered::of(text, &named), expected, "{text:?}");
         };
         let invalid = |text: &str| Some(Entered::Invalid(text.to_owned()));
         let skill = |name: &str, text: &str| Some(Entered::Skill(name.to_owned(), text.to_owned()));
@@ -178,6 +185,14 @@ mod tests {
             "/skill review\nline 1\nline 2",
             skill("review", "line 1\nline 2"),
         );
+        // Commands by files, unless their name is taken.
+        check("/fix", skill("fix", ""));
+        check("/fix it\nnow", skill("fix", "it\nnow"));
+        check(
+            "/fixx",
+            invalid("unknown command /fixx; did you mean /fix?"),
+        );
+        check("/help", Some(Entered::Help));
         check("/undo", Some(Entered::Undo(1)));
         check("/undo 3", Some(Entered::Undo(3)));
         check("/undo 0", invalid("usage: /undo [N]"));

@@ -333,7 +333,7 @@ impl Editor {
         self.menu = None;
         let is_first_line = self.is_on_row(0);
         match Word::of(self.before_cursor(), is_first_line) {
-            Some(Word::Command(word)) => self.menu = Menu::of_commands(word),
+            Some(Word::Command(word)) => self.menu = Menu::of_commands(word, &self.names),
             Some(Word::Argument(command, word)) => {
                 self.menu = Menu::of_argument(command, word, &self.names);
             }

@@ -22,7 +22,7 @@ pub(super) struct Prompt {
 impl Prompt {
     /// The message that a text means: the instructions of a skill after `/skill`, and the files that it mentions.
     pub(super) fn of(talk: &Talk, typed: String) -> Result<Self, Error> {
-        let (full, problems) = match Entered::of(&typed) {
+        let (full, problems) = match Entered::of(&typed, &talk.facts().names.named) {
             Some(Entered::Skill(name, text)) => {
                 let instructions = talk.instructions(&name, &text)?;
                 // The files that the user mentions, and not those that the skill mentions.

@@ -98,7 +98,7 @@ impl Plain<'_> {
             self.go_on_after(done)?;
         }
         while let Some(line) = next_line(self.printer).await? {
-            let done = match Entered::of(&line) {
+            let done = match Entered::of(&line, &self.talk.facts().names.named) {
                 None if line.trim().is_empty() => Ok(()),
                 None | Some(Entered::Skill(..)) => self.exchange(line).await,
                 Some(Entered::Quit) => break,

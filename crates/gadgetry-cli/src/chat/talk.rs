@@ -16,15 +16,17 @@ use super::changes;
 use super::report::Report;
 use super::state::Facts;
 use crate::cli::{ChatArgs, SessionName};
+use crate::config::Asking;
 use crate::connect;
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::mcp;
 use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;
+use crate::project::Project;
 use crate::sessions::{
-    Details, Kept, OPTIONS, Sessions, details, merged, move_to, no_sessions, not_kept, problem,
-    refuse_without, replies_read, without_details,
+    Details, Kept, OPTIONS, Sessions, details, latest_here, merged, move_to, no_sessions, not_kept,
+    problem, refuse_without, replies_read, without_details,
 };
 
 use base::{Base, agent, approvals};
@@ -91,7 +93,8 @@ impl Talk {
             }
         }
         let settings = invocation.settings.clone();
-        let base = Base::new(invocation, None)?;
+        let mut base = Base::new(invocation, None)?;
+        base.project = Project::read(&args.options, None, Asking::Prompt, printer)?;
         let talk = Self::new((args, settings), base, 0, user, printer).await?;
         Ok(Opened {
             talk,
@@ -120,6 +123,7 @@ impl Talk {
             Some(servers) => self::agent(&parts, &user, Some(servers))?,
             None => agent,
         };
+        parts.note(printer);
         let skills = parts.skills;
         let facts = base.facts(&args.options, &skills).await?;
         Ok(Self {
@@ -151,12 +155,7 @@ impl Talk {
         let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
         let session = match name {
             Some(name) => sessions.get(name).await?,
-            None => sessions
-                .all()
-                .await?
-                .into_iter()
-                .next()
-                .ok_or_else(no_sessions)?,
+            None => latest_here(sessions.all().await?)?,
         };
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;
@@ -167,7 +166,7 @@ impl Talk {
         let missing = stored.missing(&settings);
         refuse_without(&missing)?;
         let details = merged(&stored, &settings)?;
-        let base = Base::new(invocation, Some(of_session))?;
+        let mut base = Base::new(invocation, Some(of_session))?;
         let settings = move_to(&stored.folder, settings)?;
         let args = ChatArgs::from_settings(&settings, &OPTIONS)?;
         let kept = Kept {
@@ -188,6 +187,8 @@ impl Talk {
         let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
         let is_forced = summary.is_some() || args.force;
         let is_ended = summary.is_some();
+        let context = stored.context(&header.config)?;
+        base.project = Project::read(&args.options, context, Asking::Prompt, printer)?;
         let mut talk = Self::new((args, settings), base, replies, user, printer).await?;
         let durable = talk.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());

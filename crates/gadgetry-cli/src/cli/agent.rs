@@ -11,18 +11,34 @@ use gadgetry::proto::dialect::Dialects;
 use super::limits::RateArgs;
 use super::numbers::at_least_one;
 use super::sessions::SessionArgs;
-use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, SkillOptions};
+use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, ProjectOptions, SkillOptions};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// The prompt; `-` reads stdin. Put it after `--` if it starts with a hyphen
-    #[arg(value_name = "PROMPT", required_unless_present = "continues")]
+    /// The prompt, after the text on stdin if that is a pipe or a file; `-` is the text on stdin. Put it after `--` if it starts
+    /// with a hyphen
+    #[arg(value_name = "PROMPT", required_unless_present_any = ["continues", "print"])]
     pub(crate) prompt: Option<String>,
 
-    /// The prompt, if the first word is the name of a session
+    /// The prompt, if the first word is the name of a session; `-` after a prompt waits for the text on stdin
     #[arg(value_name = "PROMPT", hide = true)]
     pub(crate) second: Option<String>,
+
+    /// Print the answer and nothing else: no progress, and no question to a user during the run
+    ///
+    /// Stdin is read to its end if it is a pipe or a file. Without PROMPT, it is the prompt.
+    #[arg(long, short)]
+    pub(crate) print: bool,
+
+    /// Output: the answer as `text`, one `json` object about the run, or `stream-json`: its events and then that object
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        conflicts_with = "events"
+    )]
+    pub(crate) output_format: OutputFormat,
 
     /// Write the run's events to stdout instead of the answer, without progress
     #[arg(long, value_name = "FORMAT")]
@@ -46,6 +62,23 @@ pub(crate) struct AgentArgs {
     pub(crate) chosen: ConfigArgs,
 }
 
+impl AgentArgs {
+    /// Returns whether stdout is for a program, so that there is no progress.
+    pub(crate) fn is_for_program(&self) -> bool {
+        self.writes_events() || self.writes_result()
+    }
+
+    /// Returns whether the events of the run are written.
+    pub(crate) fn writes_events(&self) -> bool {
+        self.events.is_some() || self.output_format == OutputFormat::StreamJson
+    }
+
+    /// Returns whether the object about the run is written.
+    pub(crate) fn writes_result(&self) -> bool {
+        self.output_format != OutputFormat::Text
+    }
+}
+
 /// Options from which an agent is built.
 #[derive(Debug, Args)]
 pub(crate) struct AgentOptions {
@@ -54,6 +87,9 @@ pub(crate) struct AgentOptions {
 
     #[command(flatten)]
     pub(crate) skills: SkillOptions,
+
+    #[command(flatten)]
+    pub(crate) project: ProjectOptions,
 
     #[command(flatten)]
     pub(crate) approvals: ApprovalOptions,
@@ -84,7 +120,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) constrain: WhenConstrained,
 
-    /// Maximum number of model replies [default: 10]
+    /// Maximum number of model replies [default: no limit; --budget and --timeout are others]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
@@ -237,6 +273,17 @@ pub(crate) fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
         .filter(|percent| *percent > 0.0 && *percent <= 100.0)
         .map(OutputLimit::Percent)
         .ok_or("expected a percentage above 0 and up to 100, or off")
+}
+
+/// Output of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer.
+    Text,
+    /// One object about the run.
+    Json,
+    /// Its events, and then that object.
+    StreamJson,
 }
 
 /// Output format of events.

@@ -11,6 +11,7 @@ mod config;
 mod doctor;
 mod eval;
 mod gadget;
+mod help;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -18,6 +19,7 @@ mod mcp_server;
 mod model;
 mod models;
 mod numbers;
+mod project;
 #[cfg(feature = "restate")]
 mod restate;
 mod serve;
@@ -50,6 +52,7 @@ pub(crate) use config::{
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
+pub(crate) use help::all as help_of_all;
 pub(crate) use limits::{RateArgs, RetryArgs, margin};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -60,6 +63,7 @@ pub(crate) use mcp_server::{TypedServer, is_url, name_and_target};
 pub(crate) use model::{DataArgs, ModelArgs, at_least_one_token, tags, temperature};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 pub(crate) use numbers::{WORKED_TURNS, at_least_one};
+pub(crate) use project::ProjectOptions;
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, RestateArgs, SubmitArgs, WorkerArgs};
 pub(crate) use serve::{ServeArgs, UpstreamApi};
@@ -81,7 +85,7 @@ pub(crate) fn command() -> Command {
         options.fold(verb, |verb, id| verb.mut_arg(id, |it| it.requires("model")))
     };
     let command = Gadgetry::command().mut_subcommand("doctor", needs_model);
-    command.mut_subcommand("eval", needs_model)
+    help::grouped(command.mut_subcommand("eval", needs_model))
 }
 
 /// Tool calling for any text model.
@@ -98,7 +102,7 @@ pub(crate) struct Gadgetry {
     /// Log to stderr: -v results and failures, -vv parameters and results in full, -vvv every piece of text
     ///
     /// `GADGETRY_LOG=LEVEL` does the same: error, warn, info, debug or trace.
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 
     #[command(flatten)]
@@ -156,7 +160,9 @@ pub(crate) enum Verb {
     Gadget(GadgetArgs),
     /// Lists and shows skills: instructions for a kind of task, which a model loads when it needs them.
     Skill(SkillArgs),
-    /// Lists known models: context windows, features, prices.
+    /// Lists the models that you can use now, or the whole catalogue: context windows, prices.
+    ///
+    /// Those of providers whose keys are set, and of servers on this machine that answer. TEXT filters them.
     Models(ModelsArgs),
     /// Checks keys and local servers; tests whether a model calls tools, and in which form.
     ///
@@ -358,6 +364,10 @@ pub(crate) struct EventsArgs {
     /// Print the JSON Schema (draft 2020-12) of an event
     #[arg(long, required = true)]
     pub(crate) schema: bool,
+
+    /// Print that of the object of `agent --output-format json` instead
+    #[arg(long)]
+    pub(crate) result: bool,
 }
 
 /// Options of `gadgetry demo`.

@@ -13,7 +13,7 @@ use super::limits::RetryArgs;
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// The model: PROVIDER:NAME, a shortcut such as `haiku`, or script:FILE for replies from a JSON Lines file
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
     /// System prompt

@@ -28,7 +28,7 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     pub(crate) local: bool,
 
-    /// Include models that cannot be used here, with the reason
+    /// List the whole catalogue, with notes: also models without a key, gone, or that no provider here serves
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -6,7 +6,7 @@ use clap::Args;
 use gadgetry::command::parse_duration;
 
 /// Connection options of a model's server, with extra headers and fields.
-#[derive(Args)]
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ServerArgs {
     /// Base URL of the API, up to /v1 [default: from the environment, or the provider's own]

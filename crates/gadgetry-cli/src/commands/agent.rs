@@ -8,15 +8,18 @@ use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
 use crate::cli::AgentArgs;
 use crate::commands::continued;
+use crate::config::Asking;
 use crate::error::Error;
-use crate::follow::{Log, announce, follow};
+use crate::follow::{Followed, Log, announce, follow};
 use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
 use crate::options::Settings;
 use crate::printer::Printer;
-use crate::prompt::{not_empty, typed_or_piped};
+use crate::project::Project;
+use crate::prompt::{not_empty, with_stdin};
 use crate::sessions::{Asker, Kept, problem};
+use crate::workspaces::Workspaces;
 
 /// Runs the command. All input is checked before anything is started or written.
 pub(crate) async fn run(
@@ -24,13 +27,13 @@ pub(crate) async fn run(
     invocation: &Invocation,
     printer: &Printer,
 ) -> Result<(), Error> {
-    if args.options.model.quiet {
+    if args.options.model.quiet || args.print {
         printer.be_quiet();
     }
     if args.session.continues {
         return Box::pin(continued::run(args, invocation, printer)).await;
     }
-    if let Some(word) = &args.second {
+    if let Some(word) = args.second.as_ref().filter(|word| *word != "-") {
         return Err(Error::input(format_args!(
             "unexpected argument '{word}' found"
         )));
@@ -38,15 +41,21 @@ pub(crate) async fn run(
     let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
+    let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
+    let prompt = project.prompt(args.prompt.clone().unwrap_or_default())?;
+    let workspaces = Workspaces::default();
     let situation = Situation {
+        project,
         asker: asker.clone(),
-        approver: Some(Arc::clone(&approver)),
+        approver: (!args.print).then(|| Arc::clone(&approver)),
+        workspaces: workspaces.clone(),
         declared: Arc::clone(&config.declared),
         ..Situation::default()
     };
     let parts = Parts::read(&args.options, situation).await?;
     let agent = parts.agent(None)?;
-    let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
+    let awaited = args.print || args.second.is_some();
+    let prompt = with_stdin(&prompt, awaited, printer)?;
     let prompt = not_empty(prompt)?;
     let path = args.save.as_deref();
     let file = path
@@ -58,6 +67,9 @@ pub(crate) async fn run(
         Some(servers) => parts.agent(Some(servers))?,
         None => agent,
     };
+    if !args.is_for_program() {
+        parts.note(printer);
+    }
     let options = &args.options;
     let names = check_names(
         &options.approvals,
@@ -78,7 +90,13 @@ pub(crate) async fn run(
         }
         None => None,
     };
-    follow(run, args, (kept.as_ref(), &approver), log, printer).await
+    let followed = Followed {
+        kept: kept.as_ref(),
+        approver: &approver,
+        workspaces: &workspaces,
+        log,
+    };
+    follow(run, args, followed, printer).await
 }
 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
@@ -107,7 +125,7 @@ async fn begin(
             Ok((run, Some(kept)))
         }
         Err(Error::Input(problem) | Error::Failed(problem)) if !is_required => {
-            if args.events.is_none() {
+            if !args.is_for_program() {
                 printer.progress(&format!("no session: {problem}\n"));
             }
             Ok((agent.ask(prompt), None))

@@ -8,20 +8,23 @@ use gadgetry::{Agent, AgentRun, Conversation, RunError};
 use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentArgs, SessionName};
-use crate::config::Declared;
+use crate::config::{Asking, Declared};
 use crate::connect;
 use crate::error::Error;
-use crate::follow::{Log, announce, follow, print_answer, save, verdict};
+use crate::follow::{Followed, Log, announce, follow, print_answer, save, verdict};
 use crate::invocation::Invocation;
 use crate::log_file::{self, InUse};
 use crate::mcp;
 use crate::options::{Options as _, required};
+use crate::outcome::Recorder;
 use crate::printer::Printer;
-use crate::prompt::{not_empty, typed_or_piped};
+use crate::project::Project;
+use crate::prompt::{not_empty, with_stdin};
 use crate::sessions::{
-    Details, Kept, OPTIONS, Session, Sessions, details, merged, move_to, no_sessions, not_kept,
-    problem, refuse_without, replies_read, unknown, without_details,
+    Details, Kept, OPTIONS, Session, Sessions, details, latest_here, merged, move_to, no_sessions,
+    not_kept, problem, refuse_without, replies_read, unknown, without_details,
 };
+use crate::workspaces::Workspaces;
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -49,12 +52,23 @@ pub(crate) async fn run(
     let details = merged(&stored, &settings)?;
     let settings = move_to(&stored.folder, settings)?;
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
-    let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
+    // Without a prompt, only `--print` says that stdin is one.
+    let prompt = prompt.or_else(|| args.print.then(String::new));
+    let read = |it: String| with_stdin(&it, args.print, printer);
+    let prompt = prompt.map(read).transpose()?;
+    let prompt = prompt.filter(|it| !args.print || !it.is_empty());
     let prompt = prompt.map(not_empty).transpose()?;
+    let header = kept.sessions.journal.header(&kept.run).await;
+    let header = header.map_err(|error| problem(&error))?;
+    let context = stored.context(&header.config)?;
+    let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
+    let prompt = prompt.map(|it| project.prompt(it)).transpose()?;
     let mut continued = Continued {
         args,
+        project,
         kept,
         approver,
+        workspaces: Workspaces::default(),
         details,
         declared: Arc::clone(&invocation.config.declared),
         servers: None,
@@ -92,8 +106,7 @@ async fn choose(
     match first {
         Some(word) if args.second.is_some() || names_session => Err(unknown(word)),
         prompt => {
-            let latest = sessions.all().await?.into_iter().next();
-            let latest = latest.ok_or_else(no_sessions)?;
+            let latest = latest_here(sessions.all().await?)?;
             Ok((latest, prompt.map(str::to_owned)))
         }
     }
@@ -101,8 +114,10 @@ async fn choose(
 
 struct Continued<'a> {
     args: AgentArgs,
+    project: Project,
     kept: Kept,
     approver: Arc<TerminalApprover>,
+    workspaces: Workspaces,
     details: Details,
     declared: Arc<Declared>,
     /// The MCP servers, until the end of the run.
@@ -113,7 +128,7 @@ struct Continued<'a> {
 impl Continued<'_> {
     /// Says which options are missing that the session did not keep.
     fn note(&mut self, missing: &[&str]) {
-        if self.args.events.is_none()
+        if !self.args.is_for_program()
             && let Some(note) = not_kept(missing)
         {
             self.printer.progress(&format!("{note}\n"));
@@ -126,10 +141,19 @@ impl Continued<'_> {
             let file = log_file::create(path, &InUse::by([], &[]))?;
             save(&self.kept, file, path).await?;
         }
-        if self.args.events.is_none() {
+        let verdict = verdict(summary);
+        if self.args.writes_result() {
+            // Its events were written when it ran.
+            let (recorder, args) = (Recorder::default(), &self.args);
+            let error = verdict.as_ref().err().map(ToString::to_string);
+            let name = Some(self.kept.name.to_string());
+            let model = (name, args.options.model.name());
+            let outcome = recorder.outcome(summary, error, model, Vec::new());
+            self.printer.json_line(&outcome)?;
+        } else if !self.args.is_for_program() {
             print_answer(summary, self.printer);
         }
-        verdict(summary)
+        verdict
     }
 
     /// Drives an interrupted run on, with a further prompt perhaps.
@@ -188,11 +212,16 @@ impl Continued<'_> {
         let situation = Situation {
             replies,
             asker: self.kept.asker.clone(),
-            approver: Some(Arc::clone(&self.approver)),
+            approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
+            workspaces: self.workspaces.clone(),
             declared: Arc::clone(&self.declared),
+            project: self.project.clone(),
             ..Situation::default()
         };
         let parts = Parts::read(&self.args.options, situation).await?;
+        if !self.args.is_for_program() {
+            parts.note(self.printer);
+        }
         let agent = parts.agent(self.servers.as_deref())?;
         let path = self.args.save.as_deref();
         let file = path
@@ -203,7 +232,12 @@ impl Continued<'_> {
 
     async fn follow(self, run: AgentRun<'static>, log: Option<Log>) -> Result<(), Error> {
         announce(&self.args, &self.kept, self.printer);
-        let user = (Some(&self.kept), &*self.approver);
-        follow(run, &self.args, user, log, self.printer).await
+        let followed = Followed {
+            kept: Some(&self.kept),
+            approver: &self.approver,
+            workspaces: &self.workspaces,
+            log,
+        };
+        follow(run, &self.args, followed, self.printer).await
     }
 }

@@ -36,8 +36,11 @@ use gadgetry::proto::event::EVENTS_SCHEMA;
 use crate::cli::Verb;
 use crate::error::Error;
 use crate::invocation::Invocation;
+use crate::outcome::SCHEMA;
 use crate::printer::Printer;
 use crate::work::Work;
+
+pub(crate) use completions::answer as complete_words;
 
 /// Does what was typed, as far as it waits for nothing.
 pub(crate) fn run(
@@ -98,15 +101,14 @@ pub(crate) fn run(
         }
         Verb::Config(typed) => config::run(chosen.clone(), typed, printer)?,
         Verb::Init(args) => init::run(&args, printer)?,
-        Verb::Completions(typed) => completions::run(&typed, config, printer)?,
+        Verb::Completions(typed) => completions::run(&typed, printer)?,
         Verb::Man(args) => man::run(&args, printer)?,
         #[cfg(feature = "mcp")]
         Verb::Mcp(typed) => return mcp::run(chosen.clone(), typed, printer),
         Verb::Replay(args) => replay::run(&args, printer)?,
         Verb::Events(args) => {
-            if args.schema {
-                printer.text(EVENTS_SCHEMA);
-            }
+            let of_result = args.schema && args.result;
+            printer.text(if of_result { SCHEMA } else { EVENTS_SCHEMA });
         }
         #[cfg(feature = "restate")]
         Verb::Worker(args) => {

@@ -2,6 +2,7 @@
 
 mod served;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,8 +21,12 @@ use crate::input::unreadable;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
+use crate::usable::{LocalModel, Usable};
 use crate::usage_totals::grouped;
 use crate::work::Work;
+
+/// Maximum time for servers on this machine to answer.
+const PATIENCE_LOCAL: Duration = Duration::from_secs(1);
 
 /// Maximum time for a table to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -34,10 +39,17 @@ pub(crate) fn run(args: ModelsArgs, printer: &Printer) -> Result<Work<'_>, Error
         let work = async move { served::list(&url, &args, printer).await };
         return Ok(Work::waits(work));
     }
-    list(&args, printer).map(|()| Work::Done)
+    if args.all {
+        return list(&args, None, printer).map(|()| Work::Done);
+    }
+    Ok(Work::waits(async move {
+        let usable = Usable::find(PATIENCE_LOCAL).await?;
+        list(&args, Some(&usable), printer)
+    }))
 }
 
-fn list(args: &ModelsArgs, printer: &Printer) -> Result<(), Error> {
+/// Lists the catalogue, or what of it is usable and what the servers on this machine have.
+fn list(args: &ModelsArgs, usable: Option<&Usable>, printer: &Printer) -> Result<(), Error> {
     let catalog = catalog::load(&args.data)?;
     let features = args.features.iter();
     let filter = ModelFilter {
@@ -51,28 +63,73 @@ fn list(args: &ModelsArgs, printer: &Printer) -> Result<(), Error> {
     let today = today();
     let all = catalog.list(&filter).map(|spec| Listed::new(spec, today));
     let text = args.text.as_deref().map(str::to_lowercase);
-    let found: Vec<Listed<'_>> = all.filter(|it| it.has(text.as_deref())).collect();
-    let shown = found.iter().filter(|it| args.all || it.is_usable);
+    let is_shown = |it: &Listed<'_>| usable.is_none_or(|usable| it.is_usable_by(usable));
+    let found = all.filter(|it| it.has(text.as_deref()) && is_shown(it));
+    // By name. Some are in the table twice.
+    let mut found: BTreeMap<String, Listed<'_>> = found.map(|it| (it.shown_name(), it)).collect();
+    let mut local = BTreeMap::new();
+    if let Some(usable) = usable.filter(|_| args.features.is_empty()) {
+        for model in usable.local() {
+            let is_wanted = args
+                .provider
+                .as_deref()
+                .is_none_or(|it| it == model.provider);
+            let has_text = text
+                .as_deref()
+                .is_none_or(|it| model.name.to_lowercase().contains(it));
+            if is_wanted && has_text {
+                found.remove(&model.name);
+                local.insert(model.name.clone(), model);
+            }
+        }
+    }
     if args.json {
-        for listed in shown {
+        for listed in found.values() {
             printer.json(listed)?;
             printer.flush_if_full()?;
         }
+        for model in local.values() {
+            printer.json(model)?;
+        }
         return Ok(());
     }
-    let mut rows: Vec<[String; COLUMNS]> = shown.map(Listed::row).collect();
+    let local = local.into_values().map(|it| (it.name.clone(), it.row()));
+    let rows = found.values().map(|it| (it.shown_name(), it.row()));
+    let rows: BTreeMap<String, [String; COLUMNS]> = rows.chain(local).collect();
+    let mut rows: Vec<[String; COLUMNS]> = rows.into_values().collect();
     if rows.is_empty() {
-        let hint = if found.is_empty() {
-            ""
-        } else {
-            " and can be used; --all lists the others"
-        };
-        return Err(Error::Failed(format!("no known model matches{hint}")));
+        return Err(Error::Failed(match usable {
+            None => "no known model matches".to_owned(),
+            Some(usable) if usable.is_empty() => {
+                "no model can be used: no key is set, and no local server answers; --all lists the catalogue, `gadgetry doctor` shows which keys count".to_owned()
+            }
+            Some(_) => "no model that you can use matches; --all lists the catalogue".to_owned(),
+        }));
     }
-    // Some are in the table twice.
-    rows.dedup();
+    if usable.is_some() {
+        // What one compares before a choice is enough; --all and --json have the rest.
+        for row in &mut rows {
+            row[FEATURES].clear();
+        }
+    }
     printer.text(&table(&rows));
     Ok(())
+}
+
+impl LocalModel {
+    /// Its row. The catalogue knows nothing about it.
+    fn row(&self) -> [String; COLUMNS] {
+        let unknown = || "?".to_owned();
+        [
+            one_line(&self.name),
+            unknown(),
+            unknown(),
+            "0.00".to_owned(),
+            "0.00".to_owned(),
+            String::new(),
+            format!("at {}", one_line(&self.base_url)),
+        ]
+    }
 }
 
 /// A model, and what it takes to use it.
@@ -83,8 +140,9 @@ struct Listed<'a> {
     name: Option<String>,
     #[serde(flatten)]
     spec: &'a ModelSpec,
+    /// Whether its provider may have switched it off.
     #[serde(skip)]
-    is_usable: bool,
+    is_gone: bool,
     #[serde(skip)]
     note: String,
 }
@@ -110,11 +168,22 @@ impl<'a> Listed<'a> {
             notes.push(format!("{word} {date}"));
         }
         Self {
-            is_usable: name.is_some(),
+            is_gone: gone,
             name,
             spec,
             note: notes.join("; "),
         }
+    }
+
+    /// Returns its name for `--model`, or that in the catalogue.
+    fn shown_name(&self) -> String {
+        one_line(self.name.as_ref().unwrap_or(&self.spec.id))
+    }
+
+    fn is_usable_by(&self, usable: &Usable) -> bool {
+        let name = self.name.as_deref().filter(|_| !self.is_gone);
+        let provider = name.and_then(|it| it.split_once(':'));
+        provider.is_some_and(|(provider, _)| usable.has_key(provider))
     }
 
     /// Returns whether its id or its name has this text in it, which is in lower case.
@@ -180,6 +249,10 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
             *width = (*width).max(cell.chars().count());
         }
     }
+    let has_features = rows.iter().any(|row| !row[FEATURES].is_empty());
+    if !has_features {
+        widths[FEATURES] = 0;
+    }
     let mut out = String::new();
     let mut line = |cells: [&str; COLUMNS]| {
         for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
@@ -197,6 +270,9 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
     let mut head = HEAD;
     if !has_notes {
         head[COLUMNS - 1] = "";
+    }
+    if !has_features {
+        head[FEATURES] = "";
     }
     line(head);
     for row in rows {

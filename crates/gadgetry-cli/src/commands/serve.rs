@@ -63,7 +63,12 @@ pub(crate) async fn run(
                     reloaded.replace(config.settings);
                     printer.progress("the configuration was read again\n");
                 }
-                Err(Error::Input(problem) | Error::Failed(problem) | Error::Help(problem)) => {
+                Err(
+                    Error::Input(problem)
+                    | Error::Failed(problem)
+                    | Error::Denied(problem)
+                    | Error::Help(problem),
+                ) => {
                     printer.progress(&format!("the old configuration stays: {problem}\n"));
                 }
                 Err(Error::Closed) => {}

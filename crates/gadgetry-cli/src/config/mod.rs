@@ -64,10 +64,11 @@ pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status};
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
-pub(crate) use remember::{Approved, remember};
+pub(crate) use remember::{Approved, keep_model, remember};
 pub(crate) use tables::Declared;
 #[cfg(feature = "mcp")]
 pub(crate) use tables::McpServer;
+pub(crate) use trust::{Decision, Trust, digest};
 pub(crate) use verb::ConfigVerb;
 
 /// The name of the user's file, in the configuration folder.

@@ -27,6 +27,18 @@ pub(crate) fn remember(path: &Path, approved: &Approved<'_>) -> Result<(), Strin
     rewrite(path, |text| Ok((with_rule(text, approved)?, ())))
 }
 
+/// Sets the model of a file, which is created if it is not there.
+///
+/// `Err` is what is wrong, in one line.
+pub(crate) fn keep_model(path: &Path, model: &str) -> Result<(), String> {
+    rewrite(path, |text| {
+        let document: Result<DocumentMut, toml_edit::TomlError> = text.parse();
+        let mut document = document.map_err(|error| error.message().to_owned())?;
+        document.insert("model", toml_edit::value(model));
+        Ok((document.to_string(), ()))
+    })
+}
+
 fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()

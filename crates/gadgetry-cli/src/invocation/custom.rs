@@ -30,6 +30,7 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
     let verb = root.find_subcommand(command.verb.name());
     let options = verb.into_iter().flat_map(Command::get_arguments);
     let options = options.filter(|argument| !argument.is_positional());
+    let usage = format!("gadgetry {name} [OPTIONS] [WORDS]...");
     let about = match &command.description {
         Some(description) => description.clone(),
         None => format!("Custom command ({})", command.place.file),
@@ -39,6 +40,7 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
         .num_args(0..)
         .help("The prompt, or the words that the prompt of the command refers to");
     Command::new(name.to_owned())
+        .override_usage(usage)
         .about(about)
         .args(options.cloned())
         .arg(words)

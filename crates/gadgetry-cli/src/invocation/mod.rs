@@ -47,13 +47,19 @@ pub(crate) struct Invocation {
     /// The options that were typed and configured for the verb.
     pub(crate) settings: Settings,
     pub(crate) config: Config,
+    /// The program was started alone on a terminal, and no model is configured.
+    pub(crate) is_first: bool,
     /// The first word after `--continue` must be the name of a session.
     pub(crate) names_session: bool,
 }
 
 /// Parses the command line and adds the configuration. A request for help is returned as [`Error::Help`].
 pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
-    let words: Vec<OsString> = env::args_os().collect();
+    of_words(env::args_os().collect(), printer)
+}
+
+/// The same for other words.
+pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invocation, Error> {
     // Alone at a terminal, this is a conversation, if a model is configured.
     let chats = words.len() == 1 && is_at_both_ends();
     let (words, names_session) = if chats {
@@ -70,6 +76,12 @@ pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
         let config = words::config(&words, verb, &keys, printer)?;
         (with_commands(root.clone(), &config), Some(config))
     };
+    if let Some(name) = verb.filter(|_| words::wants_all_help(&words))
+        && let Some(name) = words[name].to_str()
+        && let Some(help) = cli::help_of_all(command.clone(), name)
+    {
+        return Err(Error::Help(help.to_string()));
+    }
     let matches = command.try_get_matches_from(words)?;
     let chosen = ConfigArgs::from_arg_matches(&matches)?;
     let mut found = match (matches.subcommand(), custom) {
@@ -85,7 +97,8 @@ pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
             ..Found::default()
         },
     };
-    if chats && !found.settings.has(MODEL) {
+    let is_first = chats && !found.settings.has(MODEL);
+    if is_first {
         found.verb = None;
     } else if !found.settings.has(CONTINUE)
         && !found.verb.as_ref().is_some_and(Verb::needs_no_model)
@@ -99,8 +112,15 @@ pub(crate) fn invocation(printer: &Printer) -> Result<Invocation, Error> {
         verb: found.verb,
         settings: found.settings,
         config: found.config,
+        is_first,
         names_session,
     })
+}
+
+/// The configuration as far as it can be read, for the completion of words.
+pub(crate) fn config_for_completion(words: &[OsString], printer: &Printer) -> Config {
+    let keys = Keys::new();
+    words::config(words, None, &keys, printer).unwrap_or_default()
 }
 
 /// The help of the whole program, with the custom commands.

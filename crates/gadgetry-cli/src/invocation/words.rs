@@ -22,6 +22,12 @@ pub(super) fn verb(words: &[OsString]) -> Option<usize> {
     None
 }
 
+/// Returns whether all options are to be explained.
+pub(super) fn wants_all_help(words: &[OsString]) -> bool {
+    let mut words = words.iter().take_while(|it| *it != "--");
+    words.any(|it| it == "--help-all")
+}
+
 fn is_option(word: &OsStr) -> bool {
     word.as_encoded_bytes().starts_with(b"-")
 }

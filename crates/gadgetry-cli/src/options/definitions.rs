@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Attributes, Kind, SYSTEM, SYSTEM_PROMPT, Value};
 
@@ -32,6 +32,9 @@ impl Definitions {
     pub(crate) fn of(command: &Command) -> Self {
         let mut all = Self::default();
         for argument in command.get_arguments() {
+            if matches!(argument.get_action(), ArgAction::HelpLong) {
+                continue;
+            }
             let id = argument.get_id().to_string();
             let default = argument.get_default_values().first();
             let default = default.map(|it| it.to_string_lossy().into_owned());

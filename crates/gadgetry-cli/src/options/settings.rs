@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::{Attributes, BASE_URL, Definitions, Kind, MODEL, Source, UPSTREAM, Value};
 use crate::connect;
 use crate::error::Error;
+use crate::usable;
 
 /// The value of an option, and where it is from.
 #[derive(Clone)]
@@ -194,10 +195,10 @@ impl Extend<(String, Setting)> for Settings {
 
 /// Fails if an option is missing without which the others of a verb mean nothing.
 pub(crate) fn required(settings: &Settings, definitions: &Definitions) -> Result<(), Error> {
-    let mut missing = Vec::new();
     if definitions.get(MODEL).is_some() && !settings.has(MODEL) {
-        missing.push("--model <MODEL>");
+        return Err(Error::input(usable::how_to_choose()));
     }
+    let mut missing = Vec::new();
     let is_about_upstream = settings.has("upstream-api") || settings.has("upstream-key-env");
     let needs_upstream = is_about_upstream || !settings.has("config");
     if definitions.get(UPSTREAM).is_some() && !settings.has(UPSTREAM) && needs_upstream {
@@ -205,7 +206,9 @@ pub(crate) fn required(settings: &Settings, definitions: &Definitions) -> Result
     }
     let is_confined = settings.is_on("sandbox") || settings.is_on("dangerously-without-sandbox");
     if settings.is_on("yes") && !is_confined {
-        missing.push("<--sandbox|--dangerously-without-sandbox>");
+        return Err(Error::input(
+            "--yes needs one of --sandbox (commands have no network, and write nothing outside the workspace) and --dangerously-without-sandbox (commands may do what you may)",
+        ));
     }
     if missing.is_empty() {
         return Ok(());

@@ -17,6 +17,22 @@ pub(crate) fn no_sessions() -> Error {
     Error::input("there is no session to continue")
 }
 
+/// The latest session of the working directory.
+pub(crate) fn latest_here(all: Vec<Session>) -> Result<Session, Error> {
+    if all.is_empty() {
+        return Err(no_sessions());
+    }
+    let here = env::current_dir().map_err(|error| Error::machine(&error))?;
+    let is_here = |session: &Session| {
+        let folder = session.folder();
+        folder.is_some_and(|it| Path::new(&it) == here)
+    };
+    let mut all = all.into_iter();
+    all.find(is_here).ok_or_else(|| {
+        Error::input("there is no session of this folder to continue; `gadgetry sessions list` lists those of others, which are continued by name")
+    })
+}
+
 /// The session was begun by a library, so how to continue it is unknown.
 pub(crate) fn without_details(session: &Session) -> Error {
     Error::input(format_args!(

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::{env, io, mem};
 
+use gadgetry::proto::run::RunConfig;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
-use crate::options::{Attributes, BASE_URL, Definitions, Secret, Setting, Settings, Source, Value};
+use crate::options::{
+    Attributes, BASE_URL, Definitions, SYSTEM, Secret, Setting, Settings, Source, Value,
+};
 
 /// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
 const VERSION: u32 = 1;
@@ -120,6 +123,16 @@ impl Details {
             }
         }
         Ok(settings.only(|name, _| !Attributes::of(name).is_once))
+    }
+
+    /// The end of the system prompt of a run with these details, after the user's own: what it began with to know about the
+    /// project. `None` if it cannot be found, because the user's own has changed since.
+    pub(crate) fn context(&self, config: &RunConfig) -> Result<Option<String>, Error> {
+        let whole = config.system.as_deref().unwrap_or_default();
+        let settings = self.settings()?;
+        let own = settings.text(SYSTEM).unwrap_or_default();
+        let context = whole.strip_prefix(own);
+        Ok(context.map(|it| it.trim_start_matches('\n').to_owned()))
     }
 
     /// Takes note that an option is not kept.

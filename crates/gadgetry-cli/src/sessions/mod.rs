@@ -21,7 +21,7 @@ use crate::options::Settings;
 
 pub(crate) use asker::{Asker, questions};
 pub(crate) use continuing::{
-    merged, move_to, no_sessions, not_kept, replies_read, without_details,
+    latest_here, merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
 pub(crate) use details::{Details, OPTIONS, refuse_without};
 
@@ -177,6 +177,22 @@ impl Session {
     pub(crate) fn updated(&self) -> SystemTime {
         let times = self.runs.values().map(|run| run.updated);
         times.max().unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// The cost of all its runs, in US dollars; `None` if the price of a model call is not known.
+    pub(crate) fn total_cost(&self) -> Option<f64> {
+        let of_run = |run: &RunRecord| match &run.progress.summary {
+            Some(summary) => summary.total_cost,
+            // It has not said yet whether all prices are known.
+            None => Some(run.progress.known_cost).filter(|known| *known > 0.0),
+        };
+        self.runs.values().map(of_run).sum()
+    }
+
+    /// The working directory; `None` if the command line did not begin it.
+    pub(crate) fn folder(&self) -> Option<String> {
+        let last = self.runs.values().next_back();
+        Some(details(last?)?.folder)
     }
 
     /// The known cost of all its runs, in US dollars.

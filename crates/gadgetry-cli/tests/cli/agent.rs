@@ -68,7 +68,7 @@ fn what_the_model_says_around_calls_is_progress() {
     }
     let workshop = Workshop::new(&reply(&format!("{}So", block("Nope:a", ""))));
     let ended = Ended::of(&mut workshop.agent(&["--max-iterations", "1"]));
-    let error = "error: stopped after 1 iteration (--max-iterations)";
+    let error = "error: stopped after 1 iteration (--max-iterations); --continue with a prompt continues it";
     assert_eq!(ended.stderr.lines().last(), Some(error));
 }
 
@@ -205,7 +205,7 @@ fn how_a_run_ends() {
         &call.repeat(5),
         &["--max-iterations", "2"],
         "Again.\n",
-        "error: stopped after 2 iterations (--max-iterations)",
+        "error: stopped after 2 iterations (--max-iterations); --continue with a prompt continues it",
         "maxIterations",
         1,
     );

@@ -261,11 +261,12 @@ fn tools_of_the_provider_are_the_same_run() {
     let asked = native.asked();
     assert_eq!(asked[0].body["tools"][0]["function"]["name"], "Echo");
     assert!(!asked[0].body.to_string().contains("GADGET_START"));
+    // After the system prompt, which says where it is.
     let messages = &asked[1].body["messages"];
-    assert_eq!(messages[1]["tool_calls"][0]["id"], "call_1");
-    assert_eq!(messages[2]["role"], "tool");
-    assert_eq!(messages[2]["tool_call_id"], "call_1");
-    assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
+    assert_eq!(messages[2]["tool_calls"][0]["id"], "call_1");
+    assert_eq!(messages[3]["role"], "tool");
+    assert_eq!(messages[3]["tool_call_id"], "call_1");
+    assert!(text_of(&messages[3]).contains(r#"{"say":"hello"}"#));
     assert_eq!(text.asked()[0].body.get("tools"), None);
     let script = ["--model", "script:script.jsonl", "--tools", "native"];
     let error = "error: script:script.jsonl does not support native tool calls; omit --tools\n";

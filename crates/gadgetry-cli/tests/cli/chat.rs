@@ -549,10 +549,10 @@ fn mistakes_are_reported_before_anything_starts() {
 }
 
 #[test]
-fn without_a_verb_and_a_model_there_is_help() {
+fn without_a_verb_and_a_key_there_is_help() {
     let workshop = Workshop::new(&reply("Hi."));
     let screen = Screen::start(&workshop, (100, 200), &[], &[]);
     let (code, text) = screen.ends();
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("Usage: gadgetry"), "{text}");
+    assert!(text.contains("To begin, do one of these:"), "{text}");
 }

@@ -103,8 +103,14 @@ fn every_option_exists() {
         "--spread",
     ];
     let workshop = Workshop::new("");
-    let script = Ended::of(&mut workshop.command(&["completions", "bash"])).stdout;
-    let mut known: BTreeSet<&str> = words(&script).collect();
+    Ended::of(&mut workshop.command(&["man", "pages"])).check("", "", 0);
+    let pages = fs::read_dir(workshop.path("pages")).expect("a folder");
+    let pages = pages.map(|it| fs::read_to_string(it.expect("a file").path()).expect("a page"));
+    let pages: String = pages
+        .collect::<String>()
+        .replace("\\fB", " ")
+        .replace("\\-", "-");
+    let mut known: BTreeSet<&str> = words(&pages).collect();
     known.extend(OTHERS);
     if !cfg!(feature = "restate") {
         known.extend(OF_RESTATE);

@@ -183,7 +183,7 @@ fn progress_cannot_be_forged() {
     check_honest(&ended.stderr, "  > Echo ");
     // Nor does the model read a line of ours that is not there.
     let asked = server.asked();
-    let result = &asked[1].body["messages"][2]["content"];
+    let result = &asked[1].body["messages"][3]["content"];
     let text = result.as_str().unwrap_or_default();
     assert!(
         text.starts_with("Error: Gadget 'Echo\\u{a}  + bill"),

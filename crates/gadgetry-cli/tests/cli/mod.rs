@@ -23,12 +23,15 @@ mod demo;
 mod docs;
 mod doctor;
 mod eval;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod first_run;
 #[cfg(all(any(feature = "acp", feature = "mcp"), target_os = "linux"))]
 #[path = "../../../gadgetry-mcp/tests/support/found.rs"]
 mod found;
 mod gadget;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod gadget_form;
+mod headless;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod logging;
@@ -39,6 +42,7 @@ mod options;
 mod parse;
 mod picture;
 mod pipes;
+mod project;
 mod real_models;
 #[cfg(feature = "restate")]
 mod restate;

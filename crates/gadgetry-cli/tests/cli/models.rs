@@ -34,7 +34,7 @@ fn updated() -> Workshop {
 #[test]
 fn the_table_in_the_program() {
     let workshop = Workshop::new("");
-    let ended = models(&workshop, &["gpt-4o", "--provider", "openai"]);
+    let ended = models(&workshop, &["gpt-4o", "--provider", "openai", "--all"]);
     let mut lines = ended.stdout.lines();
     let head = lines.next().expect("a head");
     let words: Vec<&str> = head.split_whitespace().collect();
@@ -60,13 +60,14 @@ fn a_newer_table_counts_for_later_commands() {
     let workshop = updated();
     let check = |args: &[&str], stdout: &str| models(&workshop, args).check(stdout, "", 0);
     check(
-        &[],
+        &["--all"],
         "MODEL             CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES          NOTES\n\
-         openai:gpt-codex        ?       ?       ?        ?  streaming         Responses API\n\
+         acme/other              ?       ?       ?        ?  streaming         not served by a known provider (acme)\n\
          groq:large        128,000   8,192    2.50    10.00  streaming vision\n\
          groq:old                ?       ?       ?        ?  streaming         may be gone since 2020-02-02\n\
          groq:small          8,000       ?   0.075     0.30  streaming\n\
-         ollama:tiny             ?       ?    0.00     0.00  streaming\n",
+         ollama:tiny             ?       ?    0.00     0.00  streaming\n\
+         openai:gpt-codex        ?       ?       ?        ?  streaming         Responses API\n",
     );
     check(
         &["--all", "o", "--provider", "acme"],
@@ -79,12 +80,12 @@ fn a_newer_table_counts_for_later_commands() {
          openai:gpt-codex        ?       ?       ?        ?  streaming  Responses API\n",
     );
     check(
-        &["groq:sm", "--json"],
+        &["groq:sm", "--json", "--all"],
         "{\"name\":\"groq:small\",\"id\":\"groq/small\",\"provider\":\"groq\",\"contextWindow\":8000,\
          \"price\":{\"input\":0.075,\"output\":0.3},\"features\":[\"streaming\"]}\n",
     );
     let ids = |args: &[&str]| -> Vec<String> {
-        let ended = models(&workshop, &[&["--json"], args].concat());
+        let ended = models(&workshop, &[&["--json", "--all"], args].concat());
         ended.check(&ended.stdout, "", 0);
         let lines = ended.stdout.lines();
         let json = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -98,8 +99,7 @@ fn a_newer_table_counts_for_later_commands() {
         ids(&["--provider", "groq"]),
         ["groq/large", "groq/old", "groq/small"]
     );
-    assert_eq!(ids(&["--provider", "acme"]), [""; 0]);
-    assert_eq!(ids(&["--provider", "acme", "--all"]), ["acme/other"]);
+    assert_eq!(ids(&["--provider", "acme"]), ["acme/other"]);
     assert_eq!(ids(&["--provider", "nobody"]), [""; 0]);
     // An agent knows the new prices, too.
     let args = [
@@ -130,7 +130,10 @@ fn a_table_from_a_server() {
     let ended = models(&workshop, &update);
     assert!(ended.stdout.starts_with("6 models: "), "{ended:?}");
     assert_eq!(server.asked()[0].line, "GET /v1/table.json");
-    let listed = models(&workshop, &["--data-dir", "kept/here", "--json", "tiny"]);
+    let listed = models(
+        &workshop,
+        &["--data-dir", "kept/here", "--json", "--all", "tiny"],
+    );
     assert!(listed.stdout.contains("ollama/tiny"), "{listed:?}");
     // What is there stays if a newer one cannot be had.
     let again = models(&workshop, &update);
@@ -140,7 +143,10 @@ fn a_table_from_a_server() {
         1,
     );
     assert_eq!(
-        models(&workshop, &["--data-dir", "kept/here", "--json", "tiny"]),
+        models(
+            &workshop,
+            &["--data-dir", "kept/here", "--json", "--all", "tiny"]
+        ),
         listed
     );
 }
@@ -153,10 +159,10 @@ fn mistakes() {
     let check = |args: &[&str], stderr: &str, code: i32| {
         models(&workshop, args).check("", &format!("error: {stderr}\n"), code);
     };
-    check(&["nothing-like-it"], "no known model matches", 1);
+    check(&["nothing-like-it", "--all"], "no known model matches", 1);
     check(
         &["other"],
-        "no known model matches and can be used; --all lists the others",
+        "no model can be used: no key is set, and no local server answers; --all lists the catalogue, `gadgetry doctor` shows which keys count",
         1,
     );
     check(
@@ -178,7 +184,13 @@ fn mistakes() {
     let ended = models(&workshop, &["update", "--from", "script.txt"]);
     assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(2)));
     // Nothing of it was kept.
-    assert_eq!(models(&workshop, &["--json"]).stdout.lines().count(), 5);
+    assert_eq!(
+        models(&workshop, &["--json", "--all"])
+            .stdout
+            .lines()
+            .count(),
+        6
+    );
     workshop.write("gadgetry/models.json.gz", "broken");
     let ended = models(&workshop, &[]);
     assert_eq!(ended.code, Some(2));
@@ -191,6 +203,49 @@ fn mistakes() {
     updated();
     let mended = models(&workshop, &["update", "--from", "table.json"]);
     assert_eq!(mended.code, Some(0), "{mended:?}");
+}
+
+/// Without `--all`, the list has what can be used now: by the keys that are set, and from servers that answer.
+#[test]
+fn what_can_be_used_now() {
+    let workshop = updated();
+    let list = r#"{"data":[{"id":"tiny"},{"id":"mine"}]}"#;
+    let ollama = Server::start([Reply::Gets("/v1/models", "200 OK", list.to_owned())]);
+    let host = ollama.url().trim_end_matches("/v1").to_owned();
+    let check =
+        |args: &[&str], variables: &[(&str, &str)], stdout: &str, stderr: &str, code: i32| {
+            let mut command = workshop.command(&[&["models"], args].concat());
+            command.envs(variables.iter().copied());
+            Ended::of(&mut command).check(stdout, stderr, code);
+        };
+    let key = [("GROQ_API_KEY", "secret")];
+    let head = "MODEL       CONTEXT  OUTPUT  $/M IN  $/M OUT\n";
+    let large = "groq:large  128,000   8,192    2.50    10.00\n";
+    let small = "groq:small    8,000       ?   0.075     0.30\n";
+    // Not what may be gone, nor what another key is for.
+    check(&[], &key, &format!("{head}{large}{small}"), "", 0);
+    check(&["SMALL"], &key, &format!("{head}{small}"), "", 0);
+    check(
+        &["--feature", "vision"],
+        &key,
+        &format!("{head}{large}"),
+        "",
+        0,
+    );
+    let none = "error: no model that you can use matches; --all lists the catalogue\n";
+    check(&["codex"], &key, "", none, 1);
+    // A server has models that the catalogue does not know.
+    let both = [("GROQ_API_KEY", "secret"), ("OLLAMA_HOST", host.as_str())];
+    let at = format!("at {host}/v1");
+    let expected = format!(
+        "MODEL        CONTEXT  OUTPUT  $/M IN  $/M OUT    NOTES\n\
+         ollama:mine        ?       ?    0.00     0.00    {at}\n\
+         ollama:tiny        ?       ?    0.00     0.00    {at}\n"
+    );
+    check(&["--provider", "ollama"], &both, &expected, "", 0);
+    let mine =
+        format!("{{\"name\":\"ollama:mine\",\"provider\":\"ollama\",\"baseUrl\":\"{host}/v1\"}}\n");
+    check(&["mine", "--json"], &both, &mine, "", 0);
 }
 
 /// The table arrives whole or not at all, from the server that was named, and lands nowhere else.

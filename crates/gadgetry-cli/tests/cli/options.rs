@@ -4,6 +4,11 @@ use std::fs;
 
 use super::{check, run};
 
+/// What to do without a model, where no key is set.
+pub(crate) const NO_MODEL: &str = "error: no model is chosen: say --model NAME, set GADGETRY_MODEL, or write model = \"NAME\" into the configuration; \
+    no key is set: set ANTHROPIC_API_KEY for haiku, OPENAI_API_KEY for gpt5 or GEMINI_API_KEY for flash, or start a local server; \
+    `gadgetry models` lists what you can use, `gadgetry doctor` looks for keys and servers\n";
+
 #[test]
 fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
     let mistake = |args: &[&str], stderr: &str| check(args, "x", "", stderr, 2);
@@ -36,10 +41,7 @@ fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
         &["parse", "--batch", "--chunk-size", "4"],
         "error: the argument '--batch' cannot be used with '--chunk-size <N>'\n",
     );
-    mistake(
-        &["agent", "hello"],
-        "error: the following required arguments were not provided: --model <MODEL>\n",
-    );
+    mistake(&["agent", "hello"], NO_MODEL);
     mistake(
         &["replay"],
         "error: the following required arguments were not provided: <FILE>\n",
@@ -173,7 +175,8 @@ fn help_is_no_mistake() {
         "--max-gadgets-per-response <N>",
         "--save <FILE>",
     ];
-    help(&["agent", "--help"], &agent);
+    help(&["agent", "--help"], &agent[..1]);
+    help(&["agent", "--help-all"], &agent);
     help(&["replay", "--help"], &["--save FILE"]);
     help(&["demo", "--help"], &["Usage"]);
 }

@@ -61,6 +61,7 @@ impl Screen {
         command.args(args);
         command.cwd(workshop.path(""));
         without_keys_in(|variable| command.env_remove(variable));
+        command.env("HOME", workshop.path("no-home"));
         command.env("XDG_DATA_HOME", workshop.path(""));
         command.env("XDG_CONFIG_HOME", workshop.path("no-config"));
         command.env("TERM", "xterm-256color");

@@ -315,10 +315,16 @@ fn a_table_lists_the_sessions() {
         .collect();
     assert_eq!(
         lines[0],
-        ["NAME", "STATUS", "AGE", "PROMPTS", "COST", "LAST", "PROMPT"]
+        [
+            "NAME", "STATUS", "AGE", "PROMPTS", "COST", "FOLDER", "TITLE"
+        ]
     );
     assert_eq!(lines[1][..2], ["first", "finished"]);
-    assert_eq!(lines[1][3..], ["1", "$0.0000", "Go!"]);
+    let name = workshop.path("");
+    let name = name.file_name().expect("a name").to_string_lossy();
+    assert_eq!(lines[1][3..5], ["1", "?"]);
+    assert!(lines[1][5].ends_with(&*name), "{lines:?}");
+    assert_eq!(lines[1][6..], ["Go!"]);
     assert_eq!(lines.len(), 2);
 }
 

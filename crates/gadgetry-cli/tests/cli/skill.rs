@@ -92,7 +92,7 @@ fn skills_are_listed_and_shown() {
         serde_json::from_str::<serde_json::Value>(&ended.stdout).expect("JSON"),
         expected
     );
-    check(&workshop, &["list"], "", "", 0);
+    check(&workshop, &["list"], "no skills\n", "", 0);
 }
 
 #[test]

@@ -174,6 +174,8 @@ pub(crate) fn without_config(command: &mut Command) {
             command.env_remove(&variable);
         }
     }
+    // Its skills and commands would be found.
+    command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-home"));
     command.env(
         "XDG_CONFIG_HOME",
         concat!(env!("CARGO_TARGET_TMPDIR"), "/no-config"),

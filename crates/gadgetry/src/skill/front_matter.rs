@@ -62,6 +62,109 @@ pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String),
     parse(&bytes, &folder_name.unwrap_or_default()).map_err(|mistake| invalid(path, mistake))
 }
 
+/// Reads a Markdown file that other programs use as a command or an agent. What they accept is accepted: front matter that is
+/// missing or no YAML, names with other letters, and long descriptions.
+pub(super) fn load_file(path: &Path) -> Result<(FrontMatter, String), SkillError> {
+    let read = |source| SkillError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    if !std::fs::metadata(path).map_err(read)?.is_file() {
+        return Err(SkillError::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    let bytes = read_at_most(path, SKILL_FILE_LIMIT).map_err(read)?;
+    let bytes = bytes.ok_or_else(|| SkillError::TooLarge {
+        path: path.to_owned(),
+        limit: SKILL_FILE_LIMIT,
+    })?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    parse_file(&bytes, &stem).map_err(|mistake| invalid(path.to_owned(), mistake))
+}
+
+fn parse_file(bytes: &[u8], stem: &str) -> Result<(FrontMatter, String), Mistake> {
+    let text = text_of(bytes)?;
+    let (yaml, body) = split(text).unwrap_or(("", text));
+    let mut entries = yaml::mapping(yaml).unwrap_or_else(|_| plain_entries(yaml));
+    let first = body.lines().map(|line| line.trim_start_matches('#').trim());
+    let first = first.filter(|line| !line.is_empty()).take(1);
+    let mut description: String = first.collect();
+    let mut name = stem.to_owned();
+    entries.retain(|entry| match (entry.key.as_str(), &entry.written) {
+        ("name", Some(written)) => {
+            name.clone_from(written);
+            false
+        }
+        ("description", Some(written)) if !written.trim().is_empty() => {
+            description.clone_from(written);
+            false
+        }
+        ("name" | "description", _) => false,
+        _ => true,
+    });
+    let mut found = fields_without_name(entries)?;
+    found.name = slug(&name);
+    let words: Vec<&str> = description.split_whitespace().collect();
+    found.description = words.join(" ").chars().take(DESCRIPTION_LENGTH).collect();
+    if found.name.is_empty() {
+        let top = Place { line: 1, column: 1 };
+        return Err(Mistake::new(top, Problem::InvalidName { name }));
+    }
+    if found.description.is_empty() {
+        found.description.clone_from(&found.name);
+    }
+    Ok((found, trimmed(body)))
+}
+
+/// Lines `key: value` of front matter that is not YAML, usually because of a colon in a description.
+fn plain_entries(text: &str) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (line, at) in text.lines().zip(1..) {
+        let is_key = |key: &str| {
+            let admitted = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            !key.is_empty() && key.chars().all(admitted)
+        };
+        let found = line.split_once(':').filter(|(key, _)| is_key(key));
+        let Some((key, value)) = found else {
+            continue;
+        };
+        if entries.iter().any(|entry| entry.key == key) {
+            continue;
+        }
+        let value = value.trim();
+        let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+        let value = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
+        entries.push(Entry {
+            key: key.to_owned(),
+            value: Value::String(value.to_owned()),
+            written: Some(value.to_owned()),
+            at: Place {
+                line: at,
+                column: 1,
+            },
+        });
+    }
+    entries
+}
+
+/// The name with lower-case letters, digits and hyphens only.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.trim().chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+        if slug.len() == NAME_LENGTH {
+            break;
+        }
+    }
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
 fn folder_name(folder: &Path) -> Option<String> {
     Some(folder.file_name()?.to_string_lossy().into_owned())
 }
@@ -76,18 +179,25 @@ fn invalid(path: PathBuf, mistake: Mistake) -> SkillError {
 }
 
 fn parse(bytes: &[u8], folder_name: &str) -> Result<(FrontMatter, String), Mistake> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        Mistake::new(end_of(&valid), Problem::NotUtf8)
-    })?;
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    let (yaml, body) = split(text)?;
+    let (yaml, body) = split(text_of(bytes)?)?;
     let front_matter = yaml::mapping(yaml).and_then(|entries| fields(entries, folder_name));
     let front_matter = front_matter.map_err(|mut mistake| {
         mistake.at.line += 1; // the line `---`
         mistake
     })?;
-    Ok((front_matter, body.trim().replace("\r\n", "\n")))
+    Ok((front_matter, trimmed(body)))
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, Mistake> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        Mistake::new(end_of(&valid), Problem::NotUtf8)
+    })?;
+    Ok(text.strip_prefix('\u{FEFF}').unwrap_or(text))
+}
+
+fn trimmed(body: &str) -> String {
+    body.trim().replace("\r\n", "\n")
 }
 
 /// The text between the lines `---`, and the text after them.
@@ -119,11 +229,39 @@ fn end_of(text: &str) -> Place {
 }
 
 /// The fields of the mapping. Places count from the line below `---`.
-fn fields(entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake> {
+fn fields(mut entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake> {
     // The line `---`: what is missing has no place of its own.
     let top = Place { line: 0, column: 1 };
-    let mut name = None;
-    let mut description = None;
+    let mut take = |key: &'static str| {
+        let at = entries.iter().position(|entry| entry.key == key);
+        let entry = at.map(|at| entries.remove(at));
+        let entry = entry.map(|it| Ok::<_, Mistake>((text(&it, key)?, it.at)));
+        entry.transpose()
+    };
+    let (name, description) = (take("name")?, take("description")?);
+    let mut found = fields_without_name(entries)?;
+    found.name = match name {
+        Some((Some(name), _)) if is_name(&name) => name,
+        Some((Some(name), at)) => return Err(Mistake::new(at, Problem::InvalidName { name })),
+        _ if is_name(folder_name) => folder_name.to_owned(),
+        _ => {
+            let folder = folder_name.to_owned();
+            return Err(Mistake::new(top, Problem::InvalidFolderName { folder }));
+        }
+    };
+    let (description, at) = description.unwrap_or((None, top));
+    // The list of skills has one line for each.
+    let description = description.unwrap_or_default();
+    found.description = (description.split_whitespace().collect::<Vec<_>>()).join(" ");
+    match found.description.chars().count() {
+        0 => Err(Mistake::new(at, Problem::MissingDescription)),
+        1..=DESCRIPTION_LENGTH => Ok(found),
+        characters => Err(Mistake::new(at, Problem::DescriptionTooLong { characters })),
+    }
+}
+
+/// The other fields.
+fn fields_without_name(entries: Vec<Entry>) -> Result<FrontMatter, Mistake> {
     let mut found = FrontMatter {
         name: String::new(),
         description: String::new(),
@@ -138,8 +276,6 @@ fn fields(entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake
     };
     for entry in entries {
         match entry.key.as_str() {
-            "name" => name = text(&entry, "name")?.map(|name| (name, entry.at)),
-            "description" => description = Some((text(&entry, "description")?, entry.at)),
             "argument-hint" => found.argument_hint = argument_hint(&entry)?,
             "disable-model-invocation" => {
                 found.disable_model_invocation = truth(&entry, "disable-model-invocation", false)?;
@@ -152,24 +288,7 @@ fn fields(entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake
             _ => drop(found.other.insert(entry.key, entry.value)),
         }
     }
-    found.name = match name {
-        Some((name, _)) if is_name(&name) => name,
-        Some((name, at)) => return Err(Mistake::new(at, Problem::InvalidName { name })),
-        None if is_name(folder_name) => folder_name.to_owned(),
-        None => {
-            let folder = folder_name.to_owned();
-            return Err(Mistake::new(top, Problem::InvalidFolderName { folder }));
-        }
-    };
-    let (description, at) = description.unwrap_or((None, top));
-    // The list of skills has one line for each.
-    let description = description.unwrap_or_default();
-    found.description = (description.split_whitespace().collect::<Vec<_>>()).join(" ");
-    match found.description.chars().count() {
-        0 => Err(Mistake::new(at, Problem::MissingDescription)),
-        1..=DESCRIPTION_LENGTH => Ok(found),
-        characters => Err(Mistake::new(at, Problem::DescriptionTooLong { characters })),
-    }
+    Ok(found)
 }
 
 fn is_name(name: &str) -> bool {

@@ -98,6 +98,37 @@ impl Skill {
         })
     }
 
+    /// Reads a Markdown file as instructions without further files, such as `.claude/commands/fix.md` or `.claude/agents/reviewer.md`.
+    ///
+    /// Front matter may be missing, or be lines `key: value` that are not YAML. The name is that of the front matter, or else of the file,
+    /// in lower case and with hyphens; the description is cut after 1,024 characters, and the first line of the text replaces
+    /// one that is missing. [`Skill::dir`] is the folder of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is longer than [`SKILL_FILE_LIMIT`], is not UTF-8, or a field has a value of the wrong type.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let file = folder.path().join("Fix_Bug.md");
+    /// std::fs::write(&file, "# Fixes a bug\n\nFix $ARGUMENTS.")?;
+    /// let command = gadgetry::Skill::from_markdown(&file)?;
+    /// assert_eq!((command.name(), command.description()), ("fix-bug", "Fixes a bug"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_markdown(file: impl AsRef<Path>) -> Result<Self, SkillError> {
+        let file = file.as_ref();
+        let real = file.canonicalize().map_err(|source| SkillError::Read {
+            path: file.to_owned(),
+            source,
+        })?;
+        let (front_matter, body) = front_matter::load_file(file)?;
+        Ok(Self {
+            front_matter,
+            body,
+            dir: real.parent().unwrap_or(&real).to_owned(),
+        })
+    }
+
     /// Returns the name: 1 to 64 of `a`-`z`, digits and hyphens.
     pub fn name(&self) -> &str {
         &self.front_matter.name

@@ -395,3 +395,56 @@ fn the_folder_must_have_a_name_that_will_do() {
         assert_eq!(Skill::load(named).expect("a name").name(), "ok");
     }
 }
+
+/// Commands and agents of other programs, whose front matter may be missing or no YAML.
+#[test]
+fn other_markdown_files() {
+    let check = |file: &str, text: &str, expected: (&str, &str, &str)| {
+        let folder = folder();
+        let path = folder.path().join(file);
+        std::fs::write(&path, text).expect("a file");
+        let skill = Skill::from_markdown(&path).expect(text);
+        let found = (skill.name(), skill.description(), skill.body());
+        assert_eq!(found, expected, "{text}");
+        skill
+    };
+    check(
+        "Fix_the Bug.md",
+        "# Fixes\n\nNow.",
+        ("fix-the-bug", "Fixes", "# Fixes\n\nNow."),
+    );
+    check("x.md", "", ("x", "x", ""));
+    check("x.md", "---\nno end\n", ("x", "---", "---\nno end"));
+    check(
+        "x.md",
+        "---\ndescription: One\n---\nTwo",
+        ("x", "One", "Two"),
+    );
+    let text = "---\nname: Code Reviewer\ndescription: Use when: a user asks. Examples: <example>user: \"x\"</example>\n\
+                tools: Read, Grep\nmodel: 'opus'\n---\r\nYou review.\r\n";
+    let description = "Use when: a user asks. Examples: <example>user: \"x\"</example>";
+    let skill = check("y.md", text, ("code-reviewer", description, "You review."));
+    let other = json!({ "tools": "Read, Grep", "model": "opus" });
+    assert_eq!(Value::Object(skill.front_matter().other.clone()), other);
+    let long = format!("---\ndescription: {}\n---\n", "x".repeat(5000));
+    check("x.md", &long, ("x", &"x".repeat(1024), ""));
+}
+
+#[test]
+fn other_files_that_are_refused() {
+    let folder = folder();
+    let check = |file: &str, bytes: &[u8], part: &str| {
+        let path = folder.path().join(file);
+        std::fs::write(&path, bytes).expect("a file");
+        let error = Skill::from_markdown(&path).expect_err(part).to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    check("a.md", b"\xff", "not UTF-8");
+    check("\u{4e2d}.md", b"x", "cannot be the name");
+    check("b.md", &vec![b'x'; 300 << 10], "is longer than");
+    check("c.md", b"---\nversion: [1]\n---\n", "version must be");
+    let missing = Skill::from_markdown(folder.path().join("none.md"));
+    assert!(matches!(missing, Err(SkillError::Read { .. })));
+    let is_folder = Skill::from_markdown(folder.path());
+    assert!(matches!(is_folder, Err(SkillError::NotAFile { .. })));
+}

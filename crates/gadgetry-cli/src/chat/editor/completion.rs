@@ -61,13 +61,15 @@ struct Entry {
 }
 
 impl Menu {
-    pub(super) fn of_commands(word: &str) -> Option<Self> {
-        let matching = COMMANDS.iter().filter(|it| it.name.starts_with(word));
-        let entries = matching.map(|it| Entry {
-            text: it.name.to_owned(),
-            note: it.summary.to_owned(),
+    pub(super) fn of_commands(word: &str, names: &Names) -> Option<Self> {
+        let own = COMMANDS.iter().map(|it| (it.name, it.summary));
+        let named = names.named.iter().map(|(name, what)| (&**name, &**what));
+        let matching = own.chain(named).filter(|(name, _)| name.starts_with(word));
+        let entries = matching.map(|(name, what)| Entry {
+            text: name.to_owned(),
+            note: what.to_owned(),
         });
-        Self::of(word, entries.collect())
+        Self::of(word, entries.take(MOST).collect())
     }
 
     /// The names that a command takes.

@@ -7,4 +7,6 @@ pub(crate) struct Names {
     pub(crate) profiles: Vec<String>,
     /// With their descriptions.
     pub(crate) skills: Vec<(String, String)>,
+    /// Skills, and commands by files, as `/name`; with their descriptions.
+    pub(crate) named: Vec<(String, String)>,
 }

@@ -134,7 +134,7 @@ impl App {
         }
         let text = self.editor.take();
         let mut effects = vec![Effect::Remember(text.clone())];
-        match Entered::of(&text) {
+        match Entered::of(&text, &self.facts.names.named) {
             None | Some(Entered::Skill(..)) if self.run.is_some() => {
                 effects.push(Effect::Inject(text));
             }
@@ -153,7 +153,9 @@ impl App {
             Entered::Help => {
                 let keys = KEYS.iter();
                 let keys = keys.map(|(key, summary)| ((*key).to_owned(), (*summary).to_owned()));
-                let rows = Report::commands().into_iter().chain(keys).collect();
+                let named = self.facts.names.named.iter().cloned();
+                let rows = Report::commands().into_iter().chain(named);
+                let rows = rows.chain(keys).collect();
                 self.transcript.add(Item::Report(Report::Table(rows)));
                 None
             }

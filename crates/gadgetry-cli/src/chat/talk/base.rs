@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::mcp;
 use crate::options::{Attributes, MODEL, Setting, Settings, Source, Value};
+use crate::project::Project;
 use crate::sessions::OPTIONS;
 use crate::workspaces::Workspaces;
 
@@ -52,6 +53,8 @@ pub(super) struct Base {
     typed: Settings,
     /// The options of the session that is continued.
     stored: Option<Settings>,
+    /// What the agents learn from the folder.
+    pub(super) project: Project,
     /// The working directory at the start, from which configured paths are resolved.
     folder: PathBuf,
 }
@@ -66,6 +69,7 @@ impl Base {
             typed: typed.map_err(|error| Error::machine(&error))?,
             folder: folder.map_err(|error| Error::machine(&error))?,
             config: invocation.config,
+            project: Project::default(),
             stored,
         })
     }
@@ -131,6 +135,7 @@ impl Base {
             observers: vec![Box::new(user.injected.clone())],
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
+            project: self.project.clone(),
             ..Situation::default()
         };
         Parts::read(options, situation).await

@@ -14,6 +14,7 @@ use crate::cli::AgentOptions;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::{one_line, short};
+use crate::project::filled_in;
 use crate::skills;
 
 impl Base {
@@ -36,6 +37,14 @@ impl Base {
         models.dedup();
         let skills = skills.iter().filter(|skill| is_of_user(skill));
         let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
+        let skills: Vec<(String, String)> = skills.collect();
+        let commands = self.project.commands.iter();
+        let commands = commands.map(|it| (it.name().to_owned(), short(it.description())));
+        let named = skills.iter().cloned().chain(commands);
+        let named = named.map(|(name, what)| (format!("/{name}"), what));
+        let mut named: Vec<(String, String)> = named.collect();
+        named.sort();
+        named.dedup_by(|one, other| one.0 == other.0);
         let profiles = self.config.profiles.names();
         Ok(Facts {
             name: model.name().to_owned(),
@@ -44,7 +53,8 @@ impl Base {
             names: Names {
                 models,
                 profiles: profiles.map(str::to_owned).collect(),
-                skills: skills.collect(),
+                skills,
+                named,
             },
         })
     }
@@ -100,6 +110,10 @@ impl Talk {
 
     /// The instructions of a skill, with these arguments.
     pub(in crate::chat) fn instructions(&self, name: &str, text: &str) -> Result<String, Error> {
+        let command = self.base.project.command(name);
+        if let Some(command) = command.filter(|_| self.skills.get(name).is_none()) {
+            return filled_in(command, text);
+        }
         let skill = skills::named(&self.skills, name)?;
         if !is_of_user(skill) {
             return Err(Error::input(format_args!(

@@ -19,12 +19,14 @@ use super::past::past;
 use crate::approvals::{UNATTENDED, rules};
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentOptions, SessionName};
+use crate::config::Asking;
 use crate::connect;
 use crate::error::Error;
 use crate::invocation::prompt_of;
 use crate::lines::short;
 use crate::mcp;
 use crate::options::{MODEL, Settings};
+use crate::project::{Project, filled_in};
 use crate::sessions::{
     Details, Session, Sessions, details, problem, replies_read, without_details,
 };
@@ -43,6 +45,8 @@ pub(super) struct AcpSession {
     client: Client,
     settings: Settings,
     options: AgentOptions,
+    /// What the agent learns from the folder.
+    project: Project,
     mode: CurrentMode,
     approvals: Approvals,
     workspaces: Workspaces,
@@ -77,7 +81,8 @@ impl AcpSession {
         let settings = ground.new_settings()?;
         let details = Details::in_folder(&settings, setup.folder.clone());
         let details = details.map_err(|error| words(Error::machine(&error)))?;
-        Self::new(ground, (sessions, name), (settings, details), 0, setup).await
+        let options = (settings, details, None);
+        Self::new(ground, (sessions, name), options, 0, setup).await
     }
 
     /// Opens a session that is kept. Its options are those that it has, unless others were typed.
@@ -104,7 +109,12 @@ impl AcpSession {
             0
         };
         let at = (sessions, stored.name.clone());
-        let mut session = Self::new(ground, at, (settings, details), replies, setup).await?;
+        // It keeps what it began with.
+        let header = at.0.journal.header(&last).await;
+        let header = header.map_err(|error| words(problem(&error)))?;
+        let context = kept.context(&header.config).map_err(words)?;
+        let options = (settings, details, context);
+        let mut session = Self::new(ground, at, options, replies, setup).await?;
         let runs = stored.runs.iter();
         session.runs = runs
             .map(|(number, run)| (*number, run.id.clone()))
@@ -125,7 +135,7 @@ impl AcpSession {
     async fn new(
         ground: &Arc<Ground>,
         (sessions, name): (Sessions, SessionName),
-        (settings, details): (Settings, Details),
+        (settings, details, context): (Settings, Details, Option<String>),
         replies: usize,
         setup: Setup,
     ) -> Result<Self, HostError> {
@@ -139,8 +149,15 @@ impl AcpSession {
             .unattended(UNATTENDED)
             .approver(setup.client.clone());
         let (mode, workspaces) = (CurrentMode::default(), Workspaces::default());
-        let situation = situation(ground, &setup.client, &approvals, &workspaces, replies);
+        // The client has no question about a project, so consent is given by `gadgetry config trust`.
+        let project = Project::read(&options, context, Asking::Prompt, &ground.printer);
+        let project = project.map_err(words)?;
+        let situation = Situation {
+            project: project.clone(),
+            ..situation(ground, &setup.client, &approvals, &workspaces, replies)
+        };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
+        parts.note(&ground.printer);
         // Options are checked before anything is started.
         parts.agent(None).map_err(words)?;
         let declared = &ground.config.declared;
@@ -159,6 +176,7 @@ impl AcpSession {
             client: setup.client,
             settings,
             options,
+            project,
             mode,
             approvals,
             workspaces,
@@ -177,7 +195,10 @@ impl AcpSession {
     async fn rebuild(&mut self, options: AgentOptions) -> Result<(), HostError> {
         let model = self.ground.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
-        let situation = situation(&self.ground, client, approvals, &self.workspaces, 0);
+        let situation = Situation {
+            project: self.project.clone(),
+            ..situation(&self.ground, client, approvals, &self.workspaces, 0)
+        };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
         self.skills = parts.skills;
@@ -202,6 +223,8 @@ impl AcpSession {
         let text = if let Some(skill) = skill {
             let text = skill.instructions(arguments);
             Some(text.map_err(|error| HostError::Invalid(error.to_string()))?)
+        } else if let Some(command) = self.project.command(name) {
+            Some(filled_in(command, arguments).map_err(words)?)
         } else {
             prompt_of(&self.ground.config, name, arguments).map_err(words)?
         };
@@ -358,7 +381,10 @@ impl AcpSession {
     /// Skills, and custom commands with a prompt.
     fn commands(&self) -> Vec<SlashCommand> {
         let skills = self.skills.iter().filter(|it| is_of_user(it));
+        let by_files = self.project.commands.iter();
+        let by_files = by_files.filter(|it| self.skills.get(it.name()).is_none());
         let mut commands: Vec<SlashCommand> = skills
+            .chain(by_files)
             .map(|skill| {
                 let mut command = SlashCommand::new(skill.name(), short(skill.description()));
                 command.hint.clone_from(&skill.front_matter().argument_hint);

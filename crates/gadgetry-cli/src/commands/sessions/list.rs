@@ -1,5 +1,6 @@
 //! `gadgetry sessions list`: one line for each session.
 
+use std::env;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,12 +10,16 @@ use serde::Serialize;
 use super::record::{prompt_of, status};
 use crate::cli::ListArgs;
 use crate::error::Error;
-use crate::lines::short;
+use crate::lines::{one_line, short};
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions};
 
 const NONE: &str = "no sessions\n";
-const HEAD: [&str; 6] = ["NAME", "STATUS", "AGE", "PROMPTS", "COST", "LAST PROMPT"];
+const HEAD: [&str; 7] = [
+    "NAME", "STATUS", "AGE", "PROMPTS", "COST", "FOLDER", "TITLE",
+];
+/// Characters of a folder that are shown, from its end.
+const FOLDER: usize = 32;
 
 /// Runs the command.
 pub(super) async fn run(args: &ListArgs, printer: &Printer) -> Result<(), Error> {
@@ -54,7 +59,12 @@ struct Listed {
     created_ms: u64,
     updated_ms: u64,
     prompts: usize,
+    /// `None` if the price of a model call is not known.
+    cost: Option<f64>,
     known_cost: f64,
+    folder: Option<String>,
+    /// The first prompt.
+    title: String,
     last_prompt: String,
 }
 
@@ -73,7 +83,10 @@ impl Listed {
             created_ms: since_epoch(first.created),
             updated_ms: since_epoch(session.updated()),
             prompts,
+            cost: session.total_cost(),
             known_cost: session.cost(),
+            folder: session.folder(),
+            title: prompt_of(sessions, first).await?,
             last_prompt: prompt_of(sessions, last).await?,
         })
     }
@@ -84,10 +97,27 @@ impl Listed {
             self.status.to_owned(),
             rough(age),
             self.prompts.to_string(),
-            format!("${:.4}", self.known_cost),
-            short(&self.last_prompt),
+            match self.cost {
+                Some(cost) => format!("${cost:.4}"),
+                None => "?".to_owned(),
+            },
+            shown(self.folder.as_deref().unwrap_or("?")),
+            short(&self.title),
         ]
     }
+}
+
+/// The end of a folder's path, from the home directory if it is there.
+fn shown(folder: &str) -> String {
+    let home = env::var("HOME").ok().filter(|it| !it.is_empty());
+    let below = home.and_then(|home| folder.strip_prefix(&home).map(|it| format!("~{it}")));
+    let folder = one_line(&below.unwrap_or_else(|| folder.to_owned()));
+    let length = folder.chars().count();
+    if length <= FOLDER {
+        return folder;
+    }
+    let end: String = folder.chars().skip(length - FOLDER + 1).collect();
+    format!("…{end}")
 }
 
 fn since_epoch(time: SystemTime) -> u64 {
@@ -120,7 +150,7 @@ fn table(rows: &[[String; HEAD.len()]]) -> String {
             // Writing to a string cannot fail. Numbers are aligned to the right.
             let _ = match column {
                 0 => write!(out, "{cell:<width$}"),
-                1 => write!(out, "  {cell:<width$}"),
+                1 | 5 => write!(out, "  {cell:<width$}"),
                 2..=4 => write!(out, "  {cell:>width$}"),
                 _ => write!(out, "  {cell}"),
             };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gadgetry::Skill;
+use gadgetry::{Skill, Skills};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -39,9 +39,8 @@ struct ShownFile {
     bytes: u64,
 }
 
-pub(crate) fn run(args: &SkillInfoArgs, printer: &Printer) -> Result<(), Error> {
-    let all = args.source.load()?;
-    let skill = skills::named(&all, &args.name)?;
+pub(crate) fn run(args: &SkillInfoArgs, all: &Skills, printer: &Printer) -> Result<(), Error> {
+    let skill = skills::named(all, &args.name)?;
     let resources = skill.resources().map_err(|error| {
         let folder = skill.dir().display();
         Error::at(folder, format_args!("cannot list the files: {error}"))

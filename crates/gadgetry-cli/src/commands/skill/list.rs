@@ -1,6 +1,6 @@
 //! `gadgetry skill list`: names and descriptions.
 
-use gadgetry::Skill;
+use gadgetry::{Skill, Skills};
 use serde::Serialize;
 
 use crate::cli::SkillListArgs;
@@ -37,8 +37,10 @@ impl<'a> Listed<'a> {
     }
 }
 
-pub(crate) fn run(args: &SkillListArgs, printer: &Printer) -> Result<(), Error> {
-    let skills = args.source.load()?;
+pub(crate) fn run(args: &SkillListArgs, skills: &Skills, printer: &Printer) -> Result<(), Error> {
+    if skills.is_empty() && !args.json {
+        printer.text("no skills\n");
+    }
     let width = skills.iter().map(|it| it.name().len()).max();
     let width = width.unwrap_or_default();
     for skill in skills.iter() {

@@ -23,7 +23,10 @@ fn check(user: &str, project: &str, options: &[&str], expected: bool) {
         "--no-session",
     ];
     let ended = configured.ended(&[&agent, options].concat());
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // 3: denied, because no user was there.
+    let is_denied = ended.stderr.contains("but no user is at a terminal");
+    let code = if is_denied { 3 } else { 0 };
+    assert_eq!(ended.code, Some(code), "{ended:?}");
     assert_eq!(configured.0.has("new.txt"), expected, "{ended:?}");
 }
 

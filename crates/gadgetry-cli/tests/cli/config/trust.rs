@@ -138,8 +138,7 @@ fn named_files_count() {
         assert_eq!(run(&["config", "trust"]).code, Some(0));
         run(&["complete", "Hello"]).check("Hi.\n", "", 0);
         configured.0.write(name, "{\"text\":\"Ho.\"}");
-        let missing =
-            "error: the following required arguments were not provided: --model <MODEL>\n";
+        let missing = super::super::options::NO_MODEL;
         run(&["complete", "Hello"]).check("", &format!("{CHANGED}{missing}"), 2);
         configured.0.write("model.jsonl", "{\"text\":\"Hi.\"}");
     }
@@ -230,7 +229,7 @@ fn mistakes_of_a_project_are_notes_until_it_is_trusted() {
         .ended(&["config", "trust"])
         .check("", &format!("error: {note}\n"), 2);
     fs::remove_file(configured.0.path("gadgetry.toml")).expect("a file");
-    let none = "error: there is no gadgetry.toml in this folder\n";
+    let none = "error: there is no gadgetry.toml in this folder, and there are no skills, commands and subagents in .agents and .claude\n";
     configured.ended(&["config", "trust"]).check("", none, 2);
 }
 

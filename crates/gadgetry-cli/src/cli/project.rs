@@ -1,0 +1,23 @@
+//! Options about the project that an agent works in.
+
+use clap::Args;
+
+/// What an agent does not learn from its folder.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Project")]
+pub(crate) struct ProjectOptions {
+    /// Do not describe folder, Git branch, system and date in the system prompt
+    #[arg(long)]
+    pub(crate) no_environment: bool,
+
+    /// Do not read the project's AGENTS.md and CLAUDE.md
+    ///
+    /// They are read from the workspace up to the root of its Git repository; the nearest one counts most. They are text: no option,
+    /// rule or permission follows from them.
+    #[arg(long)]
+    pub(crate) no_instructions: bool,
+
+    /// Do not look for skills, commands and subagents in .agents and .claude
+    #[arg(long)]
+    pub(crate) no_discovery: bool,
+}

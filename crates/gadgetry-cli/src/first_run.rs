@@ -1,0 +1,193 @@
+//! The first minute: three questions to a user who has chosen no model, and then a conversation.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gadgetry::provider::Resolver;
+use tokio::runtime::Builder;
+
+use crate::config::{Config, keep_model};
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::pages::Row;
+use crate::printer::Printer;
+use crate::usable::Usable;
+
+/// Maximum time for servers on this machine to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Models that are listed; others are typed.
+const MOST: usize = 9;
+
+const NOTHING: &str = "\
+gadgetry found no key in the environment, and no server of models on this machine. To begin, do one of these:
+
+  export ANTHROPIC_API_KEY=…   then `gadgetry chat --model haiku`; OPENAI_API_KEY for gpt5, GEMINI_API_KEY for flash
+  start a local server         such as Ollama, LM Studio or llama.cpp, then run `gadgetry` again
+  gadgetry demo                shows what it does, without a key and without a network
+
+`gadgetry doctor` shows which keys and servers count, `gadgetry --help` all verbs.
+";
+
+/// A provider or a server with models.
+struct Found {
+    words: String,
+    /// Names for `--model`, the first of which is proposed.
+    models: Vec<String>,
+    /// Begins names that are typed.
+    provider: &'static str,
+}
+
+/// Asks the three questions, and returns the words of the conversation that follows; `None` if an answer is missing.
+pub(crate) fn ask(config: &Config, printer: &Printer) -> Result<Option<Vec<OsString>>, Error> {
+    let all = found()?;
+    if all.is_empty() {
+        return Err(Error::Help(NOTHING.to_owned()));
+    }
+    let rows = all.iter().map(|it| it.words.clone()).collect();
+    let head = "gadgetry found these. Which one answers you?";
+    let Some(index) = choice(head, rows, printer, |_| None::<usize>) else {
+        return Ok(None);
+    };
+    let Chosen::Row(index) = index else {
+        return Ok(None);
+    };
+    let Some(found) = all.get(index) else {
+        return Ok(None);
+    };
+    let head = "Which model? A number, or the name of another one.";
+    let named = |text: &str| Some(found.named(text));
+    let model = match choice(head, found.models.clone(), printer, named) {
+        Some(Chosen::Row(index)) => found.models.get(index).cloned().unwrap_or_default(),
+        Some(Chosen::Other(name)) => name,
+        None => return Ok(None),
+    };
+    let Some(place) = place(printer)? else {
+        return Ok(None);
+    };
+    keep(config, &model, printer);
+    let words = ["gadgetry", "chat", "--model", &model].map(OsString::from);
+    Ok(Some(words.into_iter().chain(place).collect()))
+}
+
+/// Where the agent may work, as options.
+fn place(printer: &Printer) -> Result<Option<Vec<OsString>>, Error> {
+    let here = env::current_dir().map_err(|error| Error::machine(&error))?;
+    let shown = one_line(&here.to_string_lossy());
+    let mut rows = vec![format!(
+        "in {shown}: it asks before it changes a file or runs a command"
+    )];
+    if cfg!(target_os = "linux") {
+        rows.push(format!(
+            "in {shown}, without questions: commands run in a sandbox that has no network"
+        ));
+    }
+    let head = "Where may it work? A number, or the path of another folder.";
+    let folder = |text: &str| {
+        let path = PathBuf::from(text);
+        path.is_dir().then_some(path)
+    };
+    Ok(match choice(head, rows, printer, folder) {
+        Some(Chosen::Row(1)) => Some(["--yes", "--sandbox"].map(OsString::from).to_vec()),
+        Some(Chosen::Row(_)) => Some(Vec::new()),
+        Some(Chosen::Other(path)) => Some(vec!["--workspace".into(), path.into()]),
+        None => None,
+    })
+}
+
+/// An answer to a question.
+enum Chosen<T> {
+    Row(usize),
+    Other(T),
+}
+
+/// Shows numbered rows, and returns the row that was chosen, the first for an empty line, or what `other` makes of the answer. Repeats the
+/// question after any other answer.
+fn choice<T>(
+    head: &str,
+    rows: Vec<String>,
+    printer: &Printer,
+    other: impl Fn(&str) -> Option<T>,
+) -> Option<Chosen<T>> {
+    let count = rows.len();
+    let rows = rows.into_iter().zip(1..);
+    let rows: Vec<String> = rows
+        .map(|(row, number)| format!("{number}  {row}"))
+        .collect();
+    loop {
+        let items = rows.iter().flat_map(|row| Row::items(row)).collect();
+        let answer = printer.ask_about(head, items, "[1]")?;
+        let answer = answer.trim();
+        match answer.parse::<usize>() {
+            Ok(number) if (1..=count).contains(&number) => return Some(Chosen::Row(number - 1)),
+            _ if answer.is_empty() => return Some(Chosen::Row(0)),
+            _ => {}
+        }
+        if let Some(other) = other(answer) {
+            return Some(Chosen::Other(other));
+        }
+    }
+}
+
+impl Found {
+    /// The full name of a model that was typed.
+    fn named(&self, text: &str) -> String {
+        let has_provider = text.contains(':') || Resolver::shortcuts().any(|(it, _)| it == text);
+        if has_provider {
+            text.to_owned()
+        } else {
+            format!("{}:{text}", self.provider)
+        }
+    }
+}
+
+/// The providers and servers that can be used now.
+fn found() -> Result<Vec<Found>, Error> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Error::machine(&error))?;
+    let usable = runtime.block_on(Usable::find(PATIENCE))?;
+    runtime.shutdown_background();
+    let of_key = usable.keys().iter().map(|key| {
+        let shortcuts = Resolver::shortcuts().filter(|(_, full)| {
+            full.split_once(':')
+                .is_some_and(|(provider, _)| provider == key.provider)
+        });
+        Found {
+            words: format!("{}, by {}", key.provider, key.variable),
+            models: shortcuts.map(|(short, _)| short.to_owned()).collect(),
+            provider: key.provider,
+        }
+    });
+    let mut all: Vec<Found> = of_key.collect();
+    for model in usable.local() {
+        match all.iter_mut().find(|it| it.provider == model.provider) {
+            Some(found) => found.models.push(model.name),
+            None => all.push(Found {
+                words: format!("{} on this machine, at {}", model.provider, model.base_url),
+                models: vec![model.name],
+                provider: model.provider,
+            }),
+        }
+    }
+    for found in &mut all {
+        found.models.truncate(MOST);
+        found.words = one_line(&found.words);
+    }
+    Ok(all)
+}
+
+/// Keeps the model for the next time. A failure is a note.
+fn keep(config: &Config, model: &str, printer: &Printer) {
+    let Some(path) = config.user_path.as_deref() else {
+        return;
+    };
+    let shown = one_line(&Path::new(path).to_string_lossy());
+    match keep_model(path, model) {
+        Ok(()) => printer.progress(&format!("{shown} has the model from now on\n")),
+        Err(problem) => printer.progress(&format!("the model is not kept: {problem}\n")),
+    }
+}

@@ -1,0 +1,119 @@
+//! The models that can be used now: by keys of the environment, and by servers on this machine.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use gadgetry::provider::Resolver;
+use gadgetry::provider::resolve::LocalServer;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::run_agent::until_interrupted;
+
+/// What can be used.
+pub(crate) struct Usable {
+    keys: Vec<KeyOf>,
+    servers: Vec<LocalServer>,
+}
+
+/// A provider whose key is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyOf {
+    /// The provider's name, as before the colon.
+    pub(crate) provider: &'static str,
+    /// The variable with the key.
+    pub(crate) variable: &'static str,
+    /// A model of it with a short name.
+    pub(crate) shortcut: Option<&'static str>,
+}
+
+/// A model of a server on this machine.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LocalModel {
+    /// The name for `--model`.
+    pub(crate) name: String,
+    pub(crate) provider: &'static str,
+    pub(crate) base_url: String,
+}
+
+impl Usable {
+    /// Looks for keys, and for servers that answer within `wait`.
+    pub(crate) async fn find(wait: Duration) -> Result<Self, Error> {
+        let resolver = Resolver::from_env();
+        let keys = keys(&resolver);
+        let work = async move { resolver.local_servers_within(wait).await };
+        let servers = until_interrupted(work, || true).await?;
+        let servers = servers.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
+        Ok(Self { keys, servers })
+    }
+
+    /// The providers whose keys are set.
+    pub(crate) fn keys(&self) -> &[KeyOf] {
+        &self.keys
+    }
+
+    /// Returns whether the key of a provider is set.
+    pub(crate) fn has_key(&self, provider: &str) -> bool {
+        self.keys.iter().any(|it| it.provider == provider)
+    }
+
+    /// The models of servers on this machine.
+    pub(crate) fn local(&self) -> impl Iterator<Item = LocalModel> {
+        self.servers.iter().flat_map(|server| {
+            let models = server.models.iter();
+            models.map(|model| LocalModel {
+                name: format!("{}:{model}", server.provider),
+                provider: server.provider,
+                base_url: server.base_url.shown(),
+            })
+        })
+    }
+
+    /// Returns whether nothing was found.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.local().next().is_none()
+    }
+}
+
+/// The providers whose keys are set.
+fn keys(resolver: &Resolver) -> Vec<KeyOf> {
+    let configured = resolver.configured().into_iter();
+    let keys = configured.filter_map(|it| {
+        let shortcut = |(short, full): (&'static str, &str)| {
+            let provider = full.split_once(':')?.0;
+            (provider == it.provider).then_some(short)
+        };
+        Some(KeyOf {
+            provider: it.provider,
+            variable: it.key?,
+            shortcut: Resolver::shortcuts().find_map(shortcut),
+        })
+    });
+    keys.collect()
+}
+
+/// What to do about a model that was not chosen, in one line. Nothing is sent.
+pub(crate) fn how_to_choose() -> String {
+    let mut words =
+        "no model is chosen: say --model NAME, set GADGETRY_MODEL, or write model = \"NAME\" into the configuration".to_owned();
+    let found = keys(&Resolver::from_env());
+    let named = found.iter().map(|it| match it.shortcut {
+        Some(short) => format!("{short} ({} is set)", it.variable),
+        None => format!("{}:NAME ({} is set)", it.provider, it.variable),
+    });
+    let named: Vec<String> = named.collect();
+    // Writing to a string cannot fail.
+    let _ = if named.is_empty() {
+        write!(
+            words,
+            "; no key is set: set ANTHROPIC_API_KEY for haiku, OPENAI_API_KEY for gpt5 or GEMINI_API_KEY for flash, or start a local server"
+        )
+    } else {
+        write!(words, "; for example {}", named.join(", "))
+    };
+    words.push_str(
+        "; `gadgetry models` lists what you can use, `gadgetry doctor` looks for keys and servers",
+    );
+    words
+}

@@ -1,0 +1,125 @@
+//! The first minute: what a user sees who has chosen no model.
+
+use super::screen::Screen;
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, reply};
+
+/// A server of models with one model, which answers a question.
+fn ollama() -> Server {
+    let list = r#"{"data":[{"id":"small"}]}"#.to_owned();
+    Server::start([Reply::Gets("/v1/models", "200 OK", list)])
+}
+
+#[test]
+fn three_questions_and_a_conversation() {
+    let workshop = Workshop::new("");
+    let server = ollama();
+    let host = server.url().trim_end_matches("/v1").to_owned();
+    let variables = [
+        ("OLLAMA_HOST", host.as_str()),
+        ("ANTHROPIC_API_KEY", "secret"),
+    ];
+    let mut screen = Screen::start(&workshop, (100, 50), &[], &variables);
+    screen.shows("gadgetry found these. Which one answers you?");
+    screen.shows("1  anthropic, by ANTHROPIC_API_KEY");
+    let text = screen.shows("ollama on this machine, at");
+    let number = text
+        .lines()
+        .find(|it| it.contains("ollama on this machine"));
+    let number = number
+        .expect("a row")
+        .trim_start()
+        .trim_start_matches(['|', ':', ' ']);
+    let number = number.split(' ').next().expect("a number").to_owned();
+    // What is no answer is asked again.
+    screen.say("99");
+    screen.until("the question again", |text| {
+        text.matches("Which one answers you?").count() == 2
+    });
+    screen.say(&number);
+    screen.shows("Which model? A number, or the name of another one.");
+    screen.shows("1  ollama:small");
+    screen.say("");
+    screen.shows("Where may it work? A number, or the path of another folder.");
+    screen.say("1");
+    screen.shows("has the model from now on");
+    let text = screen.shows("Message, /help for commands");
+    assert!(text.contains("ollama:small"), "{text}");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+    assert_eq!(
+        workshop.read("no-config/gadgetry/config.toml"),
+        "model = \"ollama:small\"\n"
+    );
+    // The next time there are no questions.
+    let mut screen = Screen::start(&workshop, (100, 50), &[], &variables);
+    let text = screen.shows("Message, /help for commands");
+    assert!(!text.contains("Which one answers you?"), "{text}");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+}
+
+#[test]
+fn a_shortcut_and_another_folder() {
+    let workshop = Workshop::new("");
+    std::fs::create_dir(workshop.path("other")).expect("a folder");
+    workshop.write("no-config", "");
+    std::fs::remove_file(workshop.path("no-config")).expect("a file");
+    let variables = [("ANTHROPIC_API_KEY", "secret")];
+    let mut screen = Screen::start(&workshop, (100, 50), &[], &variables);
+    screen.shows("Which one answers you?");
+    screen.say("");
+    screen.shows("1  haiku");
+    screen.say("claude-opus-5-5");
+    screen.shows("Where may it work?");
+    screen.say("nonesuch");
+    screen.until("the question again", |text| {
+        text.matches("Where may it work?").count() == 2
+    });
+    screen.say("other");
+    screen.shows("Message, /help for commands");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+    let kept = workshop.read("no-config/gadgetry/config.toml");
+    assert_eq!(kept, "model = \"anthropic:claude-opus-5-5\"\n");
+}
+
+#[test]
+fn without_a_key_or_a_server_it_says_how_to_begin() {
+    let workshop = Workshop::new("");
+    let screen = Screen::start(&workshop, (120, 50), &[], &[]);
+    let (code, text) = screen.ends();
+    assert_eq!(code, 0, "{text}");
+    for part in [
+        "export ANTHROPIC_API_KEY=",
+        "start a local server",
+        "gadgetry demo",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        text.lines().filter(|it| !it.trim().is_empty()).count() < 10,
+        "{text}"
+    );
+}
+
+#[test]
+fn a_model_from_the_environment() {
+    let workshop = Workshop::new(&reply("Hi."));
+    let mut command = workshop.command(&["agent", "-p", "Go!"]);
+    command.env("GADGETRY_MODEL", "script:script.jsonl");
+    Ended::of(&mut command).check("Hi.\n", "", 0);
+    // Without one, the line names what the keys are good for.
+    let mut command = workshop.command(&["agent", "hello"]);
+    let ended = Ended::of(command.env("OPENAI_API_KEY", "secret"));
+    assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(2)));
+    for part in [
+        "--model NAME",
+        "GADGETRY_MODEL",
+        "(OPENAI_API_KEY is set)",
+        "`gadgetry doctor`",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {ended:?}");
+    }
+    assert!(!ended.stderr.contains("secret") && ended.stderr.lines().count() == 1);
+}
