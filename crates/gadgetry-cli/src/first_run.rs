@@ -149,7 +149,7 @@ fn found() -> Result<Vec<Found>, Error> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let usable = runtime.block_on(Usable::find(PATIENCE))?;
+    let usable = runtime.block_on(Usable::look(PATIENCE));
     runtime.shutdown_background();
     let of_key = usable.keys().iter().map(|key| {
         let shortcuts = Resolver::shortcuts().filter(|(_, full)| {

@@ -38,14 +38,20 @@ pub(crate) struct LocalModel {
 }
 
 impl Usable {
-    /// Looks for keys, and for servers that answer within `wait`.
+    /// Looks for keys, and for servers that answer within `wait`. An interrupt is the end of it.
     pub(crate) async fn find(wait: Duration) -> Result<Self, Error> {
+        let found = until_interrupted(Self::look(wait), || true).await?;
+        found.ok_or_else(|| Error::Failed("cancelled".to_owned()))
+    }
+
+    /// The same where an interrupt ends the program, as questions to the user need it.
+    pub(crate) async fn look(wait: Duration) -> Self {
         let resolver = Resolver::from_env();
-        let keys = keys(&resolver);
-        let work = async move { resolver.local_servers_within(wait).await };
-        let servers = until_interrupted(work, || true).await?;
-        let servers = servers.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
-        Ok(Self { keys, servers })
+        let servers = resolver.local_servers_within(wait).await;
+        Self {
+            keys: keys(&resolver),
+            servers,
+        }
     }
 
     /// The providers whose keys are set.

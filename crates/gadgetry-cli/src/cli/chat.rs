@@ -20,7 +20,7 @@ pub(crate) struct ChatArgs {
     )]
     pub(crate) session: Option<SessionName>,
 
-    /// Continue a session; without NAME, the latest one
+    /// Continue a session; without NAME, the latest one of this folder
     ///
     /// Options that are not given are those of the session. A run that was interrupted is resumed first.
     #[arg(

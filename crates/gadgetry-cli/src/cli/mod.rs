@@ -93,9 +93,9 @@ pub(crate) fn command() -> Command {
 /// A model calls a gadget by writing a marked block of text. gadgetry reads such text, writes it, and runs the loop between
 /// a model and its gadgets.
 #[derive(Debug, Parser)]
-#[command(name = "gadgetry", version, after_help = EXIT_CODES)]
+#[command(name = "gadgetry", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Gadgetry {
-    /// The verb. Without one, this is `chat` on a terminal if a model is known, and otherwise this help.
+    /// The verb. Without one, this is `chat` on a terminal, after three questions if no model is known, and otherwise this help.
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
 
@@ -111,7 +111,8 @@ pub(crate) struct Gadgetry {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success (a closed stdout pipe is not an error), 1 failed while running, \
-2 invalid input: nothing was done, and one line on stderr says why.";
+2 invalid input: nothing was done, and one line on stderr says why, \
+3 an agent ended, but calls were denied because no user was there.";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -134,7 +135,8 @@ pub(crate) enum Verb {
     /// Runs a model and its gadgets until the model is done.
     ///
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
-    /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped.
+    /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped; 3: calls were denied,
+    /// because no user was there to allow them.
     ///
     /// Every run is a session, which survives the end of the program: `gadgetry agent --continue [NAME] [PROMPT]` resumes
     /// it, or continues its conversation. Its model, gadgets and options need not be given again.

@@ -22,7 +22,7 @@ pub(crate) struct SessionArgs {
     #[arg(long, conflicts_with = "continues")]
     pub(crate) no_session: bool,
 
-    /// Continue a session: the words are [NAME] [PROMPT]; without NAME, the latest session
+    /// Continue a session: the words are [NAME] [PROMPT]; without NAME, the latest session of this folder
     ///
     /// A run that was interrupted is resumed; the prompt is added to it. A run that has ended is followed by a run about the
     /// prompt; without a prompt, its answer is printed again. Options that are not given are those of the session.

@@ -335,7 +335,8 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     };
     let openai = ["Hi!", "--model", "openai:small"];
     let here = "ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm";
-    let configured = format!("Configured: nothing. On this machine: {here}");
+    let configured =
+        format!("Configured: nothing. Servers on this machine need no key, if one runs: {here}");
     let no_key = format!("no key for openai: set OPENAI_API_KEY. {configured}");
     check(&openai, &no_key);
     let no_key = format!(

@@ -208,7 +208,7 @@ fn a_model_that_fails() {
     assert!(!ended.stderr.contains("nobody"), "{ended:?}");
     let missing = doctor(&["openai:small"], &[]);
     let error = "error: no key for openai: set OPENAI_API_KEY. Configured: nothing. \
-        On this machine: ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm\n";
+        Servers on this machine need no key, if one runs: ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm\n";
     missing.check("", error, 2);
 }
 

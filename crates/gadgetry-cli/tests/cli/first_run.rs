@@ -123,3 +123,36 @@ fn a_model_from_the_environment() {
     }
     assert!(!ended.stderr.contains("secret") && ended.stderr.lines().count() == 1);
 }
+
+#[test]
+fn an_interrupt_or_the_end_of_input_leaves() {
+    for keys in ["\u{3}", "\u{4}"] {
+        let workshop = Workshop::new("");
+        let variables = [("ANTHROPIC_API_KEY", "secret")];
+        let mut screen = Screen::start(&workshop, (100, 60), &[], &variables);
+        screen.shows("Which one answers you?");
+        screen.shows("[1]");
+        screen.keys(keys);
+        let (_, text) = screen.ends();
+        assert!(!text.contains("Which model?"), "{text}");
+        assert!(!workshop.has("no-config/gadgetry/config.toml"));
+    }
+}
+
+/// Lines as wide as a wide terminal cannot be read.
+#[test]
+fn help_is_not_as_wide_as_the_terminal() {
+    let workshop = Workshop::new("");
+    for args in [
+        &["--help"][..],
+        &["agent", "--help-all"],
+        &["chat", "-h"],
+        &["parse", "-h"],
+    ] {
+        let screen = Screen::start(&workshop, (220, 700), args, &[]);
+        let (code, text) = screen.ends();
+        assert_eq!(code, 0, "{text}");
+        let widest = text.lines().map(|it| it.trim_end().chars().count()).max();
+        assert!(widest <= Some(100), "{args:?}: {widest:?}: {text}");
+    }
+}

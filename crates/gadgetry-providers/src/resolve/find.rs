@@ -131,7 +131,10 @@ impl Resolver {
         let all = self.configured();
         let here = all.iter().filter(|it| it.is_local).map(|it| it.provider);
         let here = here.collect::<Vec<_>>().join(", ");
-        format!("{}. On this machine: {here}", self.listed_remote())
+        format!(
+            "{}. Servers on this machine need no key, if one runs: {here}",
+            self.listed_remote()
+        )
     }
 
     /// The same without the servers on this machine.

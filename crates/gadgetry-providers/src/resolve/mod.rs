@@ -57,7 +57,7 @@ type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
 ///
 /// let error = resolver.resolve("gpt-4o").err().ok_or("there is no key for it")?;
 /// assert!(error.to_string().starts_with(
-///     "no key for openai: set OPENAI_API_KEY. Configured: anthropic (ANTHROPIC_API_KEY). On this machine: ollama"
+///     "no key for openai: set OPENAI_API_KEY. Configured: anthropic (ANTHROPIC_API_KEY). Servers on this machine need no key, if one runs: ollama"
 /// ));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -34,7 +34,7 @@ pub(super) async fn run(args: &ListArgs, printer: &Printer) -> Result<(), Error>
     let now = SystemTime::now();
     let mut rows = Vec::new();
     for session in &all {
-        let listed = Listed::of(&sessions, session).await?;
+        let listed = Listed::of(&sessions, session, args.json).await?;
         if args.json {
             printer.json(&listed)?;
             printer.flush_if_full()?;
@@ -69,13 +69,20 @@ struct Listed {
 }
 
 impl Listed {
-    async fn of(sessions: &Sessions, session: &Session) -> Result<Self, Error> {
+    /// Reads what is shown. Only JSON has the last prompt of a session with several.
+    async fn of(sessions: &Sessions, session: &Session, is_json: bool) -> Result<Self, Error> {
         let (_, last) = session.last()?;
         let first = session.runs.values().next().unwrap_or(last);
         let mut prompts = 0;
         for run in session.runs.values() {
             prompts += 1 + crate::sessions::details(run).map_or(0, |it| it.added.len());
         }
+        let title = prompt_of(sessions, first).await?;
+        let last_prompt = if is_json && session.runs.len() > 1 {
+            prompt_of(sessions, last).await?
+        } else {
+            title.clone()
+        };
         Ok(Self {
             name: session.name.to_string(),
             status: status(last),
@@ -86,8 +93,8 @@ impl Listed {
             cost: session.total_cost(),
             known_cost: session.cost(),
             folder: session.folder(),
-            title: prompt_of(sessions, first).await?,
-            last_prompt: prompt_of(sessions, last).await?,
+            title,
+            last_prompt,
         })
     }
 

@@ -46,7 +46,10 @@ fn head(session: &Session) -> Result<String, Error> {
         head.extend(["folder   ", &details.folder, "\n"]);
     }
     // Writing to a string cannot fail.
-    let _ = writeln!(head, "cost     ${:.4}", session.cost());
+    let _ = match session.total_cost() {
+        Some(cost) => writeln!(head, "cost     ${cost:.4}"),
+        None => writeln!(head, "cost     ?"),
+    };
     for question in &last.progress.questions {
         let _ = writeln!(head, "question {}: {}", question.id, question.text);
     }
