@@ -28,7 +28,7 @@ const BLOCKS: i32 = 2;
 pub(crate) struct ConfiguredHooks(Arc<Declared>);
 
 impl ConfiguredHooks {
-    /// The hooks that files declare; `None` if there are none.
+    /// The hooks that files declare, if they declare any.
     pub(crate) fn of(declared: &Arc<Declared>) -> Option<Self> {
         (!declared.hooks.is_empty()).then(|| Self(Arc::clone(declared)))
     }
@@ -153,7 +153,7 @@ impl Call<'_> {
                     return Ok(Answer::default());
                 }
                 serde_json::from_str(text)
-                    .map_err(|error| failed(&format!("wrote JSON that is no answer: {error}")))
+                    .map_err(|error| failed(&format!("wrote JSON that cannot be read: {error}")))
             }
             Some(BLOCKS) if !ran.stderr.trim().is_empty() => Err(ran.stderr.trim().to_owned()),
             Some(BLOCKS) => Err(failed("denied it")),

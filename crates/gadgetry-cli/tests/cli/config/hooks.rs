@@ -56,7 +56,7 @@ fn a_command_before_a_call_decides_about_it() {
         None,
         &["has taken too long"],
     );
-    check(r"command = 'echo {'", None, &["JSON that is no answer"]);
+    check(r"command = 'echo {'", None, &["JSON that cannot be read"]);
     let json = |json: &str| format!("command = '''echo '{json}' '''");
     let own = |own: &str| json(&format!("{{\"hookSpecificOutput\": {{{own}}}}}"));
     check(
