@@ -220,15 +220,6 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Returns whether the verb is useful without a model, which another program may choose later.
-    pub(crate) fn needs_no_model(&self) -> bool {
-        #[cfg(feature = "acp")]
-        if let Self::Acp(_) = self {
-            return true;
-        }
-        false
-    }
-
     /// The data directory of a verb that has no other options of the configuration.
     pub(crate) fn data_mut(&mut self) -> Option<&mut DataArgs> {
         if let Self::Sessions(args) = self {

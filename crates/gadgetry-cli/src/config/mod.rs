@@ -65,6 +65,8 @@ pub(crate) use models::{
 pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status};
 pub(crate) use prompts::Prompts;
+#[cfg(feature = "acp")]
+pub(crate) use prompts::Template;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, keep_model, remember};
 pub(crate) use tables::Declared;

@@ -3,6 +3,8 @@
 use clap::{Arg, ArgMatches, Command};
 
 use super::verb::{Found, merge, read};
+#[cfg(feature = "acp")]
+use crate::config::Template;
 use crate::config::{Config, ConfigVerb, CustomCommand, Keys};
 use crate::error::Error;
 use crate::options::{CONTINUE, Setting, Settings, Source, Value, required};
@@ -111,15 +113,24 @@ fn prompt(
 /// Returns the prompt of a command with these words; `None` if the command has none, or takes a part of it from stdin.
 #[cfg(feature = "acp")]
 pub(crate) fn prompt_of(config: &Config, name: &str, words: &str) -> Result<Option<String>, Error> {
+    let template = template_of(config, name)?;
+    let prompt = template.map(|it| it.render(Some(words), None));
+    prompt.transpose()
+}
+
+/// Returns whether [`prompt_of`] has a prompt for a command.
+#[cfg(feature = "acp")]
+pub(crate) fn has_prompt(config: &Config, name: &str) -> bool {
+    template_of(config, name).is_ok_and(|it| it.is_some())
+}
+
+#[cfg(feature = "acp")]
+fn template_of(config: &Config, name: &str) -> Result<Option<Template>, Error> {
     let command = config.commands.get(name);
     let Some(source) = command.and_then(|it| it.prompt.as_ref()) else {
         return Ok(None);
     };
-    let template = config
-        .prompts
-        .template(&format!("commands.{name}"), source.clone())?;
-    if template.uses(STDIN) {
-        return Ok(None);
-    }
-    template.render(Some(words), None).map(Some)
+    let name = format!("commands.{name}");
+    let template = config.prompts.template(&name, source.clone())?;
+    Ok(Some(template).filter(|it| !it.uses(STDIN)))
 }

@@ -32,9 +32,12 @@ use crate::printer::Printer;
 
 use verb::{Found, merge, read};
 
-#[cfg(feature = "acp")]
-pub(crate) use custom::prompt_of;
 pub(crate) use custom::with_commands;
+#[cfg(feature = "acp")]
+pub(crate) use custom::{has_prompt, prompt_of};
+
+/// The verb that starts without a model: its sessions say what is missing.
+const ACP: &str = "acp";
 
 /// A verb, and all that the user and the configuration say about it.
 #[derive(Debug, Default)]
@@ -100,10 +103,8 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     let is_first = chats && !found.settings.has(MODEL);
     if is_first {
         found.verb = None;
-    } else if !found.settings.has(CONTINUE)
-        && !found.verb.as_ref().is_some_and(Verb::needs_no_model)
-    {
-        // Else the session may have it.
+    } else if !found.settings.has(CONTINUE) && matches.subcommand_name() != Some(ACP) {
+        // Else the session may have it, or an editor shows what is missing.
         required(&found.settings, &found.options)?;
     }
     Ok(Invocation {

@@ -86,7 +86,7 @@ impl fmt::Display for Source {
 
 impl Source {
     /// Returns whether it was chosen for this invocation: typed, or said by the custom command that was typed.
-    #[cfg(feature = "chat")]
+    #[cfg(any(feature = "acp", feature = "chat"))]
     pub(crate) fn is_typed(&self) -> bool {
         matches!(self, Self::Flag | Self::File(Origin::Command, _))
     }

@@ -22,7 +22,7 @@ use crate::cli::{AgentOptions, SessionName};
 use crate::config::Asking;
 use crate::connect;
 use crate::error::Error;
-use crate::invocation::prompt_of;
+use crate::invocation::{has_prompt, prompt_of};
 use crate::lines::short;
 use crate::mcp;
 use crate::options::{MODEL, Settings};
@@ -393,7 +393,7 @@ impl AcpSession {
             .collect();
         for (name, custom) in &self.ground.config.commands {
             let is_taken = commands.iter().any(|it| it.name == *name);
-            if custom.prompt.is_some() && !is_taken {
+            if !is_taken && has_prompt(&self.ground.config, name) {
                 let description = custom.description.as_deref().unwrap_or("Custom command");
                 let mut command = SlashCommand::new(name, short(description));
                 command.hint = Some("words".to_owned());
