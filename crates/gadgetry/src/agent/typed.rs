@@ -125,10 +125,8 @@ impl AgentRun<'_> {
                 parameters
             };
             accept(&answer)?;
-            Ok(match answer {
-                Value::String(text) => text,
-                answer => answer.to_string(),
-            })
+            let text = answer.as_str().map(str::to_owned);
+            Ok(text.unwrap_or_else(|| answer.to_string()))
         };
         self.add_before_start(Arc::new(FinalAnswer {
             spec: GadgetSpec {
