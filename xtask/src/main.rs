@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod bindings;
 mod errors;
 mod fuzz;
 mod models;

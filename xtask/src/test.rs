@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::Failure;
+use crate::bindings;
 use crate::release;
 use crate::servers;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
@@ -21,6 +22,9 @@ enum Outcome {
 /// The fuzz targets stand outside the workspace.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
+/// And so do the packages for other languages.
+const BINDINGS: &str = "bindings/Cargo.toml";
+
 struct Step {
     name: &'static str,
     run: fn() -> Result<Outcome, String>,
@@ -36,7 +40,7 @@ const KILLS: &str = "200";
 const MODELS: &str = "models";
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step {
         name: CHAOS,
         run: chaos,
@@ -84,6 +88,10 @@ const STEPS: [Step; 14] = [
     Step {
         name: "features",
         run: features,
+    },
+    Step {
+        name: "bindings",
+        run: packages_of_other_languages,
     },
     Step {
         name: "msrv",
@@ -150,7 +158,15 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
 fn format() -> Result<Outcome, String> {
     component("rustfmt", "fmt")?;
     sh(&mut cargo(&["fmt", "--all", "--check"]))?;
-    sh(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))?;
+    for outside in [FUZZ, BINDINGS] {
+        sh(&mut cargo(&[
+            "fmt",
+            "--all",
+            "--manifest-path",
+            outside,
+            "--check",
+        ]))?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -287,6 +303,12 @@ fn features() -> Result<Outcome, String> {
         sh(cargo(&parser).args(part))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Needs Python from 3.11 on; its tools come from `PyPI` when they are not there.
+fn packages_of_other_languages() -> Result<Outcome, String> {
+    let missing = bindings::check()?;
+    Ok(missing.map_or(Outcome::Done, |why| Outcome::Skipped(why.into())))
 }
 
 /// The library compiles with the oldest compiler that its manifest names, which rustup installs.

@@ -33,10 +33,14 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             root,
         )?);
     }
-    for file in rust_files(&root.join("crates"))? {
+    let bindings = rust_files(&root.join("bindings/python/src"))?;
+    for file in rust_files(&root.join("crates"))?
+        .into_iter()
+        .chain(bindings)
+    {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));
     }
-    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock", "bindings/Cargo.lock"] {
         problems.extend(lock_problems(lock, &read(&root.join(lock))?));
     }
     problems.extend(words::problems(root)?);

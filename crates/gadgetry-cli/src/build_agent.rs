@@ -19,6 +19,7 @@ use crate::cli::{
 use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
+use crate::hooks::ConfiguredHooks;
 use crate::log_file::InUse;
 use crate::mcp;
 use crate::printer::Printer;
@@ -105,7 +106,12 @@ impl<'o> Parts<'o> {
         let agents = &situation.project.agents;
         let subagents = Subagents::of(agents, &options.model, &catalog, &mut notes).await;
         let declared = Arc::clone(&situation.declared);
-        let style = style(options)?;
+        let mut style = style(options)?;
+        // Of subagents, too: a model could pass on what it may not do itself.
+        let hooks = ConfiguredHooks::of(&declared);
+        if let Some(hooks) = hooks.filter(|_| !options.approvals.dry_run) {
+            style = style.hook(hooks);
+        }
         let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
         Ok(Self {
             options,

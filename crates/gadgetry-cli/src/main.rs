@@ -14,7 +14,7 @@
 //! | `project` | what an agent learns from its folder: environment, instructions, skills, commands, subagents |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
-//! | `approvals`, `sessions`, `sources`, `subagents` | approvals; stored runs; gadgets by where they come from; subagents of files |
+//! | `approvals`, `hooks`, `sessions`, `sources`, `subagents` | approvals; commands that decide about calls; stored runs; gadgets by where they come from; subagents of files |
 //! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
 //! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
@@ -34,6 +34,7 @@ mod error;
 mod fetch;
 mod first_run;
 mod follow;
+mod hooks;
 mod input;
 mod interrupts;
 mod invocation;

@@ -20,16 +20,10 @@ fn mail(to: String, text: String) -> String {
 }
 
 /// Begins the run about an order, or continues it where it was when its process ended.
-pub(crate) async fn process(
-    model: impl Model + 'static,
-    journal: &SqliteJournal,
-    order: u32,
-) -> Result<String, Error> {
-    let agent = Agent::builder()
-        .model(model)
-        .gadgets((Charge, Mail))
-        .build()?;
-    let run = agent.durable(journal).run_id(format!("order-{order}"));
+pub(crate) async fn run(model: impl Model + 'static, db: &SqliteJournal) -> Result<String, Error> {
+    let agent = Agent::builder().model(model).gadgets((Charge, Mail));
+    let agent = agent.build()?;
+    let run = agent.durable(db).run_id("order-42");
     let run = run.ask("Charge the order, then mail the customer").await?;
     Ok(run.text().await?)
 }
@@ -37,7 +31,7 @@ pub(crate) async fn process(
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let journal = SqliteJournal::open("orders.db")?;
-    let answer = process(gadgetry::model("haiku")?, &journal, 42).await?;
+    let answer = run(gadgetry::model("haiku")?, &journal).await?;
     println!("{answer}");
     Ok(())
 }

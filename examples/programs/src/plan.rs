@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gadgetry::{Agent, EventKind, Model, gadget};
+use gadgetry::{Agent, Model, gadget};
 use serde_json::{Value, json};
 
 use crate::Error;
@@ -23,18 +23,13 @@ fn join(left: Value, right: Value) -> String {
     format!("{left} {right}")
 }
 
-/// Returns the results in order, each with the milliseconds after which it was there.
-pub(crate) async fn run(model: impl Model + 'static) -> Result<Vec<(String, u64)>, Error> {
+/// Returns the names of the gadgets that were called.
+pub(crate) async fn run(model: impl Model + 'static) -> Result<Vec<String>, Error> {
     let agent = Agent::builder().model(model).gadgets((Fetch, Join));
-    let mut results = Vec::new();
     let run = agent.ask("Join where the first of /users is from with all /orders")?;
-    run.on_event(|event| {
-        if let EventKind::GadgetResult { gadget_name, .. } = &event.kind {
-            results.push((gadget_name.clone(), event.time.as_millis()));
-        }
-    })
-    .await?;
-    Ok(results)
+    let finished = run.await?;
+    let names = finished.calls().map(|call| call.gadget_name.to_owned());
+    Ok(names.collect())
 }
 
 #[tokio::main]

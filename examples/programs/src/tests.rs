@@ -3,6 +3,7 @@
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::{GadgetSpec, Outcome, Toolbox, from_fn, prompt_text};
 use gadgetry_mcp::{GadgetServer, HttpOptions, ServerConfig};
+use gadgetry_proto::reply::ReplyEvent;
 use gadgetry_testing::{MockModel, call, reply};
 
 use crate::Error;
@@ -121,9 +122,13 @@ async fn plan() -> Result<(), Error> {
         ]),
         reply().text("Done."),
     ]);
-    let results = crate::plan::run(model).await?;
-    let expected = [("Fetch", 100), ("Fetch", 100), ("Join", 100)];
-    assert_eq!(results, expected.map(|(name, ms)| (name.to_owned(), ms)));
+    let began = tokio::time::Instant::now();
+    let called = crate::plan::run(model.clone()).await?;
+    assert_eq!(called, ["Fetch", "Fetch", "Join"]);
+    assert_eq!(began.elapsed(), std::time::Duration::from_millis(100));
+    let last = model.last_request().ok_or("there were two requests")?;
+    let results = prompt_text(last.messages.last().ok_or("there are results")?);
+    assert!(results.contains(r#""Seoul" "[4,8]""#), "{results}");
     Ok(())
 }
 
@@ -236,7 +241,7 @@ async fn durable() -> Result<(), Error> {
     };
     for calls in [3, 0] {
         let model = model();
-        let answer = crate::durable::process(model.clone(), &journal, 42).await?;
+        let answer = crate::durable::run(model.clone(), &journal).await?;
         assert_eq!(
             (answer.as_str(), model.requests().len()),
             ("Charged and mailed.", calls)
@@ -328,6 +333,13 @@ async fn mcp() -> Result<(), Error> {
 fn parser() {
     let text = "Hi.\n!!!GADGET_START:Add:sum\n!!!ARG:a\n2\n!!!GADGET_END";
     let by_chars: Vec<&str> = text.split_inclusive(|_: char| true).collect();
-    assert_eq!(crate::parser::calls(by_chars), crate::parser::calls([text]));
-    assert_eq!(crate::parser::calls([text]).len(), 1);
+    for pieces in [&by_chars[..], &[text]] {
+        let mut calls = Vec::new();
+        crate::parser::parse(pieces, |event| {
+            if let ReplyEvent::Call(block) = event {
+                calls.push(block.to_call(None).gadget_name);
+            }
+        });
+        assert_eq!(calls, ["Add"]);
+    }
 }

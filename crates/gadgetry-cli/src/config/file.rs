@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::form;
+use super::hooks::{self, HookCommand};
 use super::keys::Keys;
 use super::layer::{Layer, LayerReader, unknown};
 use super::models::{self, ModelTables};
@@ -18,9 +19,10 @@ use crate::options::{Origin, Place, SYSTEM_PROMPT, Setting, Settings, Source};
 const MOST: usize = 500;
 
 /// Keys and tables outside of tables that set no option.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "approvals",
     "commands",
+    "hooks",
     "mcp",
     "models",
     "profile",
@@ -45,6 +47,7 @@ pub(crate) struct ConfigFile {
     pub(crate) commands: BTreeMap<String, CustomCommand>,
     pub(crate) prompts: BTreeMap<String, PromptSource>,
     pub(crate) approvals: Vec<ApprovalRule>,
+    pub(crate) hooks: Vec<HookCommand>,
     pub(crate) servers: Vec<McpServer>,
     /// Folders with skills.
     pub(crate) skills: Vec<(PathBuf, Place)>,
@@ -130,6 +133,7 @@ pub(crate) fn parse(
                 }
             }
             "approvals" => file.approvals = tables::approvals(item)?,
+            "hooks" => file.hooks = hooks::hooks(item)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
             "models" => {
                 few("models", item)?;

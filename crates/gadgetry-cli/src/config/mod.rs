@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `value` | TOML values with positions |
 //! | `verb`, `form`, `keys` | the verbs; what options accept in TOML; the keys of each verb |
-//! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
+//! | `layer`, `hooks`, `tables`, `file` | settings of one place; commands about calls; other tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
 //! | `models` | how a model calls gadgets best: read, found by name, written to the user's file |
@@ -19,6 +19,7 @@ mod end_of_file;
 mod environment;
 mod file;
 mod form;
+mod hooks;
 mod keys;
 mod layer;
 mod models;
@@ -55,6 +56,7 @@ pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
 #[cfg(feature = "mcp")]
 pub(crate) use decisions::{Decided, Decisions};
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
+pub(crate) use hooks::{HookCommand, HookEvent};
 pub(crate) use keys::Keys;
 pub(crate) use layer::Layer;
 pub(crate) use models::{
@@ -93,7 +95,7 @@ pub(crate) struct Config {
     pub(crate) prompts: Prompts,
     /// Custom commands by name. The project's replace the user's.
     pub(crate) commands: BTreeMap<String, CustomCommand>,
-    /// Rules of approvals and MCP servers.
+    /// Rules of approvals, hooks and MCP servers.
     pub(crate) declared: Arc<Declared>,
     /// Settings of single models. The project's tables replace the user's of the same name.
     pub(crate) models: ModelTables,
@@ -178,6 +180,7 @@ impl Config {
             }
             self.commands.extend(file.commands);
             declared.approvals.extend(file.approvals);
+            declared.hooks.extend(file.hooks);
             self.skills.extend(file.skills);
             self.models.extend(file.models);
             let servers = file.servers.into_iter();

@@ -277,6 +277,9 @@ impl Project {
         for rule in &file.approvals {
             risky.extend(Row::items(&rule.rule.to_string()));
         }
+        for hook in &file.hooks {
+            risky.extend(Row::items(&hook.written()));
+        }
         for server in &file.servers {
             let value = redact::server_for_consent(&server.item.json());
             risky.extend(Row::items(&format!("MCP server {} = {value}", server.name)));

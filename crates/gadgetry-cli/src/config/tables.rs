@@ -7,6 +7,7 @@ use gadgetry::Permission;
 use gadgetry::approval::Rule;
 
 use super::form;
+use super::hooks::HookCommand;
 use super::layer::unknown;
 use super::value::{Entry, Item, Value};
 use crate::error::Error;
@@ -64,6 +65,8 @@ impl McpServer {
 pub(crate) struct Declared {
     /// The rules of approvals in their order: the user's before the project's.
     pub(crate) approvals: Vec<ApprovalRule>,
+    /// The commands of `[[hooks]]` in their order: the user's before the project's.
+    pub(crate) hooks: Vec<HookCommand>,
     /// MCP servers by name. The project's replace the user's.
     pub(crate) servers: BTreeMap<String, McpServer>,
 }

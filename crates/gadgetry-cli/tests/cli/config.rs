@@ -2,6 +2,7 @@
 
 mod approvals;
 mod commands;
+mod hooks;
 mod mistakes;
 mod servers;
 mod sessions;

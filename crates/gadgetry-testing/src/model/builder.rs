@@ -40,6 +40,7 @@ pub struct MockModelBuilder {
     rules: Vec<Rule>,
     format: Format,
     strict: bool,
+    silent: bool,
     checker: Option<RequestChecker>,
 }
 
@@ -71,6 +72,7 @@ impl MockModelBuilder {
             rules: Vec::new(),
             format: Format::default(),
             strict: true,
+            silent: false,
             checker: Some(RequestChecker::default()),
         }
     }
@@ -117,6 +119,19 @@ impl MockModelBuilder {
         self
     }
 
+    /// A model that is dropped without [`verify`](MockModel::verify) does not panic: for a caller whose language has no panics, and that
+    /// reports what [`check`](MockModel::check) returns.
+    ///
+    /// ```
+    /// use gadgetry::Model;
+    /// let model = gadgetry_testing::MockModel::builder().silent().build();
+    /// drop(model.stream(serde_json::from_str(r#"{"messages": [], "iteration": 1}"#).unwrap()));
+    /// ```
+    pub fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
     /// A request that no rule matches gets an empty reply that ends cleanly, and rules may remain unused.
     pub fn lenient(mut self) -> Self {
         self.strict = false;
@@ -158,6 +173,7 @@ impl MockModelBuilder {
                 rules: self.rules,
                 format: self.format,
                 strict: self.strict,
+                silent: self.silent,
                 checker: self.checker,
                 record: Mutex::new(Record::default()),
             }),

@@ -68,6 +68,7 @@ struct Shared {
     info: ModelInfo,
     format: Format,
     strict: bool,
+    silent: bool,
     checker: Option<RequestChecker>,
     record: Mutex<Record>,
 }
@@ -269,7 +270,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if std::thread::panicking() || self.record().reported {
+        if self.silent || std::thread::panicking() || self.record().reported {
             return;
         }
         // A `build` that fails drops the model before it returns its error, which must reach the test.

@@ -10,12 +10,12 @@ use gadgetry_proto::schema::{GadgetSpec, Problem, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agent::inner::Inner;
 use crate::agent::{Agent, AgentError, AgentRun, Finished, TypedError};
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, GadgetInfo, read};
+use crate::gadget::{DynGadget, GadgetInfo, NoParams, read};
 
 /// Name of the gadget that the model calls to give its answer.
 const NAME: &str = "FinalAnswer";
@@ -76,7 +76,7 @@ impl AgentRun<'_> {
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
         let answer = Arc::new(Mutex::new(None));
-        let gadget = FinalAnswer::new(Arc::clone(&answer));
+        let gadget = final_answer::<T>(Arc::clone(&answer));
         self.add_before_start(Arc::new(gadget))?;
         let finished = self.finish().await?;
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,6 +84,60 @@ impl AgentRun<'_> {
             Some(value) => Ok(Typed { value, finished }),
             None => Err(TypedError::NoAnswer(Box::new(finished))),
         }
+    }
+
+    /// [`AgentRun::typed`] for a type that is known only when the program runs: an answer that this JSON Schema admits. The run can be
+    /// consumed in any way.
+    ///
+    /// `accept` receives the answer, and keeps it. If it returns an error, the model reads that and tries again. The answer is also
+    /// the text of the run, as JSON. A schema of anything but an object is that of the one parameter `answer`.
+    ///
+    /// # Errors
+    ///
+    /// [`TypedError::Agent`] if the schema is not usable, or a gadget of the agent is called `FinalAnswer`;
+    /// [`TypedError::Begun`] if the stream of the run was read before.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = concat!(
+    /// #     r#"{"text": "!!!GADGET_START:FinalAnswer\n!!!ARG:answer\n0\n!!!GADGET_END"}"#, "\n",
+    /// #     r#"{"text": "!!!GADGET_START:FinalAnswer\n!!!ARG:answer\n4\n!!!GADGET_END"}"#,
+    /// # ).parse()?;
+    /// use gadgetry::serde_json::{Value, json};
+    /// let accept = |answer: &Value| if answer == 0 { Err("at least 1".to_owned()) } else { Ok(()) };
+    /// let agent = gadgetry::Agent::builder().model(model).build()?;
+    /// let run = agent.ask("How many?").answering(json!({ "type": "integer" }), accept)?;
+    /// assert_eq!(run.text().await?, "4");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answering(
+        mut self,
+        schema: Value,
+        accept: impl Fn(&Value) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Result<Self, TypedError> {
+        let is_wrapped = schema.get("type").is_none_or(|it| it != "object");
+        let accept = move |mut parameters: Value| {
+            let answer = if is_wrapped {
+                parameters["answer"].take()
+            } else {
+                parameters
+            };
+            accept(&answer)?;
+            Ok(match answer {
+                Value::String(text) => text,
+                answer => answer.to_string(),
+            })
+        };
+        self.add_before_start(Arc::new(FinalAnswer {
+            spec: GadgetSpec {
+                parameters: if is_wrapped { wrapped(schema) } else { schema },
+                ..info().into_spec::<NoParams>()
+            },
+            accept: Box::new(accept),
+        }))?;
+        Ok(self)
     }
 }
 
@@ -111,12 +165,69 @@ impl Inner {
     }
 }
 
-/// Keeps the answer, and ends the run.
-struct FinalAnswer<T> {
-    spec: GadgetSpec,
-    is_wrapped: bool,
-    answer: Arc<Mutex<Option<T>>>,
+/// The gadget for the answer, without its parameters.
+fn info() -> GadgetInfo {
+    GadgetInfo::new(
+        NAME,
+        "Gives your answer and ends the task. Call it once, when you are done.",
+    )
 }
+
+/// Schema of an object whose `answer` has this schema. What it refers to by `#/$defs/…` stays where it is.
+fn wrapped(mut schema: Value) -> Value {
+    let definitions = schema
+        .as_object_mut()
+        .and_then(|schema| schema.remove("$defs"));
+    let mut object = json!({
+        "type": "object",
+        "properties": { "answer": schema },
+        "required": ["answer"],
+        "additionalProperties": false,
+    });
+    if let Some(definitions) = definitions {
+        object["$defs"] = definitions;
+    }
+    object
+}
+
+/// The gadget for an answer of a type, which is kept in `answer`.
+fn final_answer<T>(answer: Arc<Mutex<Option<T>>>) -> FinalAnswer
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    let spec = info().into_spec::<T>();
+    let is_wrapped = spec.parameters.get("type").is_none_or(|it| it != "object");
+    let accept = move |parameters: Value| {
+        let text = parameters.to_string();
+        let value = if is_wrapped {
+            read(parameters).map(|Wrapped { answer }| answer)
+        } else {
+            read(parameters)
+        };
+        let value = value.map_err(|problem: Problem| invalid_parameters(NAME, &[problem]))?;
+        let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of several in one reply, the first one.
+        answer.get_or_insert(value);
+        Ok(text)
+    };
+    FinalAnswer {
+        spec: if is_wrapped {
+            info().into_spec::<Wrapped<T>>()
+        } else {
+            spec
+        },
+        accept: Box::new(accept),
+    }
+}
+
+/// Keeps the answer, and ends the run.
+struct FinalAnswer {
+    spec: GadgetSpec,
+    accept: Box<Accept>,
+}
+
+/// Returns the text of the answer, or what is wrong with it.
+type Accept = dyn Fn(Value) -> Result<String, String> + Send + Sync;
 
 /// Parameters are an object, whatever the answer is.
 #[derive(Deserialize, JsonSchema)]
@@ -125,52 +236,18 @@ struct Wrapped<T> {
     answer: T,
 }
 
-impl<T: DeserializeOwned + JsonSchema> FinalAnswer<T> {
-    fn new(answer: Arc<Mutex<Option<T>>>) -> Self {
-        let info = GadgetInfo::new(
-            NAME,
-            "Gives your answer and ends the task. Call it once, when you are done.",
-        );
-        let spec = info.clone().into_spec::<T>();
-        let is_wrapped = spec.parameters.get("type").is_none_or(|it| it != "object");
-        Self {
-            spec: if is_wrapped {
-                info.into_spec::<Wrapped<T>>()
-            } else {
-                spec
-            },
-            is_wrapped,
-            answer,
-        }
-    }
-
-    fn read(&self, parameters: Value) -> Result<T, Problem> {
-        if self.is_wrapped {
-            read(parameters).map(|Wrapped { answer }| answer)
-        } else {
-            read(parameters)
-        }
-    }
-}
-
-impl<T: DeserializeOwned + JsonSchema + Send> DynGadget for FinalAnswer<T> {
+impl DynGadget for FinalAnswer {
     fn spec(&self) -> &GadgetSpec {
         &self.spec
     }
 
     fn execute(&self, parameters: Value, _: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let text = parameters.to_string();
-        let outcome = match self.read(parameters) {
-            Ok(value) => {
-                let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-                // Of several in one reply, the first one.
-                answer.get_or_insert(value);
-                Outcome {
-                    completes_run: true,
-                    ..Outcome::ok(text)
-                }
-            }
-            Err(problem) => Outcome::error(invalid_parameters(NAME, &[problem])),
+        let outcome = match (self.accept)(parameters) {
+            Ok(text) => Outcome {
+                completes_run: true,
+                ..Outcome::ok(text)
+            },
+            Err(problem) => Outcome::error(problem),
         };
         Box::pin(ready(outcome))
     }

@@ -8,6 +8,7 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use super::capture::Ends;
+use super::input;
 use super::processes::{Processes, Program, end_of};
 use crate::context::CancellationToken;
 use gadgetry_providers::variables;
@@ -48,6 +49,31 @@ pub async fn run(
     cancellation: &CancellationToken,
 ) -> io::Result<Ran> {
     command.stdin(Stdio::null());
+    started(command, limits, cancellation).await
+}
+
+/// Runs a program with this input, as [`run`] does without. The input is complete before the program starts.
+///
+/// # Errors
+///
+/// If the program cannot be started, its input cannot be kept, or its output cannot be read.
+///
+/// Cancel safety: dropping the future ends all processes. When `cancellation` is cancelled, it returns soon after.
+pub async fn run_with_input(
+    mut command: Command,
+    content: &[u8],
+    limits: RunLimits,
+    cancellation: &CancellationToken,
+) -> io::Result<Ran> {
+    command.stdin(input::complete(content)?);
+    started(command, limits, cancellation).await
+}
+
+async fn started(
+    mut command: Command,
+    limits: RunLimits,
+    cancellation: &CancellationToken,
+) -> io::Result<Ran> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut processes = Processes::spawn(command, limits.grace)?;
     let (mut out, mut err) = (Ends::new(limits.output), Ends::new(limits.output));

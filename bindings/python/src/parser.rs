@@ -1,0 +1,462 @@
+//! The parser of replies, with its events; and prompts and calls as text, for programs that have a loop of their own.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use gadgetry::format::{Anchoring, Format, Markers, ReplyEvent, Writer};
+use gadgetry::proto::call::TerminatedBy;
+use gadgetry::proto::message::Attributes;
+use gadgetry::proto::piece::EndReason;
+use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
+use gadgetry::proto::reply::Scanner;
+use gadgetry::proto::schema::{Registry, Schema};
+use gadgetry::serde_json::{self, Value};
+use gadgetry::{CallForm, GadgetSpec};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::errors;
+use crate::json;
+
+/// Defines an event: a frozen class with these fields, in the order in which a pattern of `match` binds them.
+macro_rules! event {
+    ($(#[$doc:meta])* $name:ident { $($field:ident),* }) => {
+        $(#[$doc])*
+        #[pyclass(frozen, get_all, module = "gadgetry")]
+        pub(crate) struct $name {
+            $($field: Py<PyAny>,)*
+        }
+
+        #[pymethods]
+        impl $name {
+            #[classattr]
+            fn __match_args__(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+                PyTuple::new(py, [$(stringify!($field)),*])
+            }
+
+            fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+                let fields: Vec<String> = vec![
+                    $(format!("{}={}", stringify!($field), self.$field.bind(py).repr()?)),*
+                ];
+                Ok(format!("{}({})", stringify!($name), fields.join(", ")))
+            }
+
+            fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+                let Ok(other) = other.cast::<Self>() else {
+                    return Ok(false);
+                };
+                let other = other.get();
+                Ok(true $(&& self.$field.bind(py).eq(&other.$field)?)*)
+            }
+        }
+    };
+}
+
+event! {
+    /// Visible text.
+    Text { text }
+}
+event! {
+    /// The header of a call is complete.
+    CallStart { name, id, dependencies }
+}
+event! {
+    /// More text of an argument.
+    ArgumentDelta { name, id, pointer, delta, is_complete }
+}
+event! {
+    /// A call is complete.
+    Call { name, id, dependencies, parameters, error, raw, terminated_by }
+}
+event! {
+    /// A tag opened.
+    TagStart { tag, attributes, block }
+}
+event! {
+    /// More content of a tag.
+    TagDelta { tag, delta, block }
+}
+event! {
+    /// A tag ended.
+    TagEnd { tag, reason, block }
+}
+event! {
+    /// A tag is complete.
+    Tag { tag, content, attributes, is_self_closing, block }
+}
+event! {
+    /// A problem or a correction in the reply.
+    ParserDiagnostic { code, message, start, end }
+}
+
+fn text(py: Python<'_>, text: &str) -> Py<PyAny> {
+    PyString::new(py, text).into_any().unbind()
+}
+
+fn number(py: Python<'_>, number: u64) -> PyResult<Py<PyAny>> {
+    Ok(number.into_pyobject(py)?.into_any().unbind())
+}
+
+fn flag(py: Python<'_>, flag: bool) -> Py<PyAny> {
+    pyo3::types::PyBool::new(py, flag)
+        .to_owned()
+        .into_any()
+        .unbind()
+}
+
+fn ids<'a>(py: Python<'_>, ids: impl Iterator<Item = &'a str>) -> PyResult<Py<PyAny>> {
+    let ids: Vec<&str> = ids.collect();
+    Ok(PyTuple::new(py, ids)?.into_any().unbind())
+}
+
+fn attributes(py: Python<'_>, attributes: &Attributes) -> PyResult<Py<PyAny>> {
+    Ok(json::object(py, attributes)?.into_any().unbind())
+}
+
+fn ended_by(terminated_by: TerminatedBy) -> &'static str {
+    match terminated_by {
+        TerminatedBy::EndMarker => "end_marker",
+        TerminatedBy::NextStart => "next_start",
+        TerminatedBy::EndOfStream => "end_of_stream",
+    }
+}
+
+fn end_reason(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Closed => "closed",
+        EndReason::SelfClosing => "self_closing",
+        EndReason::EndOfStream => "end_of_stream",
+        EndReason::Limit => "limit",
+    }
+}
+
+/// Reads a reply piece by piece.
+#[pyclass(frozen, module = "gadgetry")]
+pub(crate) struct Parser(Mutex<Reading>);
+
+struct Reading {
+    scanner: Scanner,
+    schemas: HashMap<String, Schema>,
+}
+
+#[pymethods]
+impl Parser {
+    #[new]
+    #[pyo3(signature = (*, tags = Vec::new(), reasoning = Vec::new(), markers = None, anchoring = "anywhere", schemas = None))]
+    fn new(
+        py: Python<'_>,
+        tags: Vec<String>,
+        reasoning: Vec<String>,
+        markers: Option<(String, String, String)>,
+        anchoring: &str,
+        schemas: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let format = Format {
+            markers: Some(self::markers(markers)?),
+            anchoring: self::anchoring(py, anchoring)?,
+            tags,
+            reasoning,
+            ..Format::default()
+        };
+        let mut compiled = HashMap::new();
+        for (name, schema) in schemas.into_iter().flatten() {
+            let schema = Schema::new(json::from_py(&schema)?);
+            let schema = schema.map_err(|error| errors::classified("SchemaError", &error))?;
+            compiled.insert(name.extract::<String>()?.to_lowercase(), schema);
+        }
+        Ok(Self(Mutex::new(Reading {
+            scanner: Scanner::new(&format).map_err(|error| errors::config(&error))?,
+            schemas: compiled,
+        })))
+    }
+
+    fn feed<'py>(&self, py: Python<'py>, chunk: &str) -> PyResult<Bound<'py, PyList>> {
+        self.read(py, |scanner, see| {
+            scanner.push(chunk, &mut |event| see(event))
+        })
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.read(py, |scanner, see| scanner.finish(&mut |event| see(event)))
+    }
+}
+
+impl Parser {
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        read: impl FnOnce(&mut Scanner, &mut dyn FnMut(ReplyEvent<'_>)),
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reading { scanner, schemas } = &mut *reading;
+        let events = PyList::empty(py);
+        let mut failed = None;
+        read(scanner, &mut |event| {
+            let made = object(py, schemas, &event).and_then(|event| events.append(event));
+            if let Err(error) = made {
+                failed.get_or_insert(error);
+            }
+        });
+        failed.map_or(Ok(events), Err)
+    }
+}
+
+/// The event as a Python object.
+fn object<'py>(
+    py: Python<'py>,
+    schemas: &HashMap<String, Schema>,
+    event: &ReplyEvent<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match event {
+        ReplyEvent::Text(it) => Bound::new(py, Text { text: text(py, it) })?.into_any(),
+        ReplyEvent::CallStart(header) => Bound::new(
+            py,
+            CallStart {
+                name: text(py, header.gadget_name()),
+                id: text(py, header.invocation_id()),
+                dependencies: ids(py, header.dependencies())?,
+            },
+        )?
+        .into_any(),
+        ReplyEvent::Argument {
+            header,
+            pointer,
+            delta,
+            complete,
+            ..
+        } => Bound::new(
+            py,
+            ArgumentDelta {
+                name: text(py, header.gadget_name()),
+                id: text(py, header.invocation_id()),
+                pointer: text(py, pointer),
+                delta: text(py, delta),
+                is_complete: flag(py, *complete),
+            },
+        )?
+        .into_any(),
+        ReplyEvent::Call(call) => {
+            let header = call.header();
+            let name = header.gadget_name();
+            let schema = (!schemas.is_empty())
+                .then(|| schemas.get(&name.to_lowercase()))
+                .flatten();
+            let (parameters, error) = match call.parameters(schema) {
+                Ok(parameters) => (json::to_py(py, &parameters)?.unbind(), py.None()),
+                Err(error) => (py.None(), text(py, &error.to_string())),
+            };
+            Bound::new(
+                py,
+                Call {
+                    name: text(py, name),
+                    id: text(py, header.invocation_id()),
+                    dependencies: ids(py, header.dependencies())?,
+                    parameters,
+                    error,
+                    raw: text(py, call.raw()),
+                    terminated_by: text(py, ended_by(call.terminated_by())),
+                },
+            )?
+            .into_any()
+        }
+        ReplyEvent::TagStart {
+            block,
+            tag,
+            attributes: attrs,
+        } => Bound::new(
+            py,
+            TagStart {
+                tag: text(py, tag),
+                attributes: attributes(py, attrs)?,
+                block: number(py, u64::from(block.0))?,
+            },
+        )?
+        .into_any(),
+        ReplyEvent::TagDelta { block, tag, delta } => Bound::new(
+            py,
+            TagDelta {
+                tag: text(py, tag),
+                delta: text(py, delta),
+                block: number(py, u64::from(block.0))?,
+            },
+        )?
+        .into_any(),
+        ReplyEvent::TagEnd { block, tag, reason } => Bound::new(
+            py,
+            TagEnd {
+                tag: text(py, tag),
+                reason: text(py, end_reason(*reason)),
+                block: number(py, u64::from(block.0))?,
+            },
+        )?
+        .into_any(),
+        ReplyEvent::Tag {
+            block,
+            tag,
+            content,
+            attributes: attrs,
+            self_closing,
+            ..
+        } => Bound::new(
+            py,
+            Tag {
+                tag: text(py, tag),
+                content: text(py, content),
+                attributes: attributes(py, attrs)?,
+                is_self_closing: flag(py, *self_closing),
+                block: number(py, u64::from(block.0))?,
+            },
+        )?
+        .into_any(),
+        ReplyEvent::Diagnostic(diagnostic) => {
+            let code = serde_json::to_value(diagnostic.code).unwrap_or_default();
+            Bound::new(
+                py,
+                ParserDiagnostic {
+                    code: text(py, code.as_str().unwrap_or_default()),
+                    message: text(py, &diagnostic.message),
+                    start: number(py, diagnostic.span.start)?,
+                    end: number(py, diagnostic.span.end)?,
+                },
+            )?
+            .into_any()
+        }
+    })
+}
+
+/// The events of a reply as JSON lines, as `gadgetry parse` writes them: what the objects of [`Parser`] are compared with.
+#[pyfunction]
+#[pyo3(signature = (chunks, *, tags = Vec::new(), reasoning = Vec::new(), markers = None, anchoring = "anywhere"))]
+pub(crate) fn parse_json(
+    py: Python<'_>,
+    chunks: Vec<String>,
+    tags: Vec<String>,
+    reasoning: Vec<String>,
+    markers: Option<(String, String, String)>,
+    anchoring: &str,
+) -> PyResult<String> {
+    let format = Format {
+        markers: Some(self::markers(markers)?),
+        anchoring: self::anchoring(py, anchoring)?,
+        tags,
+        reasoning,
+        ..Format::default()
+    };
+    let mut scanner = Scanner::new(&format).map_err(|error| errors::config(&error))?;
+    let mut lines = Vec::new();
+    let mut see = |event: ReplyEvent<'_>| {
+        event.write_json(None, &mut lines);
+        lines.push(b'\n');
+    };
+    for chunk in chunks {
+        scanner.push(&chunk, &mut see);
+    }
+    scanner.finish(&mut see);
+    Ok(String::from_utf8(lines)?)
+}
+
+/// Counts the events of a reply, without an object for any: what the parser costs in Rust alone.
+#[pyfunction]
+pub(crate) fn count_events(chunks: Vec<String>) -> usize {
+    let mut parser = gadgetry::format::BlockParser::default();
+    let mut count = 0;
+    let mut see = |event: ReplyEvent<'_>| {
+        std::hint::black_box(&event);
+        count += 1;
+    };
+    for chunk in chunks {
+        parser.push(&chunk, &mut see);
+    }
+    parser.finish(&mut see);
+    count
+}
+
+/// Writes a call as a block that the parser reads as the same call.
+#[pyfunction]
+#[pyo3(signature = (name, parameters, *, id = None, dependencies = Vec::new(), markers = None, anchoring = "anywhere", schema = None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn write_call(
+    py: Python<'_>,
+    name: &str,
+    parameters: &Bound<'_, PyAny>,
+    id: Option<&str>,
+    dependencies: Vec<String>,
+    markers: Option<(String, String, String)>,
+    anchoring: &str,
+    schema: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let schema = schema.map(|schema| -> PyResult<Schema> {
+        let schema = Schema::new(json::from_py(schema)?);
+        schema.map_err(|error| errors::classified("SchemaError", &error))
+    });
+    let writer = Writer {
+        markers: &self::markers(markers)?,
+        anchoring: self::anchoring(py, anchoring)?,
+    };
+    let mut block = String::new();
+    let parameters: Value = json::from_py(parameters)?;
+    let written = writer.write(
+        &mut block,
+        name,
+        id,
+        &dependencies,
+        &parameters,
+        schema.transpose()?.as_ref(),
+    );
+    written.map_err(|error| errors::config(&error))?;
+    Ok(block)
+}
+
+/// The text for the system message that describes gadgets and how to call them.
+#[pyfunction]
+#[pyo3(signature = (specs, *, form = "block", markers = None, anchoring = "anywhere"))]
+pub(crate) fn instructions(
+    py: Python<'_>,
+    specs: &Bound<'_, PyAny>,
+    form: &str,
+    markers: Option<(String, String, String)>,
+    anchoring: &str,
+) -> PyResult<String> {
+    let specs: Vec<GadgetSpec> = json::read(specs)?;
+    let registry =
+        Registry::new(specs).map_err(|error| errors::classified("SchemaError", &error))?;
+    let style = CallStyle {
+        form: self::form(py, form)?,
+        markers: &self::markers(markers)?,
+        anchoring: self::anchoring(py, anchoring)?,
+    };
+    let text = PromptTemplate::default().render_registry(&registry, style);
+    Ok(text.unwrap_or_default())
+}
+
+/// Reads the form of calls.
+pub(crate) fn form(py: Python<'_>, form: &str) -> PyResult<CallForm> {
+    match form {
+        "block" => Ok(CallForm::Block),
+        "json" => Ok(CallForm::Json),
+        other => Err(choice(py, "form", other, "`block` or `json`")),
+    }
+}
+
+/// Reads the markers: start, end, argument.
+pub(crate) fn markers(markers: Option<(String, String, String)>) -> PyResult<Markers> {
+    let Some((start, end, argument)) = markers else {
+        return Ok(Markers::default());
+    };
+    Markers::new(start, end, argument).map_err(|error| errors::config(&error))
+}
+
+/// Reads where markers count.
+pub(crate) fn anchoring(py: Python<'_>, anchoring: &str) -> PyResult<Anchoring> {
+    match anchoring {
+        "anywhere" => Ok(Anchoring::Anywhere),
+        "line_start" => Ok(Anchoring::LineStart),
+        other => Err(choice(py, "anchoring", other, "`anywhere` or `line_start`")),
+    }
+}
+
+/// The error of a word that is none of those admitted.
+pub(crate) fn choice(py: Python<'_>, option: &str, value: &str, admitted: &str) -> PyErr {
+    let message = format!("{option} is {admitted}, not {value:?}");
+    errors::named(py, "ConfigError", &message, None)
+}

@@ -1,0 +1,246 @@
+//! Runs and conversations.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use gadgetry::approval::{Answer, ApprovalId, Rule};
+use gadgetry::proto::tree::Status;
+use gadgetry::serde_json;
+use gadgetry::{AgentHandle, AgentRun, Event, EventKind, Finished, Message};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::bridge::{Locals, Waiter, Work, spawn};
+use crate::errors;
+use crate::json;
+
+/// Events that are converted at once.
+const BATCH: usize = 256;
+
+/// The loops of the runs that are going on, for functions of an agent that are called with nothing but the id of the run.
+static RUNS: Mutex<Option<HashMap<String, Weak<Locals>>>> = Mutex::new(None);
+
+/// Returns the loop of a run, or of the run that has started it.
+pub(crate) fn locals_of(run: &str) -> Option<Weak<Locals>> {
+    let top = run.split('/').next().unwrap_or(run);
+    let runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    runs.as_ref()?.get(top).cloned()
+}
+
+fn with_runs(change: impl FnOnce(&mut HashMap<String, Weak<Locals>>)) {
+    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    change(runs.get_or_insert_default());
+}
+
+/// A run of an agent.
+#[pyclass(frozen, module = "gadgetry._gadgetry")]
+pub(crate) struct Run {
+    run: Arc<tokio::sync::Mutex<Option<AgentRun<'static>>>>,
+    handle: AgentHandle,
+    id: String,
+    output: Output,
+    /// Kept for as long as the run may call functions.
+    _locals: Arc<Locals>,
+}
+
+/// The answer of a type that the run has given.
+pub(crate) type Output = Arc<Mutex<Option<Py<PyAny>>>>;
+
+impl Run {
+    /// Takes a run that has not begun.
+    pub(crate) fn new(run: AgentRun<'static>, locals: Arc<Locals>, output: Output) -> Self {
+        let id = run.info().id.to_string();
+        with_runs(|runs| _ = runs.insert(id.clone(), Arc::downgrade(&locals)));
+        Self {
+            handle: run.handle(),
+            run: Arc::new(tokio::sync::Mutex::new(Some(run))),
+            id,
+            output,
+            _locals: locals,
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        with_runs(|runs| _ = runs.remove(&self.id));
+    }
+}
+
+#[pymethods]
+impl Run {
+    #[getter]
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The next events, or those of approvals; none at the end.
+    fn next(&self, waiter: Waiter<'_>, approvals_only: bool) -> PyResult<Work> {
+        let run = Arc::clone(&self.run);
+        let is_wanted = move |event: &Event| {
+            !approvals_only || matches!(event.kind, EventKind::ApprovalRequired { .. })
+        };
+        let work = async move {
+            let mut run = run.lock().await;
+            let mut events = Vec::new();
+            let Some(run) = run.as_mut() else {
+                return events;
+            };
+            while events.is_empty() {
+                let Some(first) = run.next().await else { break };
+                events.extend(Some(first).filter(is_wanted));
+                while events.len() < BATCH
+                    && let Some(Some(next)) = run.next().now_or_never()
+                {
+                    events.extend(Some(next).filter(is_wanted));
+                }
+            }
+            events
+        };
+        spawn(&waiter, work, |py, events| {
+            let events = events.iter().map(|event| json::serialized(py, event));
+            let events: Vec<_> = events.collect::<PyResult<_>>()?;
+            Ok(PyList::new(py, events)?.into_any().unbind())
+        })
+    }
+
+    /// The result, after the events that are left.
+    fn finish(&self, waiter: Waiter<'_>) -> PyResult<Work> {
+        let run = Arc::clone(&self.run);
+        let work = async move {
+            let run = run.lock().await.take()?;
+            Some(run.finish().await)
+        };
+        spawn(&waiter, work, |py, finished| match finished {
+            Some(Ok(finished)) => Ok(result(py, &finished)?.into_any().unbind()),
+            Some(Err(error)) => Err(errors::run(py, error)),
+            None => Err(errors::named(
+                py,
+                "ConfigError",
+                "the run has been consumed, or was closed",
+                None,
+            )),
+        })
+    }
+
+    /// The answer of the demanded type, if the run has given it.
+    fn output(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.as_ref().map(|output| output.clone_ref(py))
+    }
+
+    fn cancel(&self) {
+        self.handle.cancel();
+    }
+
+    /// Drops the run, with everything that it has begun.
+    fn close(&self) {
+        match self.run.try_lock() {
+            Ok(mut run) => drop(run.take()),
+            Err(_) => self.handle.cancel(),
+        }
+    }
+
+    fn inject(&self, text: String) -> PyResult<()> {
+        let injected = self.handle.inject(text);
+        injected.map_err(|error| errors::classified("NotDelivered", &error))
+    }
+
+    fn compact(&self) -> PyResult<()> {
+        let compacted = self.handle.compact();
+        compacted.map_err(|error| errors::classified("NotDelivered", &error))
+    }
+
+    fn approvals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::serialized(py, &self.handle.approvals())
+    }
+
+    /// Answers an approval: `once`, `session` with a rule, or `no` with a reason.
+    fn answer(&self, approval: &str, kind: &str, detail: Option<String>) -> PyResult<()> {
+        let approval: ApprovalId = approval
+            .parse()
+            .map_err(|error| errors::classified("NotDelivered", &error))?;
+        let answer = answer(kind, detail)?;
+        let answered = self.handle.answer(approval, answer);
+        answered.map_err(|error| errors::classified("NotDelivered", &error))
+    }
+}
+
+/// Reads the answer to an approval.
+pub(crate) fn answer(kind: &str, detail: Option<String>) -> PyResult<Answer> {
+    match (kind, detail) {
+        ("once", _) => Ok(Answer::Once),
+        ("session", Some(rule)) => {
+            let rule: Rule = rule.parse().map_err(|error| errors::config(&error))?;
+            Ok(Answer::Session(rule))
+        }
+        ("no", reason) => Ok(Answer::No(reason)),
+        ("pending", _) => Ok(Answer::Pending),
+        (other, _) => Err(PyValueError::new_err(format!("no answer: {other}"))),
+    }
+}
+
+/// The result of a run, as fields of `gadgetry.Result`.
+pub(crate) fn result<'py>(py: Python<'py>, finished: &Finished) -> PyResult<Bound<'py, PyDict>> {
+    let summary = &finished.summary;
+    let fields = PyDict::new(py);
+    fields.set_item("text", &summary.answer)?;
+    fields.set_item("reason", json::serialized(py, &summary.reason)?)?;
+    fields.set_item("iterations", summary.iterations)?;
+    fields.set_item("cost", summary.total_cost)?;
+    fields.set_item("known_cost", summary.known_cost)?;
+    fields.set_item("usage", json::serialized(py, &finished.usage())?)?;
+    let calls = finished.calls().map(|call| {
+        let status = match call.status {
+            Status::Succeeded => "succeeded",
+            Status::Failed => "failed",
+            Status::Skipped => "skipped",
+            Status::Waiting | Status::Running | Status::Abandoned | _ => "abandoned",
+        };
+        (call.gadget_name, call.invocation_id, status)
+    });
+    fields.set_item("calls", calls.collect::<Vec<_>>())?;
+    let conversation = Conversation(finished.into());
+    fields.set_item("conversation", Py::new(py, conversation)?)?;
+    Ok(fields)
+}
+
+/// What was said in several runs.
+#[pyclass(frozen, module = "gadgetry._gadgetry")]
+pub(crate) struct Conversation(pub(crate) gadgetry::Conversation);
+
+#[pymethods]
+impl Conversation {
+    #[new]
+    fn new() -> Self {
+        Self(gadgetry::Conversation::default())
+    }
+
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        let read = serde_json::from_str(text);
+        read.map(Self)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    #[staticmethod]
+    fn from_messages(messages: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let messages: Vec<Message> = json::read(messages)?;
+        Ok(Self(messages.into()))
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        let text = serde_json::to_string(&self.0);
+        text.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::serialized(py, &self.0.messages())
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.messages().len()
+    }
+}

@@ -1,0 +1,161 @@
+"""The official SDKs on a model that writes text, without a server of ours."""
+
+import http.server
+import json
+import threading
+
+import pytest
+
+from gadgetry import ConfigError
+from gadgetry.anthropic import wrap as wrap_anthropic
+from gadgetry.openai import wrap as wrap_openai
+
+anthropic = pytest.importorskip("anthropic")
+openai = pytest.importorskip("openai")
+
+CALL = "Let me look.\n!!!GADGET_START:weather:w\n!!!ARG:city\nParis\n!!!GADGET_END\n"
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """A server of Chat Completions whose model knows no tools: it writes text."""
+
+    protocol_version = "HTTP/1.1"
+    requests: list = []
+    fails = False
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.answer(404, b"{}", "application/json")
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if not self.path.endswith("/chat/completions"):
+            return self.answer(404, b"{}", "application/json")
+        self.requests.append((body, self.headers.get("authorization")))
+        if self.fails:
+            error = json.dumps({"error": {"message": "slow down", "type": "rate_limit"}})
+            return self.answer(429, error.encode(), "application/json")
+        markers = str(body["messages"])
+        text = "It is sunny in Paris." if "sunny" in markers else call_in(body)
+        if not body.get("stream"):
+            message = {"role": "assistant", "content": text}
+            whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+            whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+            return self.answer(200, json.dumps(whole).encode(), "application/json")
+        frames = []
+        for at in range(0, len(text), 7):
+            frames.append({"choices": [{"index": 0, "delta": {"content": text[at : at + 7]}, "finish_reason": None}]})
+        frames.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        stream = "".join(f"data: {json.dumps({**head, **frame})}\n\n" for frame in frames) + "data: [DONE]\n\n"
+        return self.answer(200, stream.encode(), "text/event-stream")
+
+    def answer(self, status, body, kind):
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def call_in(body):
+    """The call, with the markers that the prompt asks for."""
+    text = json.dumps(body["messages"])
+    import re
+
+    found = re.search(r"!!!GADGET_START([^:\\\"]*):", text)
+    words = found[1] if found else ""
+    return CALL.replace("GADGET_START", "GADGET_START" + words).replace("GADGET_END", "GADGET_END" + words).replace("ARG:", f"ARG{words}:")
+
+
+@pytest.fixture
+def server():
+    Server.requests = []
+    Server.fails = False
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{made.server_port}/v1"
+    made.shutdown()
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = [{"type": "function", "function": {"name": "weather", "description": "Get the weather.", "parameters": SCHEMA}}]
+ASK = [{"role": "user", "content": "What is the weather in Paris?"}]
+
+
+def test_chat_completions(server):
+    client = wrap_openai(openai.OpenAI(base_url=server, api_key="secret", max_retries=0))
+    answer = client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    (call,) = answer.choices[0].message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Paris"})
+    assert answer.choices[0].finish_reason == "tool_calls"
+    body, key = Server.requests[0]
+    assert "tools" not in body and key == "Bearer secret"
+    talk = [*ASK, answer.choices[0].message.model_dump(exclude_none=True), {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+    last = client.chat.completions.create(model="m", messages=talk, tools=TOOLS)
+    assert last.choices[0].message.content == "It is sunny in Paris."
+
+
+def test_streams(server):
+    client = wrap_openai(openai.OpenAI(base_url=server, api_key="none", max_retries=0))
+    text, arguments, names = "", "", []
+    for chunk in client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, stream=True):
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            for call in choice.delta.tool_calls or []:
+                names += [call.function.name] if call.function.name else []
+                arguments += call.function.arguments or ""
+    assert (text.strip(), names, json.loads(arguments)) == ("Let me look.", ["weather"], {"city": "Paris"})
+    # A stream that is left ends its request.
+    stream = client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, stream=True)
+    next(iter(stream))
+    stream.close()
+
+
+def test_asyncio_and_responses(server, run):
+    async def main():
+        client = wrap_openai(openai.AsyncOpenAI(base_url=server, api_key="none", max_retries=0))
+        tool = {"type": "function", "name": "weather", "description": "Get the weather.", "parameters": SCHEMA, "strict": False}
+        answer = await client.responses.create(model="m", input="What is the weather in Paris?", tools=[tool])
+        calls = [item for item in answer.output if item.type == "function_call"]
+        names = []
+        async for chunk in await client.chat.completions.create(model="m", messages=ASK, tools=TOOLS, stream=True):
+            for choice in chunk.choices:
+                names += [call.function.name for call in choice.delta.tool_calls or [] if call.function.name]
+        await client.close()
+        return [(call.name, json.loads(call.arguments)) for call in calls], names
+
+    assert run(main) == ([("weather", {"city": "Paris"})], ["weather"])
+
+
+TOOL = {"name": "weather", "description": "Get the weather.", "input_schema": SCHEMA}
+
+
+def test_messages(server, run):
+    client = wrap_anthropic(anthropic.Anthropic(base_url=server, api_key="secret", max_retries=0))
+    answer = client.messages.create(model="m", max_tokens=100, messages=ASK, tools=[TOOL])
+    assert [(block.name, block.input) for block in answer.content if block.type == "tool_use"] == [("weather", {"city": "Paris"})]
+    assert answer.stop_reason == "tool_use"
+
+    async def main():
+        client = wrap_anthropic(anthropic.AsyncAnthropic(base_url=server, api_key="secret", max_retries=0))
+        async with client.messages.stream(model="m", max_tokens=100, messages=ASK, tools=[TOOL]) as stream:
+            text = "".join([text async for text in stream.text_stream])
+            answer = await stream.get_final_message()
+        return text.strip(), [block.input for block in answer.content if block.type == "tool_use"]
+
+    assert run(main) == ("Let me look.", [{"city": "Paris"}])
+
+
+def test_errors_are_those_of_the_sdk(server):
+    client = wrap_openai(openai.OpenAI(base_url=server, api_key="none", max_retries=0))
+    Server.fails = True
+    with pytest.raises(openai.RateLimitError, match="slow down"):
+        client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    away = wrap_openai(openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0))
+    with pytest.raises(openai.APIError):
+        away.chat.completions.create(model="m", messages=ASK)
+    with pytest.raises(ConfigError):
+        wrap_openai(openai.OpenAI(base_url=server, api_key="none"), api="soap")

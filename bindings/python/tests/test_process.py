@@ -1,0 +1,278 @@
+"""What a process sees: exceptions in every callback, its end with a run in flight, Ctrl-C, forks, and memory."""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from gadgetry import Agent, CustomBlock, MockModel, ModelCallError, Parser, RunContext, ScriptedModel, gadget
+from gadgetry.testing import call, reply
+
+HEAD = """
+import asyncio, os, signal, sys, threading, time
+from gadgetry import *
+from gadgetry.testing import call, reply
+"""
+
+
+def program(body, *, send=None, timeout=60):
+    """Runs a program, sends it a signal once it has written a line, and returns its code and its output."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEAD + textwrap.dedent(body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    first = ""
+    if send is not None:
+        first = process.stdout.readline()
+        process.send_signal(send)
+    out, err = process.communicate(timeout=timeout)
+    return process.returncode, first + out, err
+
+
+EXCEPTIONS = [RuntimeError("no way"), ValueError(), KeyError("k"), StopIteration(), KeyboardInterrupt("now"), SystemExit(3), StopAsyncIteration()]
+
+
+@pytest.mark.parametrize("error", EXCEPTIONS, ids=repr)
+@pytest.mark.parametrize("is_async", [True, False])
+def test_exceptions_of_gadgets_are_for_the_model(error, is_async):
+    @gadget(name="Fail")
+    async def later() -> None:
+        """Fails."""
+        raise error
+
+    @gadget(name="Fail")
+    def now() -> None:
+        """Fails."""
+        raise error
+
+    if is_async and isinstance(error, (KeyboardInterrupt, SystemExit)):
+        pytest.skip("asyncio itself ends the loop with these: that is what they are for")
+    agent = Agent(ScriptedModel(call("Fail"), "Sorry."), gadgets=[later if is_async else now])
+    result = agent.ask_sync("?")
+    assert result.text == "Sorry." and [item.status for item in result.calls] == ["failed"]
+    assert type(error).__name__ in result.conversation.to_json() or isinstance(error, (StopIteration, StopAsyncIteration))
+
+
+def test_exceptions_of_other_callbacks_reach_the_caller(run):
+    def broken(*_):
+        raise LookupError("broken")
+
+    block = CustomBlock(key="note", transform=broken)
+    with pytest.raises(LookupError, match="broken"):
+        run(Agent(ScriptedModel("A <note>b</note>"), blocks=[block]).ask, "?")
+
+    async def stream():
+        async for _ in Agent(ScriptedModel("A <note>b</note>"), blocks=[block]).stream("?"):
+            pass
+
+    with pytest.raises(LookupError, match="broken"):
+        run(stream)
+    wrong = CustomBlock(key="note", transform=lambda block: 7)
+    with pytest.raises(TypeError, match="returns a str"):
+        run(Agent(ScriptedModel("A <note>b</note>"), blocks=[wrong]).ask, "?")
+
+    async def human(question, gadget):
+        raise LookupError("gone")
+
+    @gadget
+    async def confirm(ctx: RunContext[None]) -> str:
+        """Asks."""
+        return await ctx.ask_human("Sure?")
+
+    result = run(Agent(ScriptedModel(call("Confirm"), "Well."), gadgets=[confirm], on_human_input=human).ask, "?")
+    assert result.text == "Well." and [item.status for item in result.calls] == ["failed"]
+
+
+def test_an_exception_of_a_predicate_fails_the_test():
+    def broken(request):
+        raise LookupError("broken")
+
+    model = MockModel()
+    model.when(predicate=broken).replies("4")
+    with pytest.raises(ModelCallError, match="the predicate"):
+        Agent(model, retries=0).ask_sync("?")
+    with pytest.raises(LookupError, match="broken"):
+        model.verify()
+
+
+IN_FLIGHT = {
+    "a coroutine, the loop ends": """
+        @gadget
+        async def wait() -> None:
+            "Waits."
+            await asyncio.sleep(60)
+        async def main():
+            task = asyncio.create_task(Agent(ScriptedModel(call("Wait"), "."), gadgets=[wait]).ask("?"))
+            await asyncio.sleep(0.2)
+        asyncio.run(main())
+    """,
+    "a function in a thread": """
+        @gadget
+        def wait() -> None:
+            "Waits."
+            time.sleep(60)
+        async def main():
+            task = asyncio.create_task(Agent(ScriptedModel(call("Wait"), "."), gadgets=[wait]).ask("?"))
+            await asyncio.sleep(0.2)
+        asyncio.run(main())
+    """,
+    "a stream that nobody reads": """
+        async def main():
+            global run
+            run = Agent(ScriptedModel(reply("slow text", chunk=1, delay=0.01, chunk_delay=0.01))).stream("?")
+            await run.__anext__()
+        asyncio.run(main())
+    """,
+    "busy runs in a daemon thread": """
+        @gadget
+        async def add(a: int) -> int:
+            "Adds."
+            return a
+        def work():
+            while True:
+                Agent(ScriptedModel(*[call("Add", a=1)] * 9, "."), gadgets=[add]).ask_sync("?")
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.5)
+    """,
+    "a slow model": """
+        threading.Thread(target=lambda: Agent(ScriptedModel(reply("x", delay=60))).ask_sync("?"), daemon=True).start()
+        time.sleep(0.3)
+    """,
+}
+
+
+@pytest.mark.parametrize("body", IN_FLIGHT.values(), ids=IN_FLIGHT.keys())
+def test_the_interpreter_ends_with_a_run_in_flight(body):
+    for _ in range(3):
+        began = time.monotonic()
+        code, out, err = program(body + "\n        print('end', flush=True)\n")
+        assert (code, out) == (0, "end\n"), err
+        assert "Traceback" not in err and "panicked" not in err, err
+        assert time.monotonic() - began < 45
+
+
+CTRL_C = {
+    "a coroutine": "await asyncio.sleep(60)",
+    "a function": None,
+}
+
+
+@pytest.mark.parametrize("inner", CTRL_C.values(), ids=CTRL_C.keys())
+def test_ctrl_c(inner):
+    head = f"async def wait() -> None:\n            'Waits.'\n            print('begun', flush=True)\n            {inner}"
+    if inner is None:
+        head = "def wait() -> None:\n            'Waits.'\n            print('begun', flush=True)\n            time.sleep(60)"
+    body = f"""
+        @gadget
+        {head}
+        try:
+            Agent(ScriptedModel(call("Wait"), "."), gadgets=[wait]).ask_sync("?")
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    code, out, err = program(body, send=signal.SIGINT)
+    assert (code, out) == (0, "begun\ninterrupted\n"), err
+
+
+def test_ctrl_c_where_a_loop_runs():
+    body = """
+        @gadget
+        async def wait() -> None:
+            "Waits."
+            print("begun", flush=True)
+            try:
+                await asyncio.sleep(60)
+            finally:
+                print("cleaned", flush=True)
+        async def notebook():
+            Agent(ScriptedModel(call("Wait"), "."), gadgets=[wait]).ask_sync("?")
+        loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(notebook())
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    code, out, err = program(body, send=signal.SIGINT)
+    assert (code, out) == (0, "begun\ncleaned\ninterrupted\n"), err
+
+
+def child(number):
+    @gadget
+    def double(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    model = ScriptedModel(call("Double", n=number), "Done.")
+    return Agent(model, gadgets=[double]).ask_sync("?").conversation.to_json().count(str(2 * number)) > 0
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_process_pools(method):
+    # The parent has a runtime already.
+    assert child(3)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map_async(child, range(20, 26)).get(120) == [True] * 6
+
+
+def resident():
+    """Bytes of memory of this process."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
+def test_ten_thousand_calls_do_not_grow():
+    @gadget
+    async def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    @gadget
+    def glue(texts: list[str]) -> str:
+        """Glues."""
+        return "".join(texts)
+
+    # As many as a reply may have.
+    calls = 40
+    one = reply(*(call("Add", a=n, b=1) for n in range(calls // 2)), *(call("Glue", texts=["a", "b"]) for _ in range(calls // 2)))
+
+    async def batch(runs):
+        for number in range(runs):
+            agent = Agent(ScriptedModel(one, "Done."), gadgets=[add, glue])
+            if number % 2:
+                result = await agent.ask("?")
+            else:
+                stream = agent.stream("?")
+                async for _ in stream:
+                    pass
+                result = await stream.result()
+            assert len(result.calls) == calls
+            parser = Parser(tags=["note"])
+            for _ in range(50):
+                parser.feed("text <note a=1>b</note>\n!!!GADGET_START:A\n!!!ARG:b\nc\n!!!GADGET_END\n")
+            parser.finish()
+
+    async def main():
+        await batch(50)
+        gc.collect()
+        before = resident()
+        # 10,000 calls, in five parts: the later ones must need no more than the first.
+        sizes = []
+        for _ in range(5):
+            await batch(50)
+            gc.collect()
+            sizes.append(resident() - before)
+        return sizes
+
+    sizes = asyncio.run(main())
+    assert sizes[-1] - sizes[0] < 6 << 20, sizes

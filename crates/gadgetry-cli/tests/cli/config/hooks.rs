@@ -1,0 +1,208 @@
+//! Commands of `[[hooks]]` decide about calls, and add to their results.
+
+use super::super::workshop::{Ended, call, reply};
+use super::Configured;
+
+const WRITE: &str = "!!!ARG:filePath\nnew.txt\n!!!ARG:content\nx\n";
+
+/// A reply to a request that contains these texts.
+fn expecting(texts: &[&str]) -> String {
+    serde_json::json!({"text": "Done.", "expect": {"contains": texts}}).to_string() + "\n"
+}
+
+/// Runs an agent that writes a file, with these tables in the user's file.
+fn run(configured: &Configured, hooks: &str, next: &[&str]) -> Ended {
+    configured.user(hooks);
+    let script = reply(&call("WriteFile:w", WRITE)) + &expecting(next);
+    configured.0.write("script.jsonl", &script);
+    drop(std::fs::remove_file(configured.0.path("new.txt")));
+    let agent = ["agent", "Go!", "--model", "script:script.jsonl"];
+    let allowed = ["--no-session", "--approval", "allow *"];
+    configured.ended(&[&agent[..], &allowed].concat())
+}
+
+/// What the file contains at the end, if it was written, and what the model has read.
+#[track_caller]
+fn check(table: &str, written: Option<&str>, read: &[&str]) {
+    let configured = Configured::new("");
+    let ended = run(&configured, &format!("[[hooks]]\n{table}\n"), read);
+    assert_eq!(ended.stdout, "Done.\n", "{table}: {ended:?}");
+    let is_there = configured.0.has("new.txt");
+    let content = is_there.then(|| configured.0.read("new.txt"));
+    assert_eq!(content.as_deref(), written, "{table}: {ended:?}");
+}
+
+#[test]
+fn a_command_before_a_call_decides_about_it() {
+    let check = |rest: &str, written: Option<&str>, read: &[&str]| {
+        check(&format!("event = 'PreToolUse'\n{rest}"), written, read);
+    };
+    check("command = 'true'", Some("x"), &["Result (w)"]);
+    check(
+        "command = 'echo Not on Fridays >&2; exit 2'",
+        None,
+        &["Not on Fridays"],
+    );
+    check("command = 'exit 2'", None, &["the hook `exit 2` denied it"]);
+    // What Claude Code lets pass fails closed here.
+    check(
+        "command = 'echo oops >&2; exit 1'",
+        None,
+        &["failed (exit status: 1): oops"],
+    );
+    check("command = 'no-such-program'", None, &["exit status: 127"]);
+    check(
+        "command = 'sleep 600'\ntimeout = '50ms'",
+        None,
+        &["has taken too long"],
+    );
+    check(r"command = 'echo {'", None, &["JSON that cannot be read"]);
+    let json = |json: &str| format!("command = '''echo '{json}' '''");
+    let own = |own: &str| json(&format!("{{\"hookSpecificOutput\": {{{own}}}}}"));
+    check(
+        &json(r#"{"decision": "block", "reason": "No."}"#),
+        None,
+        &["Denied: No."],
+    );
+    check(
+        &own(r#""permissionDecision": "deny", "permissionDecisionReason": "Never""#),
+        None,
+        &["Denied: Never"],
+    );
+    check(
+        &own(r#""permissionDecision": "ask""#),
+        None,
+        &["hooks allow or deny"],
+    );
+    check(
+        &own(r#""permissionDecision": "allow""#),
+        Some("x"),
+        &["Result (w)"],
+    );
+    check(
+        &own(r#""updatedInput": {"filePath": "new.txt", "content": "y"}"#),
+        Some("y"),
+        &["Result (w)"],
+    );
+    check(
+        &own(r#""updatedInput": {"content": 7}"#),
+        None,
+        &["filePath"],
+    );
+    // It is about these gadgets only.
+    let deny = |matcher: &str| format!("matcher = '{matcher}'\ncommand = 'exit 2'");
+    check(&deny("Write"), Some("x"), &["Result (w)"]);
+    check(&deny("EditFile|Write.*"), None, &["denied it"]);
+    check(&deny("*"), None, &["denied it"]);
+}
+
+#[test]
+fn a_command_after_a_call_adds_to_its_result() {
+    let after = |command: &str| format!("event = 'PostToolUse'\ncommand = '''{command}'''");
+    check(&after("true"), Some("x"), &["Result (w)"]);
+    check(
+        &after("echo Run the linter >&2; exit 2"),
+        Some("x"),
+        &["Run the linter"],
+    );
+    check(
+        &after(r#"echo '{"hookSpecificOutput": {"additionalContext": "3 warnings"}}'"#),
+        Some("x"),
+        &["3 warnings"],
+    );
+    check(&after("exit 3"), Some("x"), &["failed (exit status: 3)"]);
+    // A call that was denied has not failed, nor succeeded.
+    let both = "event = 'PreToolUse'\ncommand = 'exit 2'\n[[hooks]]\nevent = 'PostToolUse'\ncommand = 'touch after'";
+    let configured = Configured::new("");
+    run(&configured, &format!("[[hooks]]\n{both}\n"), &["denied"]);
+    assert!(!configured.0.has("after"));
+}
+
+/// The command reads the fields by the names that others use, and no keys.
+#[test]
+fn a_command_reads_the_call() {
+    let configured = Configured::new("");
+    let keep = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'cat > before.json; env > env.txt'\n\
+                [[hooks]]\nevent = 'PostToolUse'\ncommand = 'cat > after.json'\n";
+    run(&configured, keep, &[]);
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&configured.0.read(name)).expect("JSON")
+    };
+    let (before, after) = (read("before.json"), read("after.json"));
+    for (input, event) in [(&before, "PreToolUse"), (&after, "PostToolUse")] {
+        assert_eq!(input["hook_event_name"], event);
+        assert_eq!(input["tool_name"], "WriteFile");
+        assert_eq!(input["tool_use_id"], "w");
+        assert_eq!(input["tool_input"]["content"], "x");
+        assert!(input["session_id"].is_string() && input["cwd"].is_string());
+    }
+    assert!(before.get("tool_response").is_none());
+    assert!(after["tool_response"].is_string(), "{after}");
+    assert!(!configured.0.read("env.txt").contains("API_KEY"));
+}
+
+/// None can approve a call: a question remains a question.
+#[test]
+fn a_hook_approves_nothing() {
+    let configured = Configured::new("");
+    let allow = r#"echo '{"hookSpecificOutput": {"permissionDecision": "allow"}}'"#;
+    configured.user(&format!(
+        "[[hooks]]\nevent = 'PreToolUse'\ncommand = '''{allow}'''\n"
+    ));
+    let script = reply(&call("WriteFile:w", WRITE)) + &reply("Done.");
+    configured.0.write("script.jsonl", &script);
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--no-session",
+    ];
+    assert_eq!(configured.ended(&agent).code, Some(3));
+    assert!(!configured.0.has("new.txt"));
+}
+
+/// A project's hooks run after consent alone, which shows them.
+#[test]
+fn hooks_of_a_project_need_consent() {
+    let configured = Configured::new("");
+    let hook = "[[hooks]]\nevent = 'PreToolUse'\nmatcher = 'WriteFile'\ncommand = 'touch ran'\n";
+    configured.0.write("gadgetry.toml", hook);
+    run(&configured, "", &["Result (w)"]);
+    assert!(!configured.0.has("ran"));
+    let shown = configured.ended(&["config", "trust"]).stdout;
+    assert!(
+        shown.contains(r#"hook PreToolUse "WriteFile" = "touch ran""#),
+        "{shown}"
+    );
+    run(&configured, "", &["Result (w)"]);
+    assert!(configured.0.has("ran"));
+}
+
+#[test]
+fn mistakes_have_positions() {
+    let check = |table: &str, words: &str| {
+        let configured = Configured::new(&format!("[[hooks]]\n{table}\n"));
+        let ended = configured.ended(&["agent", "Go!", "--model", "script:script.jsonl"]);
+        assert_eq!(ended.code, Some(2), "{table}: {ended:?}");
+        assert!(ended.stderr.contains(words), "{table}: {ended:?}");
+    };
+    check("command = 'x'", "a hook needs an event");
+    check("event = 'PreToolUse'", "a hook needs a command");
+    check(
+        "event = 'Stop'\ncommand = 'x'",
+        "config.toml:2:9: there is no event \"Stop\"; there are PreToolUse, PostToolUse, PostToolUseFailure",
+    );
+    check(
+        "event = 'PreToolUse'\ncommand = 'x'\nmatcher = '('",
+        "is not a regular expression",
+    );
+    check(
+        "event = 'PreToolUse'\ncommand = 'x'\ntimeout = 'soon'",
+        "is not a duration",
+    );
+    check(
+        "event = 'PreToolUse'\ncomand = 'x'",
+        "did you mean command?",
+    );
+}
