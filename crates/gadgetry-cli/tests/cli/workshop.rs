@@ -137,9 +137,15 @@ impl Workshop {
         assert!(made.expect("mkfifo").success());
         let (sender, receiver) = channel();
         thread::spawn(move || {
-            let mut pipe = BufReader::new(File::open(path).expect("a pipe"));
-            let mut line = String::new();
-            pipe.read_line(&mut line).expect("a line");
+            // A program that is ended before it has said that it runs leaves nothing in the pipe.
+            let (mut pipe, line) = loop {
+                let mut pipe = BufReader::new(File::open(&path).expect("a pipe"));
+                let mut line = String::new();
+                pipe.read_line(&mut line).expect("a line");
+                if !line.is_empty() {
+                    break (pipe, line);
+                }
+            };
             // The test may be over.
             let _ = sender.send(line);
             pipe.read_to_string(&mut String::new()).expect("the end");
@@ -189,6 +195,15 @@ impl Alive {
     #[track_caller]
     pub(crate) fn up(&self) {
         assert_eq!(self.0.recv_timeout(FOREVER).as_deref(), Ok("up\n"));
+    }
+
+    /// Whether it has said that it runs, which is reported once.
+    #[track_caller]
+    pub(crate) fn is_up(&self) -> bool {
+        match self.0.try_recv() {
+            Ok(line) => line == "up\n",
+            Err(_) => false,
+        }
     }
 
     #[track_caller]

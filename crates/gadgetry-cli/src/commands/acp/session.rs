@@ -85,22 +85,20 @@ impl AcpSession {
         Self::new(ground, (sessions, name), options, 0, setup).await
     }
 
-    /// Opens a session that is kept. Its options are those that it has, unless others were typed.
+    /// Opens a session that is kept, in the folder that the client names. Its options are those that it has, unless others were typed.
     pub(super) async fn open(
         ground: &Arc<Ground>,
         sessions: Sessions,
         stored: Session,
-        mut setup: Setup,
+        setup: Setup,
     ) -> Result<Self, HostError> {
         let (_, last) = stored.last().map_err(words)?;
         let kept = details(last).ok_or_else(|| words(without_details(&stored)))?;
         let settings = ground.settings_of(kept.settings().map_err(words)?)?;
-        let mut details = Details::in_folder(&settings, PathBuf::from(&kept.folder))
+        let mut details = Details::in_folder(&settings, setup.folder.clone())
             .map_err(|error| words(Error::machine(&error)))?;
         details.added.clone_from(&kept.added);
         details.undone.clone_from(&kept.undone);
-        // The folder of the session, wherever the client is now.
-        setup.folder = PathBuf::from(&kept.folder);
         let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
         let is_script = settings.text(MODEL).and_then(connect::script).is_some();
         let replies = if is_script && !is_over {
