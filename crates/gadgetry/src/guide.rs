@@ -21,4 +21,5 @@ pages! {
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
     weak_models = "weak-models.md";
+    acp = "acp.md";
 }
