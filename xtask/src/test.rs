@@ -311,14 +311,14 @@ fn packages_of_other_languages() -> Result<Outcome, String> {
     Ok(missing.map_or(Outcome::Done, |why| Outcome::Skipped(why.into())))
 }
 
-/// The library compiles with the oldest compiler that its manifest names, which rustup installs.
+/// Every crate compiles with the oldest compiler that the manifest names, which rustup installs.
 fn minimum_compiler() -> Result<Outcome, String> {
-    let manifest = std::fs::read_to_string(root().join("crates/gadgetry/Cargo.toml"));
-    let manifest = manifest.map_err(|error| format!("crates/gadgetry/Cargo.toml: {error}"))?;
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml"));
+    let manifest = manifest.map_err(|error| format!("Cargo.toml: {error}"))?;
     let version = manifest
         .lines()
         .find_map(|line| line.strip_prefix("rust-version = \"")?.strip_suffix('"'))
-        .ok_or("crates/gadgetry/Cargo.toml has no rust-version")?;
+        .ok_or("Cargo.toml has no rust-version")?;
     let install = ["toolchain", "install", version, "--profile", "minimal"];
     if !answers(&mut command("rustup", &install)) {
         return Ok(Outcome::Skipped(
@@ -326,7 +326,7 @@ fn minimum_compiler() -> Result<Outcome, String> {
         ));
     }
     let mut check = command("rustup", &["run", version, "cargo", "check"]);
-    check.args(["--package", "gadgetry", "--all-features"]);
+    check.args(["--workspace", "--all-features"]);
     // A folder of its own: the libraries of two compilers in one would be built again and again.
     sh(check.env("CARGO_TARGET_DIR", root().join("target/msrv")))?;
     Ok(Outcome::Done)
