@@ -50,7 +50,7 @@ pub(crate) struct Row {
     /// The calls that run, as `Name {parameters}`.
     #[serde(default)]
     pub(crate) runs: Vec<String>,
-    /// The exit code; without it 0 and 1 are right.
+    /// The exit code; without it 0, 1, and 3 (a call was denied) are right.
     pub(crate) exit: Option<i32>,
     /// Texts on stdout or stderr.
     #[serde(default)]
