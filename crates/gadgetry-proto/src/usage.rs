@@ -103,13 +103,11 @@ impl Usage {
     ///
     /// ```
     /// use gadgetry_proto::usage::Usage;
-    /// let usage = Usage {
-    ///     input_tokens: 20,
-    ///     output_tokens: 151,
-    ///     reasoning_tokens: 382,
-    ///     total_tokens: 553,
-    ///     ..Usage::default()
-    /// };
+    /// let usage = Usage::default()
+    ///     .input_tokens(20)
+    ///     .output_tokens(151)
+    ///     .reasoning_tokens(382)
+    ///     .total_tokens(553);
     /// assert_eq!(usage.with_reasoning_in_output().output_tokens, 533);
     /// ```
     #[must_use]
@@ -189,10 +187,10 @@ impl Usage {
     ///
     /// ```
     /// use gadgetry_proto::usage::{Price, Usage};
-    /// let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
+    /// let usage = Usage::default().input_tokens(1_000_000);
     /// assert_eq!(usage.dollars(None), None);
-    /// assert_eq!(usage.dollars(Some(&Price { input: 2.5, ..Price::default() })), Some(2.5));
-    /// assert_eq!(Usage { cost: Some(0.25), ..usage }.dollars(None), Some(0.25));
+    /// assert_eq!(usage.dollars(Some(&Price::default().input(2.5))), Some(2.5));
+    /// assert_eq!(usage.cost(0.25).dollars(None), Some(0.25));
     /// ```
     pub fn dollars(&self, price: Option<&Price>) -> Option<f64> {
         let said = self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
@@ -218,14 +216,10 @@ impl Usage {
 ///
 /// ```
 /// use gadgetry_proto::usage::{Price, Tier, Usage};
-/// let long = Price { input: 5.0, output: 22.5, ..Price::default() };
-/// let price = Price {
-///     input: 2.5,
-///     output: 15.0,
-///     tiers: vec![Tier { above: 272_000, price: long }],
-///     ..Price::default()
-/// };
-/// let cost = |input_tokens| price.cost(&Usage { input_tokens, ..Usage::default() });
+/// let long = Price::default().input(5.0).output(22.5);
+/// let tiers = vec![Tier { above: 272_000, price: long }];
+/// let price = Price::default().input(2.5).output(15.0).tiers(tiers);
+/// let cost = |input_tokens| price.cost(&Usage::default().input_tokens(input_tokens));
 /// assert_eq!(cost(200_000), 0.5);
 /// assert_eq!(cost(400_000), 2.0);
 /// ```

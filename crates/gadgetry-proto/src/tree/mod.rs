@@ -38,7 +38,7 @@ use cursors::Cursors;
 ///     iteration: 1,
 ///     purpose: Purpose::Reply,
 ///     stop_reason: StopReason::Stop,
-///     usage: Usage { input_tokens: 20, output_tokens: 5, ..Usage::default() },
+///     usage: Usage::default().input_tokens(20).output_tokens(5),
 ///     cost: Some(0.25),
 ///     error: None,
 /// };
