@@ -3,7 +3,6 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use gadgetry::provider::Resolver;
 use tokio::runtime::Builder;
@@ -13,10 +12,8 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::pages::Row;
 use crate::printer::Printer;
-use crate::usable::Usable;
+use crate::usable::{Usable, shortcuts_of};
 
-/// Maximum time for servers on this machine to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// Models that are listed; others are typed.
 const MOST: usize = 9;
 
@@ -149,18 +146,12 @@ fn found() -> Result<Vec<Found>, Error> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let usable = runtime.block_on(Usable::look(PATIENCE));
+    let usable = runtime.block_on(Usable::look());
     runtime.shutdown_background();
-    let of_key = usable.keys().iter().map(|key| {
-        let shortcuts = Resolver::shortcuts().filter(|(_, full)| {
-            full.split_once(':')
-                .is_some_and(|(provider, _)| provider == key.provider)
-        });
-        Found {
-            words: format!("{}, by {}", key.provider, key.variable),
-            models: shortcuts.map(|(short, _)| short.to_owned()).collect(),
-            provider: key.provider,
-        }
+    let of_key = usable.keys().iter().map(|key| Found {
+        words: format!("{}, by {}", key.provider, key.variable),
+        models: shortcuts_of(key.provider).map(str::to_owned).collect(),
+        provider: key.provider,
     });
     let mut all: Vec<Found> = of_key.collect();
     for model in usable.local() {

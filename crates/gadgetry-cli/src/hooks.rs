@@ -47,13 +47,12 @@ impl ConfiguredHooks {
 impl Hook for ConfiguredHooks {
     async fn before_gadget(&self, run: &RunContext, start: &Start) -> BeforeGadget {
         let name = &start.gadget_name;
-        let mut parameters = (*start.parameters).clone();
-        let mut is_changed = false;
+        let mut updated = None;
         for hook in self.about(HookEvent::PreToolUse, name) {
             let call = Call {
                 name,
                 id: start.invocation_id.as_str(),
-                parameters: &parameters,
+                parameters: updated.as_ref().unwrap_or(&start.parameters),
                 result: None,
             };
             let answer = match call.put_to(hook, run).await {
@@ -77,16 +76,9 @@ impl Hook for ConfiguredHooks {
             if answer.decision.as_deref() == Some("block") {
                 return BeforeGadget::Deny(denied(answer.reason.as_deref(), hook));
             }
-            if let Some(updated) = said.updated_input {
-                parameters = updated;
-                is_changed = true;
-            }
+            updated = said.updated_input.or(updated);
         }
-        if is_changed {
-            BeforeGadget::Parameters(parameters)
-        } else {
-            BeforeGadget::Proceed
-        }
+        updated.map_or(BeforeGadget::Proceed, BeforeGadget::Parameters)
     }
 
     async fn after_gadget(&self, run: &RunContext, done: &GadgetDone) -> AfterGadget {
@@ -165,9 +157,10 @@ impl Call<'_> {
     }
 
     async fn run(&self, hook: &HookCommand, run: &RunContext) -> std::io::Result<Ran> {
+        let folder = env::current_dir()?;
         let mut input = json!({
             "session_id": *run.info().id,
-            "cwd": env::current_dir()?,
+            "cwd": folder,
             "hook_event_name": hook.event.name(),
             "tool_name": self.name,
             "tool_use_id": self.id,
@@ -182,7 +175,7 @@ impl Call<'_> {
         }
         let mut command = supervisor::command("sh", GRACE)?;
         command.args(["-c", &hook.command]);
-        command.env("CLAUDE_PROJECT_DIR", env::current_dir()?);
+        command.env("CLAUDE_PROJECT_DIR", folder);
         remove_secrets(&mut command, &[], &[]);
         let limits = RunLimits {
             timeout: hook.timeout,

@@ -59,16 +59,21 @@ impl Sources {
     }
 }
 
-fn builtins(
-    options: &GadgetOptions,
-    environment: &Environment<'_>,
-) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
+/// The built-in gadgets of an agent: `all`, `none`, or names with commas.
+pub(crate) fn wanted_builtins(options: &GadgetOptions) -> &str {
     let default = if options.gadgets.is_some() {
         "none"
     } else {
         "all"
     };
-    let wanted = options.builtins.as_deref().unwrap_or(default);
+    options.builtins.as_deref().unwrap_or(default)
+}
+
+fn builtins(
+    options: &GadgetOptions,
+    environment: &Environment<'_>,
+) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
+    let wanted = wanted_builtins(options);
     if wanted == "none" {
         return Ok(Vec::new());
     }

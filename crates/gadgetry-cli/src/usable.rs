@@ -10,6 +10,9 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::run_agent::until_interrupted;
 
+/// Maximum time for servers on this machine to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// What can be used.
 pub(crate) struct Usable {
     keys: Vec<KeyOf>,
@@ -38,16 +41,16 @@ pub(crate) struct LocalModel {
 }
 
 impl Usable {
-    /// Looks for keys, and for servers that answer within `wait`. An interrupt is the end of it.
-    pub(crate) async fn find(wait: Duration) -> Result<Self, Error> {
-        let found = until_interrupted(Self::look(wait), || true).await?;
+    /// Looks for keys, and for servers that answer within a second. An interrupt is the end of it.
+    pub(crate) async fn find() -> Result<Self, Error> {
+        let found = until_interrupted(Self::look(), || true).await?;
         found.ok_or_else(|| Error::Failed("cancelled".to_owned()))
     }
 
     /// The same where an interrupt ends the program, as questions to the user need it.
-    pub(crate) async fn look(wait: Duration) -> Self {
+    pub(crate) async fn look() -> Self {
         let resolver = Resolver::from_env();
-        let servers = resolver.local_servers_within(wait).await;
+        let servers = resolver.local_servers_within(PATIENCE).await;
         Self {
             keys: keys(&resolver),
             servers,
@@ -86,17 +89,21 @@ impl Usable {
 fn keys(resolver: &Resolver) -> Vec<KeyOf> {
     let configured = resolver.configured().into_iter();
     let keys = configured.filter_map(|it| {
-        let shortcut = |(short, full): (&'static str, &str)| {
-            let provider = full.split_once(':')?.0;
-            (provider == it.provider).then_some(short)
-        };
         Some(KeyOf {
             provider: it.provider,
             variable: it.key?,
-            shortcut: Resolver::shortcuts().find_map(shortcut),
+            shortcut: shortcuts_of(it.provider).next(),
         })
     });
     keys.collect()
+}
+
+/// The short names of a provider's models.
+pub(crate) fn shortcuts_of(provider: &str) -> impl Iterator<Item = &'static str> {
+    Resolver::shortcuts().filter_map(move |(short, full)| {
+        let (of, _) = full.split_once(':')?;
+        (of == provider).then_some(short)
+    })
 }
 
 /// What to do about a model that was not chosen, in one line. Nothing is sent.

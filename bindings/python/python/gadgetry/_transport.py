@@ -21,7 +21,7 @@ def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str,
     url = upstream if upstream is not None else str(own.base_url)
     gateway = _gadgetry.InProcess(url, _key(own, api_key), api)
     http = own._client
-    library = importlib.import_module(type(http).__mro__[_client_class(http)].__module__.split(".")[0])
+    library = _library(http)
     if isinstance(http, library.AsyncClient):
         made = library.AsyncClient(transport=_asynchronous(library, gateway), timeout=http.timeout)
     else:
@@ -29,10 +29,10 @@ def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str,
     return own.copy(base_url=BASE + prefix, http_client=made)
 
 
-def _client_class(http: Any) -> int:
-    """The place of the class of `httpx` or `httpx2` among those of a client."""
-    names = [cls.__module__.split(".")[0] for cls in type(http).__mro__]
-    return next(at for at, name in enumerate(names) if name in ("httpx", "httpx2"))
+def _library(http: Any) -> Any:
+    """The library that a client is of: `httpx` or `httpx2`."""
+    names = (cls.__module__.split(".")[0] for cls in type(http).__mro__)
+    return importlib.import_module(next(name for name in names if name in ("httpx", "httpx2")))
 
 
 def _key(client: Any, api_key: str | None) -> str | None:

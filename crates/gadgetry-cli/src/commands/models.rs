@@ -25,9 +25,6 @@ use crate::usable::{LocalModel, Usable};
 use crate::usage_totals::grouped;
 use crate::work::Work;
 
-/// Maximum time for servers on this machine to answer.
-const PATIENCE_LOCAL: Duration = Duration::from_secs(1);
-
 /// Maximum time for a table to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -43,7 +40,7 @@ pub(crate) fn run(args: ModelsArgs, printer: &Printer) -> Result<Work<'_>, Error
         return list(&args, None, printer).map(|()| Work::Done);
     }
     Ok(Work::waits(async move {
-        let usable = Usable::find(PATIENCE_LOCAL).await?;
+        let usable = Usable::find().await?;
         list(&args, Some(&usable), printer)
     }))
 }

@@ -81,6 +81,18 @@ impl Ground {
         Ok(options)
     }
 
+    /// Reads the options of a session in a folder, which the built-in gadgets work in unless the user has chosen another.
+    pub(super) fn options_in(
+        &self,
+        folder: &Path,
+        settings: &Settings,
+    ) -> Result<AgentOptions, HostError> {
+        let mut options = self.options(settings)?;
+        let workspace = &mut options.source.workspace;
+        workspace.get_or_insert_with(|| folder.to_owned());
+        Ok(options)
+    }
+
     /// Finds the model of the options. All that is wrong with it is a name or a key.
     pub(super) async fn model(&self, options: &AgentOptions) -> Result<Arc<dyn Model>, HostError> {
         let auth = |error: Error| HostError::AuthRequired(error.to_string());

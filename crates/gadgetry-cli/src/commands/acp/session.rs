@@ -1,6 +1,6 @@
 //! A session: the conversation of the user with an agent, kept as the runs of `gadgetry agent` are.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
@@ -30,6 +30,7 @@ use crate::project::{Project, filled_in};
 use crate::sessions::{
     Details, Session, Sessions, details, problem, replies_read, without_details,
 };
+use crate::sources::wanted_builtins;
 use crate::workspaces::Workspaces;
 
 const MODE: &str = "mode";
@@ -137,8 +138,7 @@ impl AcpSession {
         replies: usize,
         setup: Setup,
     ) -> Result<Self, HostError> {
-        let mut options = ground.options(&settings)?;
-        settle(&mut options, &setup.folder);
+        let mut options = ground.options_in(&setup.folder, &settings)?;
         // A key that is missing is another error than any other mistake.
         let model = ground.model(&options).await?;
         add_servers(&mut options, &setup.servers, &setup.folder);
@@ -150,9 +150,10 @@ impl AcpSession {
         // The client has no question about a project, so consent is given by `gadgetry config trust`.
         let project = Project::read(&options, context, Asking::Prompt, &ground.printer);
         let project = project.map_err(words)?;
+        let situation = situation(ground, &setup.client, &approvals, &workspaces, &project);
         let situation = Situation {
-            project: project.clone(),
-            ..situation(ground, &setup.client, &approvals, &workspaces, replies)
+            replies,
+            ..situation
         };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         parts.note(&ground.printer);
@@ -193,10 +194,8 @@ impl AcpSession {
     async fn rebuild(&mut self, options: AgentOptions) -> Result<(), HostError> {
         let model = self.ground.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
-        let situation = Situation {
-            project: self.project.clone(),
-            ..situation(&self.ground, client, approvals, &self.workspaces, 0)
-        };
+        let (workspaces, project) = (&self.workspaces, &self.project);
+        let situation = situation(&self.ground, client, approvals, workspaces, project);
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
         self.skills = parts.skills;
@@ -279,14 +278,9 @@ impl AcpSession {
 
     /// Returns whether the built-in gadget of this name is among those of the agent.
     fn has_builtin(&self, name: &str) -> bool {
-        let source = &self.options.source;
-        match source.builtins.as_deref() {
-            None => source.gadgets.is_none(),
-            Some("all") => true,
-            Some(list) => list
-                .split(',')
-                .any(|it| it.trim().eq_ignore_ascii_case(name)),
-        }
+        let wanted = wanted_builtins(&self.options.source);
+        let mut names = wanted.split(',').map(str::trim);
+        wanted == "all" || names.any(|it| it.eq_ignore_ascii_case(name))
     }
 }
 
@@ -340,8 +334,7 @@ impl HostSession for AcpSession {
 
     async fn prompt(&mut self, prompt: Prompt) -> Result<Turn, HostError> {
         if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
-            let mut options = self.ground.options(&self.settings)?;
-            settle(&mut options, &self.folder);
+            let options = self.ground.options_in(&self.folder, &self.settings)?;
             self.rebuild(options).await?;
         }
         let prompt = self.expanded(prompt)?;
@@ -365,8 +358,7 @@ impl HostSession for AcpSession {
             return Ok(());
         }
         let settings = with_model(&self.settings, value);
-        let mut options = self.ground.options(&settings)?;
-        settle(&mut options, &self.folder);
+        let options = self.ground.options_in(&self.folder, &settings)?;
         self.rebuild(options).await?;
         let stored = self.details.set_options(&settings);
         stored.map_err(|error| words(Error::machine(&error)))?;
@@ -406,21 +398,15 @@ fn is_of_user(skill: &Skill) -> bool {
     skill.front_matter().user_invocable
 }
 
-/// Makes a folder the one that the built-in gadgets work in, unless the user has chosen another.
-fn settle(options: &mut AgentOptions, folder: &Path) {
-    let workspace = &mut options.source.workspace;
-    workspace.get_or_insert_with(|| folder.to_owned());
-}
-
 fn situation(
     ground: &Ground,
     client: &Client,
     approvals: &Approvals,
     workspaces: &Workspaces,
-    replies: usize,
+    project: &Project,
 ) -> Situation {
     Situation {
-        replies,
+        project: project.clone(),
         human: Some(Arc::new(client.clone())),
         approvals: Some(approvals.clone()),
         declared: Arc::clone(&ground.config.declared),
