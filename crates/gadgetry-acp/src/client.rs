@@ -1,9 +1,13 @@
-//! A session's client: the user who approves and answers.
+//! A session's client: the user who approves and answers, and the files that are open.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use agent_client_protocol_schema::v1::{
+    ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver, Rule};
@@ -24,20 +28,30 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     peer: Peer,
-    /// Whether it shows forms.
-    has_forms: bool,
+    abilities: Abilities,
     /// The id of the session, once there is one.
     session: OnceLock<String>,
     /// Rules that would allow calls which wait, by the gadget and the call's id for the model.
     rules: Mutex<HashMap<(String, String), Vec<Rule>>>,
 }
 
+/// What a client does for an agent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Abilities {
+    /// It shows forms.
+    pub(crate) forms: bool,
+    /// It has the texts of files.
+    pub(crate) reads_files: bool,
+    /// It writes files.
+    pub(crate) writes_files: bool,
+}
+
 impl Client {
     /// The client of a session that has no id yet.
-    pub(crate) fn new(peer: Peer, has_forms: bool) -> Self {
+    pub(crate) fn new(peer: Peer, abilities: Abilities) -> Self {
         Self(Arc::new(Inner {
             peer,
-            has_forms,
+            abilities,
             session: OnceLock::new(),
             rules: Mutex::default(),
         }))
@@ -62,11 +76,46 @@ impl Client {
 
     /// Returns whether the user can answer questions: the client shows forms.
     pub fn answers_questions(&self) -> bool {
-        self.0.has_forms
+        self.0.abilities.forms
+    }
+
+    /// Returns whether the client has the texts of files, with changes that are not saved.
+    pub fn reads_files(&self) -> bool {
+        self.0.abilities.reads_files
+    }
+
+    /// Returns whether the client writes files.
+    pub fn writes_files(&self) -> bool {
+        self.0.abilities.writes_files
+    }
+
+    /// Returns the text of a file as the client has it, with changes that are not saved; `None` if it has none. Which files an agent
+    /// may read is for the caller to decide. The path is absolute.
+    ///
+    /// Cancel safety: a late answer is ignored.
+    pub async fn read_text_file(&self, path: &Path) -> Option<String> {
+        let session = self.0.session.get().filter(|_| self.reads_files())?;
+        let request = ReadTextFileRequest::new(session.clone(), path);
+        let answer = self.0.peer.request("fs/read_text_file", request).await;
+        read::<ReadTextFileResponse>(answer).map(|it| it.content)
+    }
+
+    /// Writes a file through the client, and returns whether that was done. Which files an agent may write is for the caller to decide.
+    /// The path is absolute.
+    ///
+    /// Cancel safety: if the future is dropped, the client may have written the file.
+    pub async fn write_text_file(&self, path: &Path, text: &str) -> bool {
+        let session = self.0.session.get().filter(|_| self.writes_files());
+        let Some(session) = session else {
+            return false;
+        };
+        let request = WriteTextFileRequest::new(session.clone(), path, text);
+        let answer = self.0.peer.request("fs/write_text_file", request).await;
+        answer.is_some()
     }
 
     async fn answer(&self, question: String) -> Option<String> {
-        let session = self.0.session.get().filter(|_| self.0.has_forms)?;
+        let session = self.0.session.get().filter(|_| self.answers_questions())?;
         let form = json!({
             "sessionId": session,
             "mode": "form",

@@ -25,6 +25,8 @@ pub struct About {
     pub logins: Vec<Login>,
     /// Whether sessions are kept: they are listed, loaded and resumed.
     pub keeps_sessions: bool,
+    /// Whether sessions that are kept can be deleted.
+    pub deletes_sessions: bool,
     /// Whether the agent takes images.
     pub takes_images: bool,
 }
@@ -214,6 +216,8 @@ pub enum OptionKind {
     Mode,
     /// The model.
     Model,
+    /// The effort that the model spends on reasoning.
+    Reasoning,
     /// Any other.
     Other,
 }
@@ -459,6 +463,13 @@ pub trait Host: Send + Sync + 'static {
         skip: usize,
         take: usize,
     ) -> impl Future<Output = Result<Vec<SessionEntry>, HostError>> + Send;
+
+    /// Deletes a session that is not open. One that is not there is deleted already. By default it fails, see
+    /// [`About::deletes_sessions`].
+    fn delete(&self, id: &str) -> impl Future<Output = Result<(), HostError>> + Send {
+        let error = HostError::Failed(format!("this agent does not delete sessions, such as {id}"));
+        async move { Err(error) }
+    }
 }
 
 /// A session: a conversation of the user with an agent.

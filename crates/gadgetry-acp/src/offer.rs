@@ -39,6 +39,7 @@ fn option(option: &SessionOption) -> SessionConfigOption {
     let category = match option.kind {
         OptionKind::Mode => Some(SessionConfigOptionCategory::Mode),
         OptionKind::Model => Some(SessionConfigOptionCategory::Model),
+        OptionKind::Reasoning => Some(SessionConfigOptionCategory::ThoughtLevel),
         OptionKind::Other => None,
     };
     let name = of.name.clone();

@@ -8,11 +8,12 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
-    CancelNotification, CloseSessionRequest, Error as Refusal, ErrorCode, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, McpCapabilities, McpServer, NewSessionRequest, PromptCapabilities,
-    PromptRequest, RequestId, ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
-    SessionConfigOptionValue, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
+    CancelNotification, CloseSessionRequest, DeleteSessionRequest, DeleteSessionResponse,
+    Error as Refusal, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, McpCapabilities, McpServer,
+    NewSessionRequest, PromptCapabilities, PromptRequest, RequestId, ResumeSessionRequest,
+    SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
+    SessionDeleteCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
     SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use gadgetry::CancellationToken;
@@ -24,7 +25,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::Client;
+use crate::client::{Abilities, Client};
 use crate::error::{HostError, ServeError, refusal};
 use crate::host::{About, Host, HostSession as _, SessionEntry, Setup, ToolServer, ToolTransport};
 use crate::lines::{LINE, Line, next};
@@ -114,11 +115,6 @@ struct Server<H> {
     ended: CancellationToken,
     /// Abilities of the client, after the handshake.
     client: Option<Abilities>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Abilities {
-    forms: bool,
 }
 
 impl<H: Host> Server<H> {
@@ -273,6 +269,25 @@ impl<H: Host> Server<H> {
                 let session = it.session_id.0.to_string();
                 self.open(Some(session), it.cwd, it.mcp_servers, Opening::Resume, id)?;
             }
+            "session/delete" => {
+                let session = read::<DeleteSessionRequest>(params)?
+                    .session_id
+                    .0
+                    .to_string();
+                if lock(&self.sessions).contains_key(&session) {
+                    return Err(refusal(
+                        ErrorCode::InvalidRequest,
+                        "the session is open; close it first",
+                    ));
+                }
+                let host = Arc::clone(&self.host);
+                self.task(id, async move |responder: Responder| {
+                    let done = host.delete(&session).await;
+                    responder
+                        .respond(done.map(|()| DeleteSessionResponse::new()))
+                        .await;
+                })?;
+            }
             "session/close" => {
                 let it = read::<CloseSessionRequest>(params)?;
                 self.to_session(&it.session_id.0, id, Command::Close)?;
@@ -303,9 +318,12 @@ impl<H: Host> Server<H> {
     }
 
     fn initialize(&mut self, request: &InitializeRequest) -> Result<Value, Refusal> {
-        let forms = request.client_capabilities.elicitation.as_ref();
+        let client = &request.client_capabilities;
+        let forms = client.elicitation.as_ref();
         self.client = Some(Abilities {
             forms: forms.is_some_and(|it| it.form.is_some()),
+            reads_files: client.fs.read_text_file,
+            writes_files: client.fs.write_text_file,
         });
         let response = serde_json::to_value(initialized(&self.host.about()));
         response.map_err(|error| refusal(ErrorCode::InternalError, error.to_string()))
@@ -380,8 +398,8 @@ impl<H: Host> Server<H> {
         let listed = known
             .clone()
             .map(|known| Listed::new(&self.sessions, known, sender.clone()));
-        let forms = self.client.unwrap_or_default().forms;
-        let client = Client::new(self.peer.clone(), forms);
+        let abilities = self.client.unwrap_or_default();
+        let client = Client::new(self.peer.clone(), abilities);
         let setup = Setup::new(folder.clone(), servers, client.clone());
         let responder = Responder::new(self.peer.clone(), id.clone());
         let (host, sessions) = (Arc::clone(&self.host), Arc::clone(&self.sessions));
@@ -415,9 +433,10 @@ impl<H: Host> Server<H> {
 }
 
 /// Requests, apart from the first.
-const METHODS: [&str; 9] = [
+const METHODS: [&str; 10] = [
     "authenticate",
     "session/close",
+    "session/delete",
     "session/list",
     "session/load",
     "session/new",
@@ -457,6 +476,7 @@ fn initialized(about: &About) -> InitializeResponse {
     let kept = about.keeps_sessions;
     let sessions = SessionCapabilities::new()
         .list(kept.then(SessionListCapabilities::new))
+        .delete(about.deletes_sessions.then(SessionDeleteCapabilities::new))
         .resume(kept.then(SessionResumeCapabilities::new))
         .close(SessionCloseCapabilities::new());
     let prompts = PromptCapabilities::new()

@@ -41,7 +41,7 @@ async fn handshake() {
             "loadSession": true,
             "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": true, "sse": false },
-            "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+            "sessionCapabilities": { "list": {}, "delete": {}, "resume": {}, "close": {} },
             "auth": {},
         },
         "authMethods": [{ "id": "keys", "name": "Keys", "description": "Set a key" }],
@@ -467,6 +467,27 @@ async fn sessions() {
     let (nothing, answer) = connection.until_answer(8).await;
     assert_eq!(nothing, [] as [Value; 0]);
     assert_eq!(answer["result"]["configOptions"][0]["id"], "mode");
+    // One that is open is closed first; one that is not there is deleted already.
+    let deleted = json!({ "sessionId": "s1" });
+    for (id, method, code) in [
+        (9, "session/delete", json!(-32600)),
+        (10, "session/close", Value::Null),
+        (11, "session/delete", Value::Null),
+        (12, "session/delete", Value::Null),
+        (13, "session/load", json!(-32602)),
+    ] {
+        let params = if code == -32602 {
+            json!({})
+        } else {
+            deleted.clone()
+        };
+        connection.request(id, method, params).await;
+        let (_, answer) = connection.until_answer(id).await;
+        assert_eq!(answer["error"]["code"], code, "{id}: {answer}");
+    }
+    connection.request(14, "session/list", json!({})).await;
+    let (_, listed) = connection.until_answer(14).await;
+    assert_eq!(listed["result"], json!({ "sessions": [] }));
     connection.end().await;
 }
 

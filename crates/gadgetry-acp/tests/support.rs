@@ -192,6 +192,7 @@ impl Host for TestHost {
         let mut about = About::new("tester", "1.2.3");
         about.logins = vec![Login::new("keys", "Keys", "Set a key")];
         about.keeps_sessions = true;
+        about.deletes_sessions = true;
         about.takes_images = true;
         about
     }
@@ -241,6 +242,11 @@ impl Host for TestHost {
             entry
         });
         Ok(entries.collect())
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), HostError> {
+        self.kept.lock().unwrap().retain(|(it, _)| it != id);
+        Ok(())
     }
 }
 

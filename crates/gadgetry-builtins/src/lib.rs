@@ -48,10 +48,12 @@
 //! | `blocking` | work with files, which blocks, cancellable |
 //! | `sandbox` | a command that can change its workspace and nothing else |
 //! | `read_file`, `list_directory`, `search` | reading |
+//! | `shell`, `after_edit` | command lines; those that run after a change |
 //! | `write_file`, `edit_file`, `delete_file` | changing |
 //! | `run_command`, `http_fetch` | commands and pages |
 //! | `talk`, `todo` | the user, and the list of steps |
 
+mod after_edit;
 mod blocking;
 mod delete_file;
 mod diff;
@@ -65,6 +67,7 @@ mod run_command;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod search;
+mod shell;
 mod talk;
 mod todo;
 mod workspace;
@@ -75,8 +78,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gadgetry::{DynGadget, IntoGadget as _};
+use tokio::sync::Mutex;
 
-pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath};
+use crate::after_edit::AfterEdits;
+use crate::shell::Shell;
+
+pub use after_edit::AfterEdit;
+pub use todo::{TodoStatus, TodoStep};
+pub use workspace::{
+    Editor, EditorAnswer, FileError, Undone, Workspace, WorkspaceError, WorkspacePath,
+};
 
 /// Runs as a process of the sandbox, or as a [supervisor](gadgetry::command::supervisor), and does not return if this process was
 /// started as one. Call it first in `main`: the sandbox starts the program that it is in, which is the only one that it knows.
@@ -126,6 +137,7 @@ pub struct Builtins {
     allowed_addresses: Vec<IpAddr>,
     env: Vec<String>,
     without_env: Vec<String>,
+    after_edit: Vec<AfterEdit>,
 }
 
 impl Builtins {
@@ -157,6 +169,7 @@ impl Builtins {
             allowed_addresses: Vec::new(),
             env: Vec::new(),
             without_env: Vec::new(),
+            after_edit: Vec::new(),
         }
     }
 
@@ -222,6 +235,13 @@ impl Builtins {
         self
     }
 
+    /// Adds commands that run after `WriteFile` and `EditFile` have changed a file.
+    #[must_use]
+    pub fn after_edit(mut self, commands: impl IntoIterator<Item = AfterEdit>) -> Self {
+        self.after_edit.extend(commands);
+        self
+    }
+
     /// Returns the workspace, for [`Workspace::undo`].
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
@@ -230,6 +250,18 @@ impl Builtins {
     /// Returns the gadgets.
     pub fn gadgets(&self) -> Vec<Arc<dyn DynGadget>> {
         let workspace = || Arc::clone(&self.workspace);
+        let shell = Shell {
+            workspace: workspace(),
+            sandbox: self.sandbox,
+            by_landlock: self.by_landlock,
+            without_env: self.without_env.clone(),
+            env: self.env.clone(),
+        };
+        let after = Arc::new(AfterEdits {
+            shell: shell.clone(),
+            all: self.after_edit.clone(),
+            turn: Mutex::default(),
+        });
         #[cfg_attr(
             not(feature = "fetch"),
             expect(unused_mut, reason = "nothing is added")
@@ -242,17 +274,18 @@ impl Builtins {
             .into_gadget(),
             list_directory::ListDirectory(workspace()).into_gadget(),
             search::Search(workspace()).into_gadget(),
-            write_file::WriteFile(workspace()).into_gadget(),
-            edit_file::EditFile(workspace()).into_gadget(),
-            delete_file::DeleteFile(workspace()).into_gadget(),
-            run_command::RunCommand {
+            write_file::WriteFile {
                 workspace: workspace(),
-                sandbox: self.sandbox,
-                by_landlock: self.by_landlock,
-                without_env: self.without_env.clone(),
-                env: self.env.clone(),
+                after: Arc::clone(&after),
             }
             .into_gadget(),
+            edit_file::EditFile {
+                workspace: workspace(),
+                after,
+            }
+            .into_gadget(),
+            delete_file::DeleteFile(workspace()).into_gadget(),
+            run_command::RunCommand(shell).into_gadget(),
             talk::AskUser.into_gadget(),
             talk::TellUser.into_gadget(),
             talk::Finish.into_gadget(),

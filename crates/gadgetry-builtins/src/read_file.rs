@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::{blocking, preview_of, reads};
-use crate::workspace::{Workspace, WorkspacePath};
+use crate::workspace::{FileError, Workspace, WorkspacePath};
 
 /// Bytes of a file that is read as a whole, or of a range of it.
 const TEXT_LIMIT: usize = 1 << 20;
@@ -100,9 +100,19 @@ fn read(
             metadata.len()
         )));
     }
+    let unsaved = workspace.unsaved(&path);
     let text = match (params.start_line, params.end_line) {
         (None, None) => {
-            let bytes = workspace.read(&path, TEXT_LIMIT as u64).map_err(|error| {
+            let bytes = match unsaved {
+                Some(bytes) if bytes.len() > TEXT_LIMIT => Err(FileError::TooLarge {
+                    path: path.clone(),
+                    bytes: bytes.len() as u64,
+                    limit: TEXT_LIMIT as u64,
+                }),
+                Some(bytes) => Ok(bytes),
+                None => workspace.read(&path, TEXT_LIMIT as u64),
+            };
+            let bytes = bytes.map_err(|error| {
                 GadgetError::new(format_args!(
                     "{error}; read a part of it with startLine and endLine"
                 ))
@@ -110,9 +120,11 @@ fn read(
             format!("path={path}\n\n{}", String::from_utf8_lossy(&bytes))
         }
         (start, end) => {
-            let head_and_rest = head.chain(file);
             let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
-            range(&path, BufReader::new(head_and_rest), lines)?
+            match unsaved {
+                Some(bytes) => range(&path, bytes.as_slice(), lines)?,
+                None => range(&path, BufReader::new(head.chain(file)), lines)?,
+            }
         }
     };
     Ok(GadgetOutput::new(text))

@@ -1,43 +1,130 @@
 //! `TodoWrite`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::{Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Items of a list.
 const ITEMS: usize = 100;
+
+/// Names of the list of steps, and of the text of a step, by the programs that models were trained in.
+const LISTS: [&str; 2] = ["todos", "plan"];
+const TEXTS: [&str; 3] = ["content", "step", "description"];
+
+/// A step of a task, as a call of `TodoWrite` has it.
+///
+/// ```
+/// use gadgetry_builtins::{TodoStatus, TodoStep};
+/// use serde_json::json;
+/// let call = json!({ "plan": [{ "step": "Fix the parser", "status": "in_progress" }] });
+/// let steps = TodoStep::of_call(&call);
+/// assert_eq!((&*steps[0].text, steps[0].status), ("Fix the parser", TodoStatus::InProgress));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TodoStep {
+    /// The text, in one line.
+    pub text: String,
+    /// The progress.
+    pub status: TodoStatus,
+}
+
+/// Progress of a [`TodoStep`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TodoStatus {
+    /// It has not begun.
+    #[default]
+    Pending,
+    /// It is in progress.
+    InProgress,
+    /// It is done.
+    Completed,
+    /// It will not be done.
+    Cancelled,
+}
+
+impl TodoStatus {
+    const NAMES: [&str; 4] = ["pending", "in_progress", "completed", "cancelled"];
+
+    /// The status of this name; any other word means that the step has not begun.
+    fn named(name: &str) -> Self {
+        match name {
+            "in_progress" => Self::InProgress,
+            "completed" => Self::Completed,
+            "cancelled" => Self::Cancelled,
+            _ => Self::Pending,
+        }
+    }
+}
+
+impl TodoStep {
+    /// Returns the steps in the parameters of a call; none if they are not those of `TodoWrite`. The list is `todos`, or `plan` as in
+    /// `update_plan` of Codex, and the text of a step is its `content`, `step` or `description`.
+    pub fn of_call(parameters: &Value) -> Vec<Self> {
+        let list = list(parameters).into_iter().flatten();
+        list.map(Self::of).collect()
+    }
+
+    fn of(step: &Value) -> Self {
+        let text = TEXTS.iter().find_map(|name| step[*name].as_str());
+        let text = text.or(step.as_str()).unwrap_or_default();
+        Self {
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            status: TodoStatus::named(step["status"].as_str().unwrap_or_default()),
+        }
+    }
+}
+
+fn list(parameters: &Value) -> Option<&Vec<Value>> {
+    LISTS.iter().find_map(|name| parameters[*name].as_array())
+}
 
 /// Keeps the list of steps. The list is in the conversation, so it has no state of its own.
 #[derive(Debug)]
 pub(crate) struct TodoWrite;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct TodoWriteParams {
-    /// the whole list each time
-    #[schemars(length(max = 100))]
-    todos: Vec<Todo>,
-}
+/// What is in them is checked by their schema.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TodoWriteParams(Value);
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Todo {
-    content: String,
-    #[serde(default)]
-    status: Status,
-}
+/// Models are shown what is not deprecated.
+impl JsonSchema for TodoWriteParams {
+    fn schema_name() -> Cow<'static, str> {
+        "TodoWriteParams".into()
+    }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    #[default]
-    Pending,
-    InProgress,
-    Completed,
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let other = json!({ "deprecated": true });
+        let other_text = json!({ "type": "string", "deprecated": true });
+        let step = json!({
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                "content": { "type": "string" },
+                "status": { "enum": TodoStatus::NAMES, "default": "pending" },
+                "step": other_text,
+                "description": other_text,
+                "activeForm": other,
+                "id": other,
+                "priority": other,
+            },
+        });
+        json_schema!({
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                "todos": { "type": "array", "description": "the whole list each time", "items": step, "maxItems": ITEMS },
+                "plan": { "type": "array", "items": step, "maxItems": ITEMS, "deprecated": true },
+                "explanation": other,
+            },
+        })
+    }
 }
 
 impl Gadget for TodoWrite {
@@ -63,27 +150,35 @@ impl Gadget for TodoWrite {
 
     async fn execute(
         &self,
-        params: TodoWriteParams,
+        TodoWriteParams(parameters): TodoWriteParams,
         _context: ExecutionContext,
     ) -> Result<String, GadgetError> {
-        let todos = &params.todos;
-        if todos.len() > ITEMS {
+        if list(&parameters).is_none() {
+            return Err("todos: the list of all steps is missing".into());
+        }
+        let steps = TodoStep::of_call(&parameters);
+        if steps.len() > ITEMS {
             return Err(GadgetError::new(format_args!(
                 "more than {ITEMS} steps; combine some"
             )));
         }
-        let done = todos.iter().filter(|it| it.status == Status::Completed);
-        let mut text = format!("{} of {} done\n", done.count(), todos.len());
-        for Todo { content, status } in todos {
-            let mark = match status {
-                Status::Pending => ' ',
-                Status::InProgress => '>',
-                Status::Completed => 'x',
-            };
-            let content = content.split_whitespace().collect::<Vec<_>>().join(" ");
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "[{mark}] {content}");
+        if let Some(at) = steps.iter().position(|it| it.text.is_empty()) {
+            return Err(GadgetError::new(format_args!(
+                "todos.{at}.content: the text of the step is missing"
+            )));
         }
-        Ok(text)
+        let done = steps.iter().filter(|it| it.status == TodoStatus::Completed);
+        let mut shown = format!("{} of {} done\n", done.count(), steps.len());
+        for TodoStep { text, status } in &steps {
+            let mark = match status {
+                TodoStatus::Pending => ' ',
+                TodoStatus::InProgress => '>',
+                TodoStatus::Completed => 'x',
+                TodoStatus::Cancelled => '-',
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(shown, "[{mark}] {text}");
+        }
+        Ok(shown)
     }
 }

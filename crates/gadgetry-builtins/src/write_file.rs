@@ -7,13 +7,17 @@ use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, P
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::after_edit::AfterEdits;
 use crate::blocking::{blocking, writes};
 use crate::diff::whole;
 use crate::workspace::Workspace;
 
 /// Writes a whole file.
 #[derive(Debug)]
-pub(crate) struct WriteFile(pub(crate) Arc<Workspace>);
+pub(crate) struct WriteFile {
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) after: Arc<AfterEdits>,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -40,12 +44,14 @@ impl Gadget for WriteFile {
         params: WriteFileParams,
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
-        let workspace = Arc::clone(&self.0);
-        blocking(move || {
+        let (workspace, commands) = (Arc::clone(&self.workspace), Arc::clone(&self.after));
+        let approved = context.clone();
+        let (path, content, result) = blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let changed = workspace.change(&path, |before| {
                 let after = params.content.as_bytes();
-                context.check_approved(&writes(&path, before, after))?;
+                let writes = writes(&path, before, after);
+                approved.check_approved(&commands.noted(&path, writes))?;
                 Ok::<_, GadgetError>(after.to_vec())
             })?;
             let is_new = changed.before.is_none();
@@ -54,9 +60,11 @@ impl Gadget for WriteFile {
                 if is_new { " (new file)" } else { "" },
             );
             let unit = if bytes == 1 { "byte" } else { "bytes" };
-            Ok(format!("path={path}\n\nWrote {bytes} {unit}{new}"))
+            let result = format!("path={path}\n\nWrote {bytes} {unit}{new}");
+            Ok((path, changed.after, result))
         })
-        .await
+        .await?;
+        Ok(self.after.run(&path, &content, result, &context).await)
     }
 
     fn permission(&self) -> Permission {
@@ -64,12 +72,13 @@ impl Gadget for WriteFile {
     }
 
     async fn preview(&self, params: WriteFileParams) -> Result<CallPreview, GadgetError> {
-        let workspace = Arc::clone(&self.0);
+        let (workspace, commands) = (Arc::clone(&self.workspace), Arc::clone(&self.after));
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let (before, after) = (workspace.content(&path)?, params.content.as_bytes());
             let diff = whole(&path.to_string(), before.as_deref(), after);
-            Ok(writes(&path, before.as_deref(), after).diff(diff))
+            let writes = writes(&path, before.as_deref(), after);
+            Ok(commands.noted(&path, writes).diff(diff))
         })
         .await
     }

@@ -2,6 +2,9 @@
 
 #![cfg(unix)]
 
+use std::time::Duration;
+
+use gadgetry_builtins::AfterEdit;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -99,4 +102,73 @@ async fn commands_do_not_see_secrets() {
     assert!(seen.contains("PATH="), "{seen}");
     assert!(seen.contains("CARGO_PKG_NAME="), "{seen}");
     assert!(!seen.contains("CARGO_MANIFEST_DIR="), "{seen}");
+}
+
+/// Diagnostics: the model reads them with the result of the change.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_after_a_change() {
+    let stage = Stage::with(|builtins| {
+        let check = AfterEdit::new("echo checked $GADGETRY_FILE; echo bad >&2; exit 3");
+        let slow = AfterEdit::new("sleep 1000").files(["slow.*"]).unwrap();
+        let format = AfterEdit::new("echo more >> \"$GADGETRY_FILE\"");
+        builtins.after_edit([
+            check.files(["*.rs", "src/*.toml"]).unwrap(),
+            slow.timeout(Duration::from_millis(1)),
+            format.files(["format.txt"]).unwrap(),
+            AfterEdit::new("pwd -P; echo again")
+                .files(["src/lib.rs"])
+                .unwrap(),
+        ])
+    });
+    let write = async |path: &str, expected: &str| {
+        let parameters = json!({ "filePath": path, "content": "x" });
+        stage.check("WriteFile", parameters, Ok(expected)).await;
+    };
+    write("new.md", "path=new.md\n\nWrote 1 byte (new file)").await;
+    write(
+        "new.rs",
+        "path=new.rs\n\nWrote 1 byte (new file)\n\nafter the edit: echo checked $GADGETRY_FILE; echo bad >&2; exit 3\n\
+         status=3\n\nchecked ./new.rs\nbad\n",
+    )
+    .await;
+    write(
+        "slow.txt",
+        "path=slow.txt\n\nWrote 1 byte (new file)\n\nafter the edit: sleep 1000\n\
+         status=timeout (ended after 1 ms)\n\n(no output)\n",
+    )
+    .await;
+    write(
+        "format.txt",
+        "path=format.txt\n\nWrote 1 byte (new file)\n\nafter the edit: echo more >> \"$GADGETRY_FILE\"\n\
+         status=0\n\n(no output)\n\n[format.txt has been changed since, perhaps by a command; read it again before the next edit]\n",
+    )
+    .await;
+    let edit = json!({ "filePath": "src/lib.rs", "search": "fn a()", "replace": "fn z()" });
+    let edited = stage.call("EditFile", edit).await.unwrap();
+    let at = |text: &str| {
+        edited
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {edited}"))
+    };
+    let root = stage.work().canonicalize().unwrap();
+    let folder = format!("status=0\n\n{}\nagain\n", root.display());
+    assert!(
+        at("+fn z()") < at("checked ./src/lib.rs\nbad\n"),
+        "{edited}"
+    );
+    assert!(at("bad") < at(&folder), "{edited}");
+    // The user approves them with the change.
+    let parameters = json!({ "filePath": "b.rs", "content": "x" });
+    let preview = stage.gadget("WriteFile").preview(&parameters).await;
+    let note = "and then runs: echo checked $GADGETRY_FILE; echo bad >&2; exit 3";
+    assert_eq!(preview.unwrap().notes, [note]);
+    // A change that has not happened is not followed by anything.
+    stage
+        .check(
+            "EditFile",
+            json!({ "filePath": "none.rs", "search": "a", "replace": "b" }),
+            Err("no such file"),
+        )
+        .await;
+    assert!(AfterEdit::new("true").files(["["]).is_err());
 }

@@ -1,5 +1,6 @@
 //! The agent that options describe.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
@@ -51,6 +52,10 @@ pub(crate) struct Situation {
     pub(crate) workspaces: Workspaces,
     /// What the agent learns from its folder.
     pub(crate) project: Project,
+    /// Whether nobody can answer a question during the run.
+    pub(crate) is_unattended: bool,
+    /// The folder that hooks run in, if it is not the working directory.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// Parts of an agent, read once. The gadgets of MCP servers are added when those are connected.
@@ -93,6 +98,8 @@ impl<'o> Parts<'o> {
                 unterminated: unterminated(options),
                 images: model.info().reads_images,
                 workspaces: &situation.workspaces,
+                after_edit: situation.declared.after_edit(),
+                is_unattended: situation.is_unattended,
             },
         )?;
         let inputs = connect::script(options.model.name()).into_iter();
@@ -108,7 +115,7 @@ impl<'o> Parts<'o> {
         let declared = Arc::clone(&situation.declared);
         let mut style = style(options)?;
         // Of subagents, too: a model could pass on what it may not do itself.
-        let hooks = ConfiguredHooks::of(&declared);
+        let hooks = ConfiguredHooks::of(&declared, situation.folder.clone());
         if let Some(hooks) = hooks.filter(|_| !options.approvals.dry_run) {
             style = style.hook(hooks);
         }

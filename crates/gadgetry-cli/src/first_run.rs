@@ -36,8 +36,13 @@ struct Found {
     provider: &'static str,
 }
 
-/// Asks the three questions, and returns the words of the conversation that follows; `None` if an answer is missing.
-pub(crate) fn ask(config: &Config, printer: &Printer) -> Result<Option<Vec<OsString>>, Error> {
+/// Asks the three questions, the third one only if it `asks_place`, and returns the options of the conversation that follows; `None` if
+/// an answer is missing.
+pub(crate) fn ask(
+    config: &Config,
+    asks_place: bool,
+    printer: &Printer,
+) -> Result<Option<Vec<OsString>>, Error> {
     let all = found()?;
     if all.is_empty() {
         return Err(Error::Help(NOTHING.to_owned()));
@@ -60,11 +65,16 @@ pub(crate) fn ask(config: &Config, printer: &Printer) -> Result<Option<Vec<OsStr
         Some(Chosen::Other(name)) => name,
         None => return Ok(None),
     };
-    let Some(place) = place(printer)? else {
-        return Ok(None);
+    let place = if asks_place {
+        let Some(place) = place(printer)? else {
+            return Ok(None);
+        };
+        place
+    } else {
+        Vec::new()
     };
     keep(config, &model, printer);
-    let words = ["gadgetry", "chat", "--model", &model].map(OsString::from);
+    let words = ["--model", &model].map(OsString::from);
     Ok(Some(words.into_iter().chain(place).collect()))
 }
 

@@ -5,6 +5,7 @@
 //! call that cannot be started, is ended by its timeout, or ends with any other code, denies the call; and none can approve a call.
 
 use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,12 +26,23 @@ const OUTPUT: usize = 64 << 10;
 const BLOCKS: i32 = 2;
 
 /// The hooks of the configuration, as a hook of an agent.
-pub(crate) struct ConfiguredHooks(Arc<Declared>);
+pub(crate) struct ConfiguredHooks {
+    declared: Arc<Declared>,
+    /// The folder that they run in, if it is not the working directory.
+    folder: Option<PathBuf>,
+}
 
 impl ConfiguredHooks {
     /// The hooks that files declare, if they declare any.
-    pub(crate) fn of(declared: &Arc<Declared>) -> Option<Self> {
-        (!declared.hooks.is_empty()).then(|| Self(Arc::clone(declared)))
+    pub(crate) fn of(declared: &Arc<Declared>, folder: Option<PathBuf>) -> Option<Self> {
+        (!declared.hooks.is_empty()).then(|| Self {
+            declared: Arc::clone(declared),
+            folder,
+        })
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// The commands of an event about a gadget, in order.
@@ -39,7 +51,7 @@ impl ConfiguredHooks {
         event: HookEvent,
         gadget: &'h str,
     ) -> impl Iterator<Item = &'h HookCommand> {
-        let hooks = self.0.hooks.iter();
+        let hooks = self.declared.hooks.iter();
         hooks.filter(move |hook| hook.event == event && hook.matches(gadget))
     }
 }
@@ -55,7 +67,7 @@ impl Hook for ConfiguredHooks {
                 parameters: updated.as_ref().unwrap_or(&start.parameters),
                 result: None,
             };
-            let answer = match call.put_to(hook, run).await {
+            let answer = match call.put_to(hook, run, self.folder()).await {
                 Ok(answer) => answer,
                 Err(why) => return BeforeGadget::Deny(format!("Denied: {why}")),
             };
@@ -94,7 +106,7 @@ impl Hook for ConfiguredHooks {
                 parameters: &done.about.parameters,
                 result: Some(result),
             };
-            match call.put_to(hook, run).await {
+            match call.put_to(hook, run, self.folder()).await {
                 Ok(answer) => {
                     let blocks = answer.decision.as_deref() == Some("block");
                     remarks.extend(answer.reason.filter(|_| blocks));
@@ -131,9 +143,14 @@ struct Call<'c> {
 
 impl Call<'_> {
     /// Runs the command, and returns its answer, or what the model is to read instead of it.
-    async fn put_to(&self, hook: &HookCommand, run: &RunContext) -> Result<Answer, String> {
+    async fn put_to(
+        &self,
+        hook: &HookCommand,
+        run: &RunContext,
+        folder: Option<&Path>,
+    ) -> Result<Answer, String> {
         let failed = |what: &str| format!("the hook `{}` {what}", hook.shown());
-        let ran = self.run(hook, run).await;
+        let ran = self.run(hook, run, folder).await;
         let ran = ran.map_err(|error| failed(&format!("cannot be run: {error}")))?;
         let Some(status) = ran.status else {
             return Err(failed("has taken too long"));
@@ -156,8 +173,13 @@ impl Call<'_> {
         }
     }
 
-    async fn run(&self, hook: &HookCommand, run: &RunContext) -> std::io::Result<Ran> {
-        let folder = env::current_dir()?;
+    async fn run(
+        &self,
+        hook: &HookCommand,
+        run: &RunContext,
+        folder: Option<&Path>,
+    ) -> std::io::Result<Ran> {
+        let folder = folder.map_or_else(env::current_dir, |it| Ok(it.to_owned()))?;
         let mut input = json!({
             "session_id": *run.info().id,
             "cwd": folder,
@@ -174,7 +196,7 @@ impl Call<'_> {
             input[field] = result.into();
         }
         let mut command = supervisor::command("sh", GRACE)?;
-        command.args(["-c", &hook.command]);
+        command.args(["-c", &hook.command]).current_dir(&folder);
         command.env("CLAUDE_PROJECT_DIR", folder);
         remove_secrets(&mut command, &[], &[]);
         let limits = RunLimits {

@@ -15,7 +15,7 @@
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
 //! | `approvals`, `hooks`, `sessions`, `sources`, `subagents` | approvals; commands that decide about calls; stored runs; gadgets by where they come from; subagents of files |
-//! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
+//! | `build_agent`, `outcome`, `follow`, `worktree` | an agent from its options; what a run has done, as data; a run while it is driven; a worktree for it |
 //! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
 
@@ -64,6 +64,7 @@ mod usable;
 mod usage_totals;
 mod work;
 mod workspaces;
+mod worktree;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -78,6 +79,8 @@ use cli::Verb;
 use error::Error;
 use printer::Printer;
 use work::Work;
+#[cfg(feature = "chat")]
+use worktree::Worktree;
 
 /// Maximum delay of the program's end by a thread that is stuck, such as one that reads from a terminal.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -102,16 +105,27 @@ fn run(printer: &Printer) -> Result<(), Error> {
         return done;
     }
     let mut invocation = invocation::invocation(printer)?;
-    if invocation.is_first
-        && let Some(words) = first_run::ask(&invocation.config, printer)?
+    if let Some(first) = invocation.first.take()
+        && let Some(options) = first_run::ask(&invocation.config, first.asks_place, printer)?
     {
-        invocation = invocation::of_words(words, printer)?;
+        invocation = invocation::of_words(first.with(options), printer)?;
     }
     logging::start(invocation.verbose)?;
     let work = match invocation.verb.take() {
         None => return Err(Error::Help(invocation::help(&invocation.config))),
         #[cfg(feature = "chat")]
-        Some(Verb::Chat(args)) => Work::waits(chat::run(*args, invocation, printer)),
+        Some(Verb::Chat(mut args)) => Work::waits(async move {
+            let (source, settings) = (&mut args.options.source, &mut invocation.settings);
+            let tree = Worktree::of(&args.tree, source, settings).await?;
+            if let Some(tree) = &tree {
+                tree.announce(printer);
+            }
+            let done = chat::run(*args, invocation, printer).await;
+            if let Some(tree) = &tree {
+                tree.sum_up(printer).await;
+            }
+            done
+        }),
         Some(verb) => commands::run(verb, invocation, printer)?,
     };
     match work {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::{Unterminated, closest};
 use gadgetry::{CommandGadget, DynGadget, Toolbox, command};
-use gadgetry_builtins::Builtins;
+use gadgetry_builtins::{AfterEdit, Builtins};
 
 use crate::cli::GadgetOptions;
 use crate::error::Error;
 use crate::mcp;
 use crate::workspaces::Workspaces;
+
+/// The gadget that needs a user during the run.
+const ASK_USER: &str = "AskUser";
 
 /// Environment of gadgets, apart from their own options.
 pub(crate) struct Environment<'e> {
@@ -22,6 +25,10 @@ pub(crate) struct Environment<'e> {
     pub(crate) images: bool,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: &'e Workspaces,
+    /// Commands that run after a file was changed.
+    pub(crate) after_edit: Vec<AfterEdit>,
+    /// Whether nobody can answer a question during the run.
+    pub(crate) is_unattended: bool,
 }
 
 /// The gadgets.
@@ -86,9 +93,12 @@ fn builtins(
         .images(environment.images)
         .sandbox(options.sandbox)
         .without_env(environment.key)
+        .after_edit(environment.after_edit.iter().cloned())
         .gadgets();
     if wanted != "all" {
         gadgets = named(&gadgets, wanted)?;
+    } else if environment.is_unattended {
+        gadgets.retain(|it| it.spec().name != ASK_USER);
     }
     Ok(gadgets)
 }
@@ -123,6 +133,8 @@ impl GadgetOptions {
                 unterminated: Unterminated::Confirm,
                 images: true,
                 workspaces: &Workspaces::default(),
+                after_edit: Vec::new(),
+                is_unattended: false,
             },
         )?;
         let mut gadgets = sources.into_gadgets();

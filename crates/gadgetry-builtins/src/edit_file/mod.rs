@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::after_edit::AfterEdits;
 use crate::blocking::{blocking, writes};
 use crate::diff::{unified, whole};
 use crate::workspace::{FileError, Workspace, WorkspacePath};
@@ -21,7 +22,10 @@ use matching::{Edit, Edited, edit};
 
 /// Replaces a passage of a file.
 #[derive(Debug)]
-pub(crate) struct EditFile(pub(crate) Arc<Workspace>);
+pub(crate) struct EditFile {
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) after: Arc<AfterEdits>,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -61,13 +65,15 @@ impl Gadget for EditFile {
         params: EditFileParams,
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
-        let workspace = Arc::clone(&self.0);
-        blocking(move || {
+        let (workspace, after) = (Arc::clone(&self.workspace), Arc::clone(&self.after));
+        let approved = context.clone();
+        let (path, content, result) = blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let mut done = None;
             let changed = workspace.change(&path, |before| {
                 let edited = edited(&path, before, &params)?;
-                context.check_approved(&writes(&path, before, edited.text.as_bytes()))?;
+                let writes = writes(&path, before, edited.text.as_bytes());
+                approved.check_approved(&after.noted(&path, writes))?;
                 let text = edited.text.clone().into_bytes();
                 done = Some(edited);
                 Ok::<_, GadgetError>(text)
@@ -76,11 +82,13 @@ impl Gadget for EditFile {
             let (strategy, (first, last)) = done.map_or(("exact", (0, 0)), |edited| {
                 (edited.strategy.as_str(), edited.lines)
             });
-            Ok(format!(
+            let result = format!(
                 "path={path} status=success strategy={strategy} lines={first}-{last}\n\n{diff}"
-            ))
+            );
+            Ok((path, changed.after, result))
         })
-        .await
+        .await?;
+        Ok(self.after.run(&path, &content, result, &context).await)
     }
 
     fn permission(&self) -> Permission {
@@ -88,14 +96,15 @@ impl Gadget for EditFile {
     }
 
     async fn preview(&self, params: EditFileParams) -> Result<CallPreview, GadgetError> {
-        let workspace = Arc::clone(&self.0);
+        let (workspace, commands) = (Arc::clone(&self.workspace), Arc::clone(&self.after));
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let before = workspace.content(&path)?;
             let edited = edited(&path, before.as_deref(), &params)?;
             let after = edited.text.as_bytes();
             let diff = whole(&path.to_string(), before.as_deref(), after);
-            Ok(writes(&path, before.as_deref(), after).diff(diff))
+            let writes = writes(&path, before.as_deref(), after);
+            Ok(commands.noted(&path, writes).diff(diff))
         })
         .await
     }

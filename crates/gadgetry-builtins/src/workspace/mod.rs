@@ -1,5 +1,6 @@
 //! The folder that built-in gadgets work in, and cannot leave.
 
+mod editor;
 mod error;
 mod history;
 mod named;
@@ -13,7 +14,7 @@ mod walk;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cap_fs_ext::DirExt as _;
 use cap_std::ambient_authority;
@@ -24,6 +25,7 @@ use crate::diff::unified;
 use history::{Change, History};
 use place::Place;
 
+pub use editor::{Editor, EditorAnswer};
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
 pub use path::WorkspacePath;
@@ -57,6 +59,7 @@ pub struct Workspace {
     root: PathBuf,
     dir: Dir,
     hard_links: bool,
+    editor: Option<Arc<dyn Editor>>,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
     /// Held while a command runs in the sandbox: of two of them, one could take what the other makes for what was there before.
@@ -82,6 +85,7 @@ impl Workspace {
             root,
             dir,
             hard_links: false,
+            editor: None,
             history: Mutex::default(),
             #[cfg(target_os = "linux")]
             confined: tokio::sync::Mutex::default(),
@@ -137,7 +141,7 @@ impl Workspace {
     ) -> Result<Changed, E> {
         let mut history = self.history();
         let place = self.place(path)?;
-        let before = place.content(self.hard_links)?;
+        let before = self.content_of(&place)?;
         let after = change(before.as_ref().map(|(bytes, _)| bytes.as_slice()))?;
         self.put(&place, &after, before.as_ref())?;
         let before = before.map(|(bytes, _)| bytes);
@@ -151,7 +155,7 @@ impl Workspace {
 
     /// The content of a file that is to be changed; `None` if it does not exist.
     pub(crate) fn content(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
-        let content = self.place(path)?.content(self.hard_links)?;
+        let content = self.content_of(&self.place(path)?)?;
         Ok(content.map(|(bytes, _)| bytes))
     }
 
@@ -252,7 +256,7 @@ impl Workspace {
         };
         let path = &change.path;
         let place = self.place(path)?;
-        let now = place.content(self.hard_links)?;
+        let now = self.content_of(&place)?;
         if now.as_ref().map(|(bytes, _)| bytes) != change.after.as_ref() {
             return Err(FileError::ChangedSince(path.clone()));
         }

@@ -31,7 +31,7 @@ impl WorkspacePath {
         self.to_string().replace(breaks, "?")
     }
 
-    pub(super) fn root() -> Self {
+    pub(crate) fn root() -> Self {
         Self(PathBuf::new())
     }
 

@@ -158,6 +158,14 @@ impl Place {
         content: &[u8],
         before: Option<&Metadata>,
     ) -> Result<Dir, FileError> {
+        let parent = self.prepare(content)?;
+        let written = self.write_in(&parent, content, before);
+        written.map_err(|source| FileError::io(&self.path, source))?;
+        Ok(parent)
+    }
+
+    /// Makes the folders above a file that is to be written. Returns its own.
+    pub(super) fn prepare(&self, content: &[u8]) -> Result<Dir, FileError> {
         if content.len() as u64 > WRITE_LIMIT {
             return Err(FileError::TooLarge {
                 path: self.path.clone(),
@@ -177,7 +185,6 @@ impl Place {
             refuse_repository(&parent, &self.path)?;
         }
         refuse_completion(&parent, &self.name, false, &self.path)?;
-        self.write_in(&parent, content, before).map_err(failed)?;
         Ok(parent)
     }
 

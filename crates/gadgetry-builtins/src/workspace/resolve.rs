@@ -182,6 +182,9 @@ impl Workspace {
         content: &[u8],
         before: Option<&(Vec<u8>, Metadata)>,
     ) -> Result<(), FileError> {
+        if self.put_in_editor(place, content)? {
+            return Ok(());
+        }
         let parent = place.replace(content, before.map(|(_, metadata)| metadata))?;
         if self.is_at(place, &parent) {
             return Ok(());
@@ -198,7 +201,12 @@ impl Workspace {
 
     /// Fails if the folder of a place is not where it was.
     pub(super) fn refuse_moved(&self, place: &Place) -> Result<(), FileError> {
-        if self.is_at(place, &place.dir) {
+        self.refuse_moved_to(place, &place.dir)
+    }
+
+    /// Fails if the path of a place does not lead to this folder.
+    pub(super) fn refuse_moved_to(&self, place: &Place, parent: &Dir) -> Result<(), FileError> {
+        if self.is_at(place, parent) {
             return Ok(());
         }
         let path = place.path.clone();

@@ -5,10 +5,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use gadgetry_builtins::AfterEdit;
 use serde_json::json;
 
 use super::{IDENTITY, MODES, as_ordinary_user, outside, processes_in, stage, with_repositories};
-use crate::stage::tree;
+use crate::stage::{SECRET, Stage, tree};
 
 /// A file as it must stay.
 #[derive(Debug, PartialEq, Eq)]
@@ -327,5 +328,24 @@ async fn no_program_runs_as_its_owner() {
                 "{mode:?}: {line}: {ended:?}"
             );
         }
+    }
+}
+
+/// What runs after a change runs code of the workspace, such as a build script that a model has written.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_after_a_change_are_confined_as_well() {
+    for mode in MODES {
+        let stage = Stage::with(|builtins| {
+            let check = AfterEdit::new("sh ./build.sh; echo done; touch inside");
+            mode.builtins(builtins).after_edit([check])
+        });
+        let script = "echo changed > ../outside/secret.txt; echo new > ../outside/new.txt";
+        let parameters = json!({ "filePath": "build.sh", "content": script });
+        let written = stage.call("WriteFile", parameters).await.unwrap();
+        assert!(written.contains("\ndone\n"), "{mode:?}: {written}");
+        assert!(stage.work().join("inside").exists(), "{mode:?}: {written}");
+        let secret = fs::read_to_string(stage.outside().join("secret.txt")).unwrap();
+        assert_eq!(secret, SECRET, "{mode:?}");
+        assert!(!stage.outside().join("new.txt").exists(), "{mode:?}");
     }
 }

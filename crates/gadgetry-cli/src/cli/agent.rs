@@ -10,7 +10,7 @@ use gadgetry::proto::dialect::Dialects;
 
 use super::limits::RateArgs;
 use super::numbers::at_least_one;
-use super::sessions::SessionArgs;
+use super::sessions::{SessionArgs, WorktreeArgs};
 use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, ProjectOptions, SkillOptions};
 
 /// Options of `gadgetry agent`.
@@ -54,6 +54,9 @@ pub(crate) struct AgentArgs {
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
+    pub(crate) tree: WorktreeArgs,
 
     #[command(flatten)]
     pub(crate) options: AgentOptions,

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::sessions::WorktreeArgs;
 use super::{AgentOptions, ConfigArgs, SessionName};
 
 /// Options of `gadgetry chat`.
@@ -34,6 +35,9 @@ pub(crate) struct ChatArgs {
     /// With --continue: resume the run although gadgets or prompts differ from those that it began with
     #[arg(long, help_heading = "Session", requires = "continues")]
     pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) tree: WorktreeArgs,
 
     #[command(flatten)]
     pub(crate) options: AgentOptions,

@@ -3,8 +3,24 @@
 use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction, Command};
 
-/// The verbs whose options are grouped here.
-const VERBS: [&str; 2] = ["agent", "chat"];
+/// The verbs whose options are grouped here: their arguments, and options of other groups that matter first.
+const VERBS: [(&str, &str, &[&str]); 4] = [
+    ("agent", " [PROMPT]", &[]),
+    ("chat", " [PROMPT]", &[]),
+    (
+        "complete",
+        " [PROMPT] [-]",
+        &[
+            "system",
+            "reasoning",
+            "max-tokens",
+            "temperature",
+            "image",
+            "audio",
+        ],
+    ),
+    ("worker", "", &["restate", "listen", "advertise", "spread"]),
+];
 
 /// Heading of the options that matter first. The others are in `--help-all`.
 const FIRST: &str = "Options";
@@ -22,6 +38,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "sandbox",
             "approval",
             "workspace",
+            "worktree",
             "mcp",
             "budget",
             "help",
@@ -44,6 +61,19 @@ const GROUPS: &[(&str, &[&str])] = &[
             "no-proxy",
             "connect-timeout",
             "model-timeout",
+        ],
+    ),
+    ("Input", &["image", "audio"]),
+    (
+        "Worker",
+        &[
+            "restate",
+            "restate-admin",
+            "listen",
+            "advertise",
+            "own-url",
+            "identity-key",
+            "spread",
         ],
     ),
     ("Session", &["session", "no-session", "force", "save"]),
@@ -116,12 +146,11 @@ fn place(name: &str) -> Option<(&'static str, usize)> {
 
 /// Groups the options of the verbs, and leaves those that matter first in `--help`.
 pub(super) fn grouped(root: Command) -> Command {
-    let verbs = VERBS.into_iter();
-    let verbs = verbs.filter(|it| root.find_subcommand(it).is_some());
-    let verbs: Vec<&str> = verbs.collect();
-    verbs.into_iter().fold(root, |root, name| {
+    let mut verbs = VERBS.to_vec();
+    verbs.retain(|(name, ..)| root.find_subcommand(name).is_some());
+    verbs.into_iter().fold(root, |root, (name, rest, first)| {
         root.mut_subcommand(name, |verb| {
-            let usage = format!("gadgetry {name} [OPTIONS] --model <MODEL> [PROMPT]");
+            let usage = format!("gadgetry {name} [OPTIONS] --model <MODEL>{rest}");
             let all = Arg::new("help-all")
                 .long("help-all")
                 .action(ArgAction::HelpLong)
@@ -131,7 +160,8 @@ pub(super) fn grouped(root: Command) -> Command {
                 let Some((group, order)) = option.get_long().and_then(place) else {
                     return option;
                 };
-                let is_first = group == FIRST;
+                let name = option.get_long().unwrap_or_default();
+                let is_first = group == FIRST || first.contains(&name);
                 let heading = if is_first {
                     Resettable::Reset
                 } else {
@@ -164,7 +194,7 @@ mod tests {
     #[test]
     fn every_option_has_a_group() {
         let root = cli::command();
-        for name in VERBS {
+        for (name, ..) in VERBS {
             let Some(verb) = root.find_subcommand(name) else {
                 continue;
             };
@@ -172,6 +202,10 @@ mod tests {
             let names: Vec<&str> = options.filter_map(Arg::get_long).collect();
             let missing: Vec<&&str> = names.iter().filter(|it| place(it).is_none()).collect();
             assert!(missing.is_empty(), "{name}: {missing:?}");
+        }
+        for (name, _, first) in VERBS {
+            let unknown: Vec<_> = first.iter().filter(|it| place(it).is_none()).collect();
+            assert!(unknown.is_empty(), "{name}: {unknown:?}");
         }
         let first = GROUPS[0].1.iter().filter(|it| !it.starts_with("help"));
         assert_eq!(first.count(), 10);

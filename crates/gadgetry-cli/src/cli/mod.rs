@@ -71,7 +71,7 @@ pub(crate) use server::{ServerArgs, duration};
 pub(crate) use session_name::SessionName;
 pub(crate) use sessions::{
     ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionArgs, SessionsArgs, SessionsVerb,
-    ShowArgs,
+    ShowArgs, WorktreeArgs,
 };
 pub(crate) use skill::{SkillArgs, SkillInfoArgs, SkillListArgs, SkillOptions, SkillVerb};
 pub(crate) use source::GadgetOptions;

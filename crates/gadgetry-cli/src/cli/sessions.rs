@@ -34,6 +34,16 @@ pub(crate) struct SessionArgs {
     pub(crate) force: bool,
 }
 
+/// The option for a worktree.
+#[derive(Debug, Args)]
+pub(crate) struct WorktreeArgs {
+    /// Work in a Git worktree: the branch NAME in .gadgetry/worktrees/NAME of the repository, made if it is not there
+    ///
+    /// It is the workspace of the agent, and stays until `git worktree remove`.
+    #[arg(long, value_name = "NAME", conflicts_with = "workspace")]
+    pub(crate) worktree: Option<SessionName>,
+}
+
 /// Options of `gadgetry sessions`.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = false)]

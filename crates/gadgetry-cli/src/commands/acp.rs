@@ -2,13 +2,15 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `describe` | calls of built-in gadgets for the user |
-//! | `mode` | which calls run without a question, and which do not run at all |
-//! | `ground` | what all sessions begin with: options and configuration |
+//! | `describe`, `files` | calls of built-in gadgets for the user; files as the editor has them |
+//! | `mode`, `choices` | which calls run without a question, and which do not run at all; options that the user can change |
+//! | `ground` | what sessions begin with: options, and the configuration in their folders |
 //! | `past` | what happened in the runs of a session |
 //! | `session`, `host` | a session; all of them |
 
+mod choices;
 mod describe;
+mod files;
 mod ground;
 mod host;
 mod mode;

@@ -48,6 +48,7 @@ pub(crate) async fn run(
         project,
         asker: asker.clone(),
         approver: (!args.print).then(|| Arc::clone(&approver)),
+        is_unattended: args.print,
         workspaces: workspaces.clone(),
         declared: Arc::clone(&config.declared),
         ..Situation::default()

@@ -3,6 +3,8 @@
 mod approvals;
 mod show;
 
+use std::path::Path;
+
 use crate::cli::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
 use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project, QUESTION};
 use crate::error::Error;
@@ -34,7 +36,7 @@ pub(crate) fn run(
 
 /// Shows and trusts the project's file, and its skills, commands and subagents.
 fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &Printer) -> Result<(), Error> {
-    let (file, texts) = (Project::find()?, project::Project::consent()?);
+    let (file, texts) = (Project::find(Path::new(""))?, project::Project::consent()?);
     if file.is_none() && texts.is_none() {
         return Err(Error::input(format_args!(
             "there is no {PROJECT_FILE} in this folder, and there are no skills, commands and subagents in .agents and .claude"

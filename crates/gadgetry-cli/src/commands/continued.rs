@@ -163,7 +163,8 @@ impl Continued<'_> {
         } else {
             0
         };
-        let (agent, file) = self.agent(replies).await?;
+        // It continues with the gadgets that it began with.
+        let (agent, file) = self.agent(replies, false).await?;
         let mut durable = agent.durable(&self.kept.sessions.journal);
         if self.args.session.force {
             durable = durable.force();
@@ -181,7 +182,7 @@ impl Continued<'_> {
 
     /// Asks about `prompt` after a run that has ended.
     async fn next(mut self, number: u32, prompt: String) -> Result<(), Error> {
-        let (agent, file) = self.agent(0).await?;
+        let (agent, file) = self.agent(0, self.args.print).await?;
         let journal = self.kept.sessions.journal.clone();
         let ended = agent.durable(&journal).run_id(self.kept.run.as_str());
         let ended = ended.force().resume().await;
@@ -206,11 +207,16 @@ impl Continued<'_> {
     }
 
     /// The agent of the session, and the file of `--save`.
-    async fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
+    async fn agent(
+        &mut self,
+        replies: usize,
+        is_unattended: bool,
+    ) -> Result<(Agent, Option<std::fs::File>), Error> {
         self.servers =
             mcp::connect(&self.args.options.source, &self.declared, self.printer).await?;
         let situation = Situation {
             replies,
+            is_unattended,
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
             workspaces: self.workspaces.clone(),

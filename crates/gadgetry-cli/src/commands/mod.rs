@@ -39,13 +39,14 @@ use crate::invocation::Invocation;
 use crate::outcome::SCHEMA;
 use crate::printer::Printer;
 use crate::work::Work;
+use crate::worktree::Worktree;
 
 pub(crate) use completions::answer as complete_words;
 
 /// Does what was typed, as far as it waits for nothing.
 pub(crate) fn run(
     verb: Verb,
-    invocation: Invocation,
+    mut invocation: Invocation,
     printer: &Printer,
 ) -> Result<Work<'_>, Error> {
     let Invocation { chosen, config, .. } = &invocation;
@@ -53,9 +54,20 @@ pub(crate) fn run(
         Verb::Parse(args) if args.batch => batch::run(&args, printer)?,
         Verb::Parse(args) => parse::run(&args, printer)?,
         Verb::Write(args) => write::run(&args, printer)?,
-        Verb::Agent(args) => {
+        Verb::Agent(mut args) => {
             return Ok(Work::waits(async move {
-                Box::pin(agent::run(&args, &invocation, printer)).await
+                let shows = !args.is_for_program() && !args.print;
+                let (source, settings) = (&mut args.options.source, &mut invocation.settings);
+                let tree = Worktree::of(&args.tree, source, settings).await?;
+                let tree = tree.filter(|_| shows);
+                if let Some(tree) = &tree {
+                    tree.announce(printer);
+                }
+                let done = Box::pin(agent::run(&args, &invocation, printer)).await;
+                if let Some(tree) = &tree {
+                    tree.sum_up(printer).await;
+                }
+                done
             }));
         }
         #[cfg(feature = "acp")]

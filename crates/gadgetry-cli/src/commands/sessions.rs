@@ -6,13 +6,11 @@ mod show;
 
 use std::time::{Duration, SystemTime};
 
-use gadgetry::journal::Journal as _;
-
 use crate::cli::{DataArgs, ExportArgs, RemoveArgs, SessionsArgs, SessionsVerb};
 use crate::error::Error;
 use crate::log_file::{self, InUse};
 use crate::printer::Printer;
-use crate::sessions::{Session, Sessions, problem, unknown};
+use crate::sessions::{Session, Sessions, unknown};
 
 /// Runs the command.
 pub(crate) async fn run(args: &SessionsArgs, printer: &Printer) -> Result<(), Error> {
@@ -59,11 +57,7 @@ async fn remove(args: &RemoveArgs, printer: &Printer) -> Result<(), Error> {
         }
     }
     for session in &found {
-        // The first run last: without it there would be no session to remove if this is interrupted.
-        for run in session.runs.values().rev() {
-            let forgotten = sessions.journal.forget(&run.id).await;
-            forgotten.map_err(|error| problem(&error))?;
-        }
+        sessions.forget(session).await?;
     }
     if args.older_than.is_some() {
         let plural = if found.len() == 1 { "" } else { "s" };

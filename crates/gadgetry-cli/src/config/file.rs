@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::after_edit::{self, AfterEditCommand};
 use super::form;
 use super::hooks::{self, HookCommand};
 use super::keys::Keys;
@@ -19,7 +20,8 @@ use crate::options::{Origin, Place, SYSTEM_PROMPT, Setting, Settings, Source};
 const MOST: usize = 500;
 
 /// Keys and tables outside of tables that set no option.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
+    "after-edit",
     "approvals",
     "commands",
     "hooks",
@@ -48,6 +50,7 @@ pub(crate) struct ConfigFile {
     pub(crate) prompts: BTreeMap<String, PromptSource>,
     pub(crate) approvals: Vec<ApprovalRule>,
     pub(crate) hooks: Vec<HookCommand>,
+    pub(crate) after_edit: Vec<AfterEditCommand>,
     pub(crate) servers: Vec<McpServer>,
     /// Folders with skills.
     pub(crate) skills: Vec<(PathBuf, Place)>,
@@ -134,6 +137,7 @@ pub(crate) fn parse(
             }
             "approvals" => file.approvals = tables::approvals(item)?,
             "hooks" => file.hooks = hooks::hooks(item)?,
+            "after-edit" => file.after_edit = after_edit::after_edit(item)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
             "models" => {
                 few("models", item)?;

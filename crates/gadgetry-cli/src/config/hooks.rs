@@ -53,6 +53,7 @@ pub(crate) struct HookCommand {
     /// The text for `sh -c`.
     pub(crate) command: String,
     pub(crate) timeout: Duration,
+    place: Place,
 }
 
 impl HookCommand {
@@ -67,10 +68,19 @@ impl HookCommand {
         short(&self.command)
     }
 
+    /// Where it is, for the user.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The names of the gadgets that it is about, as written; `None` for all.
+    pub(crate) fn matcher(&self) -> Option<&str> {
+        self.matcher.as_ref().map(|(written, _)| written.as_str())
+    }
+
     /// All that decides what it does, for who consents to it.
     pub(super) fn written(&self) -> String {
-        let matcher = self.matcher.as_ref();
-        let matcher = matcher.map(|(written, _)| format!(" {written:?}"));
+        let matcher = self.matcher().map(|written| format!(" {written:?}"));
         let (event, matcher) = (self.event.name(), matcher.unwrap_or_default());
         format!("hook {event}{matcher} = {:?}", self.command)
     }
@@ -127,6 +137,7 @@ fn hook(item: &Item) -> Result<HookCommand, Error> {
         matcher,
         command: command.ok_or_else(|| missing("a command"))?,
         timeout,
+        place: item.place.clone(),
     })
 }
 

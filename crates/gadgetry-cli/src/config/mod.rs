@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `value` | TOML values with positions |
 //! | `verb`, `form`, `keys` | the verbs; what options accept in TOML; the keys of each verb |
-//! | `layer`, `hooks`, `tables`, `file` | settings of one place; commands about calls; other tables that set no option; a whole file |
+//! | `layer`, `hooks`, `after_edit`, `tables`, `file` | settings of one place; commands about calls, and after changes of files; other tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
 //! | `models` | how a model calls gadgets best: read, found by name, written to the user's file |
@@ -14,6 +14,7 @@
 
 #[cfg(feature = "mcp")]
 mod add_servers;
+mod after_edit;
 mod decisions;
 mod end_of_file;
 mod environment;
@@ -114,8 +115,26 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// Reads the files and the environment.
+    /// Reads the files and the environment. The project is that of the working directory.
     pub(crate) fn load(
+        args: &ConfigArgs,
+        keys: &Keys,
+        asking: Asking,
+        printer: &Printer,
+    ) -> Result<Self, Error> {
+        if asking == Asking::Prompt {
+            for (name, meant) in environment::misspelt(keys) {
+                printer.progress(&format!(
+                    "the variable {name} means nothing; did you mean {meant}?\n"
+                ));
+            }
+        }
+        Self::load_in(Path::new(""), args, keys, asking, printer)
+    }
+
+    /// The same with the project of another folder.
+    pub(crate) fn load_in(
+        folder: &Path,
         args: &ConfigArgs,
         keys: &Keys,
         asking: Asking,
@@ -139,7 +158,7 @@ impl Config {
         }
         config.user_path = path;
         config.project = Status::Absent;
-        if let Some(project) = Project::find()? {
+        if let Some(project) = Project::find(folder)? {
             let (file, status) = project.consented(keys, asking, printer)?;
             config.project = status;
             if let Some(file) = file {
@@ -181,6 +200,7 @@ impl Config {
             self.commands.extend(file.commands);
             declared.approvals.extend(file.approvals);
             declared.hooks.extend(file.hooks);
+            declared.after_edit.extend(file.after_edit);
             self.skills.extend(file.skills);
             self.models.extend(file.models);
             let servers = file.servers.into_iter();
@@ -284,6 +304,17 @@ impl Config {
             settings.insert(SYSTEM, Setting::new(Value::text(system), named.source));
         }
         Ok(settings)
+    }
+
+    /// Leaves out the MCP servers of the project. Returns their names.
+    #[cfg(feature = "acp")]
+    pub(crate) fn leave_out_servers_of_project(&mut self) -> Vec<String> {
+        let mut declared = Declared::clone(&self.declared);
+        let is_of_project = |server: &mut tables::McpServer| server.origin == Origin::Project;
+        let left_out = declared.servers.extract_if(.., |_, it| is_of_project(it));
+        let names = left_out.map(|(name, _)| name).collect();
+        self.declared = Arc::new(declared);
+        names
     }
 
     /// Takes note that another profile is in use.

@@ -1,9 +1,8 @@
 //! The file of a project, `./gadgetry.toml`, and the user's consent to it.
 
-use std::env;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, io};
 
 use gadgetry_files as files;
 
@@ -35,6 +34,8 @@ pub(crate) const QUESTION: &str = "Use it from now on? [y/N]";
 pub(crate) enum Asking {
     /// The user is prompted; without a terminal, a note says that the file is not used.
     Prompt,
+    /// A note says that the file is not used.
+    Note,
     /// Nothing.
     Silent,
 }
@@ -75,28 +76,33 @@ impl Status {
 pub(crate) struct Project {
     /// Full path of the file, by which decisions about it are kept.
     path: PathBuf,
+    /// The folder as it was named: relative paths in the file begin in it.
+    folder: PathBuf,
     text: String,
     trust: Trust,
 }
 
 impl Project {
-    /// Finds the file in the working directory.
-    pub(crate) fn find() -> Result<Option<Self>, Error> {
+    /// Finds the file in a folder; an empty path is the working directory.
+    pub(crate) fn find(folder: &Path) -> Result<Option<Self>, Error> {
+        let file = folder.join(NAME);
         // Not `exists`: a broken link is not the absence of a file.
-        match Path::new(NAME).symlink_metadata() {
+        match file.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(NAME, &error)),
+            Err(error) => return Err(unreadable(file.display(), &error)),
             Ok(_) => {}
         }
-        let text = files::text(Path::new(NAME), value::LIMIT).map_err(|error| {
+        let text = files::text(&file, value::LIMIT).map_err(|error| {
             Error::input(format_args!(
-                "cannot read {NAME}: {error}; remove it, or add --no-config"
+                "cannot read {}: {error}; remove it, or add --no-config",
+                file.display()
             ))
         })?;
-        let folder = env::current_dir().and_then(|folder| folder.canonicalize());
-        let folder = folder.map_err(|error| Error::machine(&error))?;
+        let whole = env::current_dir().and_then(|here| here.join(folder).canonicalize());
+        let whole = whole.map_err(|error| Error::machine(&error))?;
         Ok(Some(Self {
-            path: folder.join(NAME),
+            path: whole.join(NAME),
+            folder: folder.to_owned(),
             text,
             trust: Trust::load(data_dir::config().as_deref())?,
         }))
@@ -104,8 +110,13 @@ impl Project {
 
     /// Parses the file.
     pub(crate) fn parse(&self, keys: &Keys) -> Result<ConfigFile, Error> {
-        let name: Arc<str> = NAME.into();
-        file::parse(&self.text, &name, Path::new(""), Origin::Project, keys)
+        let name: Arc<str> = self.name().into();
+        file::parse(&self.text, &name, &self.folder, Origin::Project, keys)
+    }
+
+    /// The name for messages.
+    fn name(&self) -> String {
+        self.folder.join(NAME).display().to_string()
     }
 
     /// Parses the file if the user has consented to it, and returns its status.
@@ -117,13 +128,17 @@ impl Project {
     ) -> Result<(Option<ConfigFile>, Status), Error> {
         let is_prompted = asking == Asking::Prompt && is_at_terminal();
         let is_known = self.trust.knows(&self.path);
+        let name = self.name();
         let note = |printer: &Printer, why: &str| {
-            if asking == Asking::Prompt {
-                printer.progress(&format!(
-                    "{NAME} is not used: {}; `gadgetry config trust` shows it and trusts it\n",
-                    one_line(why)
-                ));
-            }
+            let there = match asking {
+                Asking::Prompt => "",
+                Asking::Note => " there",
+                Asking::Silent => return,
+            };
+            printer.progress(&format!(
+                "{name} is not used: {}; `gadgetry config trust`{there} shows it and trusts it\n",
+                one_line(why)
+            ));
         };
         if !is_known && !is_prompted {
             note(printer, "you have not trusted it");
@@ -155,7 +170,7 @@ impl Project {
             return Ok((None, Status::Changed));
         }
         if is_known {
-            printer.progress(&format!("{NAME}: {why}\n"));
+            printer.progress(&format!("{name}: {why}\n"));
         }
         let Summary { head, rows } = self.summary(&file);
         // Without an answer nothing is decided.
@@ -214,7 +229,7 @@ impl Project {
                 format_args!("it names more than {NAMED} files"),
             ));
         }
-        let sha256 = trust::digest(&self.text, &named);
+        let sha256 = trust::digest(&self.text, &named, &self.folder);
         sha256.map_err(|error| Error::at(NAME, error))
     }
 
@@ -279,6 +294,9 @@ impl Project {
         }
         for hook in &file.hooks {
             risky.extend(Row::items(&hook.written()));
+        }
+        for command in &file.after_edit {
+            risky.extend(Row::items(&command.written()));
         }
         for server in &file.servers {
             let value = redact::server_for_consent(&server.item.json());

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use gadgetry::Permission;
 use gadgetry::approval::Rule;
+use gadgetry_builtins::AfterEdit;
 
+use super::after_edit::AfterEditCommand;
 use super::form;
 use super::hooks::HookCommand;
 use super::layer::unknown;
@@ -32,7 +34,7 @@ pub(crate) struct McpServer {
     pub(crate) item: Item,
     /// Origin of the file: the user or a project.
     #[cfg_attr(
-        not(feature = "mcp"),
+        not(any(feature = "acp", feature = "mcp")),
         expect(dead_code, reason = "only consent reads it")
     )]
     pub(crate) origin: Origin,
@@ -67,8 +69,18 @@ pub(crate) struct Declared {
     pub(crate) approvals: Vec<ApprovalRule>,
     /// The commands of `[[hooks]]` in their order: the user's before the project's.
     pub(crate) hooks: Vec<HookCommand>,
+    /// The commands of `after-edit` in their order: the user's before the project's.
+    pub(crate) after_edit: Vec<AfterEditCommand>,
     /// MCP servers by name. The project's replace the user's.
     pub(crate) servers: BTreeMap<String, McpServer>,
+}
+
+impl Declared {
+    /// Returns the commands that run after a file was changed.
+    pub(crate) fn after_edit(&self) -> Vec<AfterEdit> {
+        let commands = self.after_edit.iter();
+        commands.map(|it| it.command.clone()).collect()
+    }
 }
 
 /// Reads `[approvals]`.

@@ -84,12 +84,12 @@ impl Trust {
 }
 
 /// The SHA-256 of a configuration file and the files that it names, in hexadecimal digits. A file that cannot be read counts
-/// as empty.
+/// as empty. Relative paths begin in `folder`.
 ///
 /// # Errors
 ///
 /// If the files together are too large.
-pub(crate) fn digest(text: &str, named: &[PathBuf]) -> io::Result<String> {
+pub(crate) fn digest(text: &str, named: &[PathBuf], folder: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut add = |bytes: &[u8]| {
         // With the length, so that no two lists of files have the same input.
@@ -99,7 +99,7 @@ pub(crate) fn digest(text: &str, named: &[PathBuf]) -> io::Result<String> {
     add(text.as_bytes());
     let mut left = NAMED_LIMIT;
     for path in named {
-        let bytes = match files::read(path, left) {
+        let bytes = match files::read(&folder.join(path), left) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 let limit = NAMED_LIMIT >> 20;
@@ -109,6 +109,8 @@ pub(crate) fn digest(text: &str, named: &[PathBuf]) -> io::Result<String> {
             Err(_) => Vec::new(),
         };
         left = left.saturating_sub(bytes.len() as u64);
+        // The same from whatever folder it is read.
+        let path = path.strip_prefix(folder).unwrap_or(path);
         add(path.as_os_str().as_encoded_bytes());
         add(&bytes);
     }

@@ -84,6 +84,7 @@ pub(super) fn found(
         settings,
         options,
         config,
+        chosen: None,
     })
 }
 

@@ -30,12 +30,18 @@ use crate::options::RESTATE;
 use crate::options::{CONTINUE, DATA_DIR, Definitions, MODEL, Options as _, Settings, required};
 use crate::printer::Printer;
 
-use verb::{Found, merge, read};
+use verb::{Found, read};
+
+pub(crate) use verb::merge;
 
 pub(crate) use custom::with_commands;
 #[cfg(feature = "acp")]
 pub(crate) use custom::{has_prompt, prompt_of};
 
+/// The verb that asks for a model.
+const CHAT: &str = "chat";
+/// The options that answer the question where and how an agent may work.
+const PLACE: [&str; 4] = ["workspace", "worktree", "yes", "approval"];
 /// The verb that starts without a model: its sessions say what is missing.
 const ACP: &str = "acp";
 
@@ -43,17 +49,36 @@ const ACP: &str = "acp";
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
     pub(crate) verbose: u8,
-    /// The options about configuration before the verb.
+    /// The options about configuration: those of the verb if it can be configured, and else those before it.
     pub(crate) chosen: ConfigArgs,
     /// Without one, this is a request for help.
     pub(crate) verb: Option<Verb>,
     /// The options that were typed and configured for the verb.
     pub(crate) settings: Settings,
     pub(crate) config: Config,
-    /// The program was started alone on a terminal, and no model is configured.
-    pub(crate) is_first: bool,
+    /// A conversation was begun on a terminal, and no model is chosen.
+    pub(crate) first: Option<First>,
     /// The first word after `--continue` must be the name of a session.
     pub(crate) names_session: bool,
+}
+
+/// A conversation for which the user has not chosen a model.
+#[derive(Debug)]
+pub(crate) struct First {
+    /// The words up to the verb.
+    before: Vec<OsString>,
+    /// The words after it.
+    after: Vec<OsString>,
+    /// Whether the user has not said where and how the agent may work.
+    pub(crate) asks_place: bool,
+}
+
+impl First {
+    /// The words with these options.
+    pub(crate) fn with(self, options: Vec<OsString>) -> Vec<OsString> {
+        let words = self.before.into_iter();
+        words.chain(options).chain(self.after).collect()
+    }
 }
 
 /// Parses the command line and adds the configuration. A request for help is returned as [`Error::Help`].
@@ -72,6 +97,7 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     };
     let (keys, root) = (Keys::new(), cli::command());
     let verb = words::verb(&words);
+    let typed = words.clone();
     let is_known = |at: usize| root.find_subcommand(&words[at]).is_some();
     let (command, custom) = if verb.is_some_and(is_known) {
         (root.clone(), None)
@@ -100,8 +126,19 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
             ..Found::default()
         },
     };
-    let is_first = chats && !found.settings.has(MODEL);
-    if is_first {
+    let first = verb.filter(|_| {
+        let is_chat = matches.subcommand_name() == Some(CHAT) && is_at_both_ends();
+        is_chat && !found.settings.has(MODEL) && !found.settings.has(CONTINUE)
+    });
+    let first = first.map(|at| {
+        let (before, after) = typed.split_at(at + 1);
+        First {
+            before: before.to_vec(),
+            after: after.to_vec(),
+            asks_place: !PLACE.iter().any(|it| found.settings.has(it)),
+        }
+    });
+    if first.is_some() {
         found.verb = None;
     } else if !found.settings.has(CONTINUE) && matches.subcommand_name() != Some(ACP) {
         // Else the session may have it, or an editor shows what is missing.
@@ -109,11 +146,11 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     }
     Ok(Invocation {
         verbose: matches.get_count("verbose"),
-        chosen,
+        chosen: found.chosen.unwrap_or(chosen),
         verb: found.verb,
         settings: found.settings,
         config: found.config,
-        is_first,
+        first,
         names_session,
     })
 }
@@ -180,6 +217,7 @@ fn configured(
         settings,
         options,
         config,
+        chosen: Some(chosen),
     })
 }
 

@@ -6,7 +6,7 @@ use clap::{ArgMatches, FromArgMatches as _};
 use crate::cli::AcpArgs;
 #[cfg(feature = "chat")]
 use crate::cli::ChatArgs;
-use crate::cli::{AgentArgs, CompleteArgs, GadgetOptions, Gadgetry, ServeArgs, Verb};
+use crate::cli::{AgentArgs, CompleteArgs, ConfigArgs, GadgetOptions, Gadgetry, ServeArgs, Verb};
 #[cfg(feature = "restate")]
 use crate::cli::{RestateArgs, WorkerArgs};
 use crate::config::{Config, ConfigVerb};
@@ -23,10 +23,12 @@ pub(super) struct Found {
     /// The definitions of the settings.
     pub(super) options: Definitions,
     pub(super) config: Config,
+    /// The options about configuration that were typed for the verb.
+    pub(super) chosen: Option<ConfigArgs>,
 }
 
 /// Merges what was typed with what is configured.
-pub(super) fn merge(
+pub(crate) fn merge(
     verb: ConfigVerb,
     typed: Settings,
     weaker: Settings,

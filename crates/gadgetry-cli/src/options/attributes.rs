@@ -105,6 +105,8 @@ pub(crate) const UPSTREAM: &str = "upstream";
 pub(crate) const SYSTEM: &str = "system";
 /// The key that names a prompt instead.
 pub(crate) const SYSTEM_PROMPT: &str = "system-prompt";
+/// The folder of the built-in gadgets.
+pub(crate) const WORKSPACE: &str = "workspace";
 /// The option that continues a session.
 pub(crate) const CONTINUE: &str = "continue";
 /// The data directory.
@@ -241,7 +243,8 @@ const ALL: &[(&str, Attributes)] = &[
     ("upstream-key-env", KEY.bound_to(UPSTREAM)),
     ("verbose", INVOCATION),
     ("wait", INVOCATION),
-    ("workspace", KEY),
+    (WORKSPACE, KEY),
+    ("worktree", INVOCATION),
     ("yes", INVOCATION),
 ];
 

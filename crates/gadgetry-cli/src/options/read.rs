@@ -19,8 +19,8 @@ use crate::cli::AcpArgs;
 use crate::cli::{
     AgentArgs, AgentOptions, ApprovalOptions, CompleteArgs, DataArgs, FormatArgs, GadgetOptions,
     ModelArgs, ProjectOptions, RateArgs, RetryArgs, ServeArgs, ServerArgs, SessionArgs,
-    SkillOptions, WORKED_TURNS, at_least_one, at_least_one_token, dollars, duration, margin,
-    output_limit, tags, temperature,
+    SkillOptions, WORKED_TURNS, WorktreeArgs, at_least_one, at_least_one_token, dollars, duration,
+    margin, output_limit, tags, temperature,
 };
 #[cfg(feature = "chat")]
 use crate::cli::{ChatArgs, SessionName};
@@ -223,7 +223,7 @@ macro_rules! fields {
 }
 
 fields!(AgentArgs {
-    group: session, options;
+    group: session, tree, options;
     get: prompt = text, second = text, events = choice, timeout = duration;
     one: output_format = choice;
     on: print;
@@ -234,6 +234,9 @@ fields!(SessionArgs {
     get: session = text;
     on: no_session, continues, force;
 });
+fields!(WorktreeArgs {
+    get: worktree = text;
+});
 #[cfg(feature = "acp")]
 fields!(AcpArgs {
     group: options;
@@ -241,7 +244,7 @@ fields!(AcpArgs {
 });
 #[cfg(feature = "chat")]
 fields!(ChatArgs {
-    group: continues, options;
+    group: continues, tree, options;
     get: prompt = text, session = text;
     on: force;
     none: chosen;

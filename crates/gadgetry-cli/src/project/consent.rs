@@ -44,7 +44,7 @@ impl Consent {
     pub(crate) fn digest(&self) -> Result<String, Error> {
         let files = self.files.files.iter();
         let files: Vec<PathBuf> = files.map(|it| it.path.clone()).collect();
-        digest("", &files).map_err(|error| Error::at(self.folder.display(), error))
+        digest("", &files, Path::new("")).map_err(|error| Error::at(self.folder.display(), error))
     }
 
     /// The number of files of each kind, such as `2 skills and 1 command`.

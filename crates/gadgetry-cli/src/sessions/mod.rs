@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gadgetry::journal::{JournalError, RunId};
+use gadgetry::journal::{Journal as _, JournalError, RunId};
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 
 use crate::cli::{DataArgs, SessionName};
@@ -100,6 +100,16 @@ impl Sessions {
     pub(crate) async fn export(&self, run: &RunId, out: impl Write) -> Result<Exported, Error> {
         let exported = self.journal.export(run, out).await;
         exported.map_err(|error| problem(&error))
+    }
+
+    /// Removes a session.
+    pub(crate) async fn forget(&self, session: &Session) -> Result<(), Error> {
+        // The first run last: without it there would be no session to remove if this is interrupted.
+        for run in session.runs.values().rev() {
+            let forgotten = self.journal.forget(&run.id).await;
+            forgotten.map_err(|error| problem(&error))?;
+        }
+        Ok(())
     }
 
     /// Waits until everything is written.

@@ -1,5 +1,6 @@
 //! Configuration: keys in files and in the environment as options.
 
+mod after_edit;
 mod approvals;
 mod commands;
 mod hooks;

@@ -156,3 +156,21 @@ fn help_is_not_as_wide_as_the_terminal() {
         assert!(widest <= Some(100), "{args:?}: {widest:?}: {text}");
     }
 }
+
+/// `chat` with its own words, too; where it may work is only asked if they do not say that.
+#[test]
+fn a_conversation_without_a_model_asks_the_same() {
+    let workshop = Workshop::new("");
+    std::fs::create_dir(workshop.path("other")).expect("a folder");
+    let variables = [("ANTHROPIC_API_KEY", "secret")];
+    let args = ["chat", "--workspace", "other", "--session", "mine"];
+    let mut screen = Screen::start(&workshop, (100, 50), &args, &variables);
+    screen.shows("Which one answers you?");
+    screen.say("");
+    screen.shows("1  haiku");
+    screen.say("");
+    let text = screen.shows("Message, /help for commands");
+    assert!(!text.contains("Where may it work?"), "{text}");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+}

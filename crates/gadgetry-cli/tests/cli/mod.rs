@@ -56,6 +56,7 @@ mod task;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod workshop;
+mod worktree;
 mod write;
 
 use std::io::Write;

@@ -27,7 +27,7 @@ const USAGE: usize = 2_000;
 pub fn correction(gadget: &RegisteredGadget, style: CallStyle<'_>) -> String {
     let usage = shown(&usage(gadget));
     let name = gadget.name();
-    let parameter = first_parameter(&gadget.spec().parameters).unwrap_or("name");
+    let parameter = first_parameter(gadget.shown_parameters()).unwrap_or("name");
     let call = match style.form {
         CallForm::Block => {
             let (start, end) = (style.markers.start(), style.markers.end());
@@ -46,7 +46,7 @@ pub fn correction(gadget: &RegisteredGadget, style: CallStyle<'_>) -> String {
 
 fn usage(gadget: &RegisteredGadget) -> String {
     let spec = gadget.spec();
-    let parameters = parameter_list(&spec.parameters);
+    let parameters = parameter_list(gadget.shown_parameters());
     let parameters = if parameters.is_empty() {
         "Parameters: none".to_owned()
     } else {

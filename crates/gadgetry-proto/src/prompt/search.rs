@@ -85,7 +85,7 @@ fn entries<'g>(gadgets: &[&'g RegisteredGadget]) -> Vec<CatalogEntry<'g>> {
     let entry = |gadget: &&'g RegisteredGadget| CatalogEntry {
         name: gadget.name(),
         description: &gadget.spec().description,
-        schema: &gadget.spec().parameters,
+        schema: gadget.shown_parameters(),
         examples: &[],
     };
     gadgets.iter().map(entry).collect()
@@ -197,7 +197,7 @@ pub(crate) fn find(parameters: &Value, registry: &Registry) -> Result<String, St
 fn score(gadget: &RegisteredGadget, query: &str, words: &[&str]) -> usize {
     let name = gadget.name().to_lowercase();
     let description = gadget.spec().description.to_lowercase();
-    let parameters = parameter_list(&gadget.spec().parameters).to_lowercase();
+    let parameters = parameter_list(gadget.shown_parameters()).to_lowercase();
     let is_named = query
         .split([',', ' ', '\n'])
         .any(|part| part.trim() == name);

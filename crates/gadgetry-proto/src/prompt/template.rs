@@ -133,7 +133,7 @@ pub(crate) fn with_entries<R>(
         .map(|(gadget, examples)| CatalogEntry {
             name: gadget.name(),
             description: &gadget.spec().description,
-            schema: &gadget.spec().parameters,
+            schema: gadget.shown_parameters(),
             examples,
         });
     read(&gadgets.collect::<Vec<_>>())

@@ -54,6 +54,6 @@ fn made(
         max_tokens: None,
     };
     let tools = registry.iter();
-    let tools = tools.map(|gadget| (gadget.name(), &gadget.spec().parameters));
+    let tools = tools.map(|gadget| (gadget.name(), gadget.shown_parameters()));
     reply.constraint(tools, notation).ok()
 }

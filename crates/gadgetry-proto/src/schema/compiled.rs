@@ -11,6 +11,7 @@ mod normal;
 mod problem;
 #[cfg(feature = "engine")]
 mod report;
+mod shown;
 mod targets;
 pub(super) mod types;
 #[cfg(feature = "engine")]
@@ -35,6 +36,7 @@ pub(crate) use defaults::WrongDefault;
 pub use error::SchemaError;
 pub(crate) use normal::normal as normalized;
 pub use problem::Problem;
+pub(crate) use shown::shown;
 pub(crate) use types::Types;
 pub(crate) use view::Container;
 pub use view::View;

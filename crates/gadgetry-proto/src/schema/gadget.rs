@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::schema::compiled::Problem;
 use crate::schema::compiled::Schema;
+use crate::schema::compiled::shown;
 
 /// A gadget as its author describes it.
 ///
@@ -223,11 +224,18 @@ impl Example {
 pub struct RegisteredGadget {
     spec: GadgetSpec,
     schema: Schema,
+    /// The parameters that models are shown, if not all of `spec`.
+    shown: Option<Value>,
 }
 
 impl RegisteredGadget {
     pub(super) fn new(spec: GadgetSpec, schema: Schema) -> Self {
-        Self { spec, schema }
+        let shown = shown(&spec.parameters);
+        Self {
+            spec,
+            schema,
+            shown,
+        }
     }
 
     /// The name as registered.
@@ -243,6 +251,14 @@ impl RegisteredGadget {
     /// The schema of its parameters.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Returns the JSON Schema that prompts and grammars are made from: that of [`GadgetSpec::parameters`], without optional properties
+    /// that are `deprecated`. Calls may have those, too.
+    ///
+    /// Where an object has lost properties, as many of the others as its `minProperties` demands are required.
+    pub fn shown_parameters(&self) -> &Value {
+        self.shown.as_ref().unwrap_or(&self.spec.parameters)
     }
 
     /// [`Schema::check`], with the answer that the model reads as the error. With the feature `engine`.

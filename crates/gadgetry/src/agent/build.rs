@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::convo::char_limit;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
+use gadgetry_proto::schema::GadgetSpec;
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::inner::Inner;
@@ -188,7 +189,11 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
 
 /// The model that knows the gadgets of the run as its tools.
 fn with_tools(model: &Arc<dyn Model>, plan: &Plan) -> Result<Arc<dyn Model>, AgentError> {
-    let gadgets = plan.registry().iter().map(|gadget| gadget.spec().clone());
+    let gadgets = plan.registry().iter().map(|gadget| {
+        let parameters = gadget.shown_parameters().clone();
+        let spec = gadget.spec().clone();
+        GadgetSpec { parameters, ..spec }
+    });
     let gadgets: Vec<_> = gadgets.collect();
     let given = model.with_tools(&gadgets);
     given.ok_or_else(|| AgentError::NoNativeTools {

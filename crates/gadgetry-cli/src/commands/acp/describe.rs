@@ -1,6 +1,7 @@
 //! Calls of built-in gadgets for the user.
 
 use gadgetry_acp::{CallDescription, CallKind, Change, Step, StepProgress};
+use gadgetry_builtins::{TodoStatus, TodoStep};
 use serde_json::Value;
 
 /// Describes a call, or a gadget if the parameters are not known yet. A gadget that is not built in shows its name.
@@ -53,7 +54,7 @@ pub(super) fn describe(gadget: &str, parameters: Option<&Value>) -> CallDescript
             let before = text("search").to_owned();
             call.changes = vec![Change::new(path, Some(before), text("replace"))];
         }
-        "TodoWrite" => call.steps = steps(&parameters["todos"]),
+        "TodoWrite" => call.steps = steps(parameters),
         _ => {}
     }
     call
@@ -71,15 +72,15 @@ fn lines(parameters: &Value) -> String {
     }
 }
 
-fn steps(todos: &Value) -> Vec<Step> {
-    let todos = todos.as_array().into_iter().flatten();
-    let steps = todos.map(|todo| {
-        let progress = match todo["status"].as_str() {
-            Some("in_progress") => StepProgress::InProgress,
-            Some("completed") => StepProgress::Completed,
+fn steps(parameters: &Value) -> Vec<Step> {
+    let steps = TodoStep::of_call(parameters).into_iter();
+    let steps = steps.map(|step| {
+        let progress = match step.status {
+            TodoStatus::InProgress => StepProgress::InProgress,
+            TodoStatus::Completed | TodoStatus::Cancelled => StepProgress::Completed,
             _ => StepProgress::Pending,
         };
-        Step::new(todo["content"].as_str().unwrap_or_default(), progress)
+        Step::new(step.text, progress)
     });
     steps.collect()
 }
@@ -152,5 +153,8 @@ mod tests {
             Step::new("", StepProgress::Pending),
         ];
         assert_eq!(describe("TodoWrite", Some(&todos)).steps, expected);
+        let plan = json!({ "plan": [{ "step": "a", "status": "in_progress" }] });
+        let expected = [Step::new("a", StepProgress::InProgress)];
+        assert_eq!(describe("TodoWrite", Some(&plan)).steps, expected);
     }
 }

@@ -1,19 +1,21 @@
-//! What all sessions begin with: options and configuration.
+//! What sessions begin with: options, and the configuration in their folders.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gadgetry::Model;
-use gadgetry::models::ModelFilter;
+use gadgetry::models::{Feature, ModelFilter};
 use gadgetry::provider::Resolver;
 use gadgetry_acp::{HostError, ToolServer};
 
 use crate::catalog;
-use crate::cli::{AgentOptions, DataArgs};
-use crate::config::{Config, ConfigVerb, Keys};
+use crate::cli::{AgentOptions, ConfigArgs, DataArgs};
+use crate::config::{Asking, Config, ConfigVerb, Keys, PROJECT_FILE};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, merge};
+use crate::lines::one_line;
 use crate::options::{MODEL, Options as _, Setting, Settings, Source, Value};
 use crate::printer::Printer;
 use crate::sessions::OPTIONS;
@@ -21,11 +23,11 @@ use crate::sessions::OPTIONS;
 /// Models that are offered; clients show them as a menu.
 const MODELS: usize = 100;
 
-/// Options and configuration.
+/// What was typed, for sessions in any folder.
 pub(super) struct Ground {
-    /// What was typed and configured, with absolute paths.
-    settings: Settings,
-    pub(super) config: Config,
+    /// Options that were typed, with absolute paths.
+    typed: Settings,
+    chosen: ConfigArgs,
     pub(super) data: DataArgs,
     pub(super) printer: Printer,
 }
@@ -37,69 +39,127 @@ impl Ground {
         invocation: Invocation,
         printer: Printer,
     ) -> Result<Self, Error> {
-        let settings = invocation.settings.in_folder(Path::new(""), &OPTIONS);
+        let typed = invocation.settings.only(|_, it| it.source.is_typed());
+        let typed = typed.in_folder(Path::new(""), &OPTIONS);
         Ok(Self {
-            settings: settings.map_err(|error| Error::machine(&error))?,
-            config: invocation.config,
+            typed: typed.map_err(|error| Error::machine(&error))?,
+            chosen: invocation.chosen,
             data,
             printer,
         })
     }
 
+    /// Checks whether the model that is configured can be used.
+    pub(super) async fn check_model(self: &Arc<Self>) -> Result<(), HostError> {
+        let here = env::current_dir().map_err(|error| words(Error::machine(&error)))?;
+        let base = Base::new(self, here)?;
+        let options = base.options(&base.new_settings()?)?;
+        base.model(&options).await.map(drop)
+    }
+}
+
+/// What a session begins with: options, and the configuration in its folder.
+pub(super) struct Base {
+    ground: Arc<Ground>,
+    pub(super) config: Config,
+    /// The folder that the client has named.
+    pub(super) folder: PathBuf,
+}
+
+impl Base {
+    /// Reads the configuration of a folder. What the project's file says counts if the user has trusted it there.
+    pub(super) fn new(ground: &Arc<Ground>, folder: PathBuf) -> Result<Self, HostError> {
+        let (keys, printer) = (Keys::new(), &ground.printer);
+        let mut config = Config::load_in(&folder, &ground.chosen, &keys, Asking::Note, printer)
+            .map_err(words)?;
+        let here = env::current_dir().and_then(|it| it.canonicalize()).ok();
+        if folder.canonicalize().ok() != here {
+            // Consent to a program is about the folder that it is started in, which is ours.
+            let left_out = config.leave_out_servers_of_project();
+            if !left_out.is_empty() {
+                printer.progress(&format!(
+                    "{} is not the folder that `gadgetry acp` runs in, so MCP servers of its {PROJECT_FILE} are not used: {}\n",
+                    folder.display(),
+                    one_line(&left_out.join(", "))
+                ));
+            }
+        }
+        Ok(Self {
+            ground: Arc::clone(ground),
+            config,
+            folder,
+        })
+    }
+
+    pub(super) fn printer(&self) -> &Printer {
+        &self.ground.printer
+    }
+
     /// Returns the options of a new session.
     pub(super) fn new_settings(&self) -> Result<Settings, HostError> {
-        if !self.settings.has(MODEL) {
-            return Err(no_model());
-        }
-        Ok(self.settings.clone())
+        let configured = self.config.settings(ConfigVerb::Acp, None, &Keys::new());
+        with_a_model(self.merged(configured.map_err(words)?)?)
     }
 
     /// Returns the options of a session that has these: what was typed is stronger, and what no session keeps is configured.
     pub(super) fn settings_of(&self, stored: Settings) -> Result<Settings, HostError> {
-        let typed = self.settings.clone().only(|_, it| it.source.is_typed());
-        let configured =
-            self.config
-                .of_continued(self.settings.clone(), ConfigVerb::Acp, None, &Keys::new());
-        let configured = configured.map_err(words)?;
-        let settings = typed.merge(configured, &OPTIONS).merge(stored, &OPTIONS);
-        if !settings.has(MODEL) {
-            return Err(no_model());
+        let (keys, verb) = (Keys::new(), ConfigVerb::Acp);
+        let configured = self.config.settings(verb, None, &keys).map_err(words)?;
+        let configured = self.config.of_continued(configured, verb, None, &keys);
+        let settings = self.merged(configured.map_err(words)?)?;
+        with_a_model(settings.merge(stored, &OPTIONS))
+    }
+
+    /// Returns the options with another profile: what was typed is stronger, and the model in use stays if the profile names none.
+    pub(super) fn with_profile(&self, name: &str, used: &Settings) -> Result<Settings, HostError> {
+        let (keys, verb) = (Keys::new(), ConfigVerb::Acp);
+        let chosen = (name.to_owned(), Source::Flag);
+        let configured = self
+            .config
+            .settings_with(verb, None, Some(&chosen), &keys)
+            .map_err(words)?;
+        let settings = self.merged(configured)?;
+        if settings.has(MODEL) {
+            return Ok(settings);
         }
-        Ok(settings)
+        Ok(with_model(&settings, used.text(MODEL).unwrap_or_default()))
     }
 
-    /// Checks whether the model that is configured can be used.
-    pub(super) async fn check_model(&self) -> Result<(), HostError> {
-        let options = self.options(&self.new_settings()?)?;
-        self.model(&options).await.map(drop)
+    /// Merges what was typed with what is configured.
+    fn merged(&self, configured: Settings) -> Result<Settings, HostError> {
+        let configured = configured.only(|name, _| OPTIONS.get(name).is_some());
+        let configured = configured.in_folder(&self.folder, &OPTIONS);
+        let configured = configured.map_err(|error| words(Error::machine(&error)))?;
+        let typed = self.ground.typed.clone();
+        let (verb, printer) = (ConfigVerb::Acp, &self.ground.printer);
+        merge(verb, typed, configured, &self.config, &OPTIONS, printer).map_err(words)
     }
 
-    /// Reads options. The data directory is that of the program.
+    /// Reads the options of the session. The built-in gadgets work in its folder unless the user has chosen another, and the data
+    /// directory is that of the program.
     pub(super) fn options(&self, settings: &Settings) -> Result<AgentOptions, HostError> {
         let mut options = AgentOptions::from_settings(settings, &OPTIONS).map_err(words)?;
-        options.model.data.data_dir.clone_from(&self.data.data_dir);
-        Ok(options)
-    }
-
-    /// Reads the options of a session in a folder, which the built-in gadgets work in unless the user has chosen another.
-    pub(super) fn options_in(
-        &self,
-        folder: &Path,
-        settings: &Settings,
-    ) -> Result<AgentOptions, HostError> {
-        let mut options = self.options(settings)?;
+        let data = &self.ground.data.data_dir;
+        options.model.data.data_dir.clone_from(data);
         let workspace = &mut options.source.workspace;
-        workspace.get_or_insert_with(|| folder.to_owned());
+        workspace.get_or_insert_with(|| self.folder.clone());
         Ok(options)
     }
 
     /// Finds the model of the options. All that is wrong with it is a name or a key.
     pub(super) async fn model(&self, options: &AgentOptions) -> Result<Arc<dyn Model>, HostError> {
         let auth = |error: Error| HostError::AuthRequired(error.to_string());
-        let catalog = catalog::load(&self.data).map_err(words)?;
+        let catalog = catalog::load(&self.ground.data).map_err(words)?;
         let overrides = ModelOverrides::of_agent(&options.model);
         let found = connect::model(options.model.name(), &overrides, &catalog).await;
         found.map_err(auth)
+    }
+
+    /// Returns whether a model is not known to do without reasoning.
+    pub(super) fn may_reason(&self, model: &str) -> bool {
+        let catalog = catalog::load(&self.ground.data).ok();
+        let spec = catalog.as_ref().and_then(|it| it.get(model));
+        spec.is_none_or(|it| it.features.contains(Feature::Reasoning))
     }
 
     /// Lists models to choose from, the `current` one among them: those of the configuration, and of the same provider.
@@ -114,9 +174,10 @@ impl Ground {
             });
             models.extend(settings.text(MODEL).map(str::to_owned));
         }
-        models.extend(self.settings.text(MODEL).map(str::to_owned));
+        let configured = self.new_settings().unwrap_or_default();
+        models.extend(configured.text(MODEL).map(str::to_owned));
         if let (Some((provider, _)), Ok(catalog)) =
-            (current.split_once(':'), catalog::load(&self.data))
+            (current.split_once(':'), catalog::load(&self.ground.data))
         {
             let prefix = format!("{provider}:");
             let filter = ModelFilter::default();
@@ -140,11 +201,14 @@ pub(super) fn with_model(settings: &Settings, model: &str) -> Settings {
     chosen.merge(settings.clone(), &OPTIONS)
 }
 
-fn no_model() -> HostError {
-    HostError::AuthRequired(
+fn with_a_model(settings: Settings) -> Result<Settings, HostError> {
+    if settings.has(MODEL) {
+        return Ok(settings);
+    }
+    Err(HostError::AuthRequired(
         "no model is chosen: start `gadgetry acp --model MODEL`, or write `model = \"MODEL\"` into the configuration (`gadgetry init`)"
             .to_owned(),
-    )
+    ))
 }
 
 /// An error in the words of the command line.

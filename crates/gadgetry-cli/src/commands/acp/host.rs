@@ -67,6 +67,7 @@ impl Host for AcpHost {
             model in the configuration: `gadgetry doctor` shows which keys are found, `gadgetry init` writes a configuration",
         )];
         about.keeps_sessions = true;
+        about.deletes_sessions = true;
         about.takes_images = true;
         about
     }
@@ -103,5 +104,16 @@ impl Host for AcpHost {
             entries.extend(self.entry(session).await);
         }
         Ok(entries)
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), HostError> {
+        let Ok(name) = id.parse::<SessionName>() else {
+            return Ok(());
+        };
+        let found = self.sessions.find(&name).await.map_err(words)?;
+        match found {
+            Some(session) => self.sessions.forget(&session).await.map_err(words),
+            None => Ok(()),
+        }
     }
 }

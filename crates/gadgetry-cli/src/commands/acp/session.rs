@@ -1,19 +1,19 @@
 //! A session: the conversation of the user with an agent, kept as the runs of `gadgetry agent` are.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
 use gadgetry::journal::RunId;
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills};
 use gadgetry_acp::{
-    CallDescription, Choice, Client, HostError, HostSession, Offer, OptionKind, Past, Prompt,
-    SessionOption, Setup, SlashCommand, Turn,
+    CallDescription, Client, HostError, HostSession, Offer, Past, Prompt, Setup, SlashCommand, Turn,
 };
-use serde_json::Value;
+use serde_json::Value as Json;
 
+use super::choices::{Choices, MODE, PROFILE, REASONING, UNSET};
 use super::describe::describe;
-use super::ground::{Ground, add_servers, with_model, words};
+use super::files::ClientFiles;
+use super::ground::{Base, Ground, add_servers, with_model, words};
 use super::mode::{CurrentMode, Mode};
 use super::past::past;
 use crate::approvals::{UNATTENDED, rules};
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::invocation::{has_prompt, prompt_of};
 use crate::lines::short;
 use crate::mcp;
-use crate::options::{MODEL, Settings};
+use crate::options::{MODEL, Setting, Settings, Source, Value};
 use crate::project::{Project, filled_in};
 use crate::sessions::{
     Details, Session, Sessions, details, problem, replies_read, without_details,
@@ -33,18 +33,16 @@ use crate::sessions::{
 use crate::sources::wanted_builtins;
 use crate::workspaces::Workspaces;
 
-const MODE: &str = "mode";
-
 /// A session.
 pub(super) struct AcpSession {
-    ground: Arc<Ground>,
+    base: Base,
     sessions: Sessions,
     name: SessionName,
     id: String,
-    /// The folder that the session works in.
-    folder: PathBuf,
     client: Client,
     settings: Settings,
+    /// The profile in use, and the settings before it, if the user has chosen one.
+    profile: Option<(String, Settings)>,
     options: AgentOptions,
     /// What the agent learns from the folder.
     project: Project,
@@ -58,6 +56,10 @@ pub(super) struct AcpSession {
     window: Option<u64>,
     /// Models to choose from.
     models: Vec<String>,
+    /// Whether the model may take a reasoning effort.
+    reasons: bool,
+    /// Whether the session began with the profile of the configuration.
+    is_new: bool,
     details: Details,
     conversation: Conversation,
     /// The runs, by number.
@@ -79,11 +81,14 @@ impl AcpSession {
                 break name;
             }
         };
-        let settings = ground.new_settings()?;
+        let base = Base::new(ground, setup.folder.clone())?;
+        let settings = base.new_settings()?;
         let details = Details::in_folder(&settings, setup.folder.clone());
         let details = details.map_err(|error| words(Error::machine(&error)))?;
         let options = (settings, details, None);
-        Self::new(ground, (sessions, name), options, 0, setup).await
+        let mut session = Self::new(base, (sessions, name), options, 0, setup).await?;
+        session.is_new = true;
+        Ok(session)
     }
 
     /// Opens a session that is kept, in the folder that the client names. Its options are those that it has, unless others were typed.
@@ -95,7 +100,8 @@ impl AcpSession {
     ) -> Result<Self, HostError> {
         let (_, last) = stored.last().map_err(words)?;
         let kept = details(last).ok_or_else(|| words(without_details(&stored)))?;
-        let settings = ground.settings_of(kept.settings().map_err(words)?)?;
+        let base = Base::new(ground, setup.folder.clone())?;
+        let settings = base.settings_of(kept.settings().map_err(words)?)?;
         let mut details = Details::in_folder(&settings, setup.folder.clone())
             .map_err(|error| words(Error::machine(&error)))?;
         details.added.clone_from(&kept.added);
@@ -113,7 +119,7 @@ impl AcpSession {
         let header = header.map_err(|error| words(problem(&error)))?;
         let context = kept.context(&header.config).map_err(words)?;
         let options = (settings, details, context);
-        let mut session = Self::new(ground, at, options, replies, setup).await?;
+        let mut session = Self::new(base, at, options, replies, setup).await?;
         let runs = stored.runs.iter();
         session.runs = runs
             .map(|(number, run)| (*number, run.id.clone()))
@@ -132,46 +138,54 @@ impl AcpSession {
     }
 
     async fn new(
-        ground: &Arc<Ground>,
+        base: Base,
         (sessions, name): (Sessions, SessionName),
         (settings, details, context): (Settings, Details, Option<String>),
         replies: usize,
         setup: Setup,
     ) -> Result<Self, HostError> {
-        let mut options = ground.options_in(&setup.folder, &settings)?;
+        let mut options = base.options(&settings)?;
         // A key that is missing is another error than any other mistake.
-        let model = ground.model(&options).await?;
+        let model = base.model(&options).await?;
         add_servers(&mut options, &setup.servers, &setup.folder);
         let approvals = Approvals::new(rules(&options.approvals).map_err(words)?);
         let approvals = approvals
             .unattended(UNATTENDED)
             .approver(setup.client.clone());
-        let (mode, workspaces) = (CurrentMode::default(), Workspaces::default());
+        let mode = CurrentMode::default();
+        let workspaces = if setup.client.reads_files() || setup.client.writes_files() {
+            Workspaces::in_editor(Arc::new(ClientFiles(setup.client.clone())))
+        } else {
+            Workspaces::default()
+        };
         // The client has no question about a project, so consent is given by `gadgetry config trust`.
-        let project = Project::read(&options, context, Asking::Prompt, &ground.printer);
+        let project = Project::read(&options, context, Asking::Note, base.printer());
         let project = project.map_err(words)?;
-        let situation = situation(ground, &setup.client, &approvals, &workspaces, &project);
+        let situation = situation(&base, &setup.client, &approvals, &workspaces, &project);
         let situation = Situation {
             replies,
             ..situation
         };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
-        parts.note(&ground.printer);
+        parts.note(base.printer());
         // Options are checked before anything is started.
         parts.agent(None).map_err(words)?;
-        let declared = &ground.config.declared;
-        let servers = mcp::connect(&options.source, declared, &ground.printer).await;
+        let declared = &base.config.declared;
+        let servers = mcp::connect(&options.source, declared, base.printer()).await;
         let servers = servers.map_err(words)?;
         let agent = agent(&parts, &mode, servers.as_deref())?;
         let skills = parts.skills;
-        let models = ground.models(options.model.name());
+        let models = base.models(options.model.name());
+        let reasons = base.may_reason(options.model.name());
         Ok(Self {
             models,
-            ground: Arc::clone(ground),
+            reasons,
+            profile: None,
+            is_new: false,
+            base,
             sessions,
             id: name.to_string(),
             name,
-            folder: setup.folder,
             client: setup.client,
             settings,
             options,
@@ -192,16 +206,17 @@ impl AcpSession {
 
     /// Builds the agent for these options. If that fails, the one before stays.
     async fn rebuild(&mut self, options: AgentOptions) -> Result<(), HostError> {
-        let model = self.ground.model(&options).await?;
+        let model = self.base.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
         let (workspaces, project) = (&self.workspaces, &self.project);
-        let situation = situation(&self.ground, client, approvals, workspaces, project);
+        let situation = situation(&self.base, client, approvals, workspaces, project);
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
         self.skills = parts.skills;
         self.agent = agent;
         self.window = model.info().context_window;
-        self.models = self.ground.models(options.model.name());
+        self.models = self.base.models(options.model.name());
+        self.reasons = self.base.may_reason(options.model.name());
         self.options = options;
         Ok(())
     }
@@ -223,7 +238,7 @@ impl AcpSession {
         } else if let Some(command) = self.project.command(name) {
             Some(filled_in(command, arguments).map_err(words)?)
         } else {
-            prompt_of(&self.ground.config, name, arguments).map_err(words)?
+            prompt_of(&self.base.config, name, arguments).map_err(words)?
         };
         Ok(match text {
             Some(text) => prompt.with_first_text(text),
@@ -290,28 +305,22 @@ impl HostSession for AcpSession {
     }
 
     fn offer(&self) -> Offer {
-        let mode = SessionOption::new(
-            OptionKind::Mode,
-            Choice::new(MODE, "Mode").described("Which calls run without a question"),
-            self.mode.get().id(),
-            Mode::choices(),
-        );
-        let model = self.options.model.name();
-        let models = self.models.iter().map(|name| Choice::new(name, name));
-        let model = SessionOption::new(
-            OptionKind::Model,
-            Choice::new(MODEL, "Model"),
-            model,
-            models.collect(),
-        );
+        let choices = Choices {
+            mode: self.mode.get(),
+            options: &self.options,
+            models: &self.models,
+            profile: self.profile_in_use(),
+            profiles: self.base.config.profiles.names().collect(),
+            reasons: self.reasons,
+        };
         let mut offer = Offer::default();
-        offer.options = vec![mode, model];
+        offer.options = choices.options();
         offer.commands = self.commands();
         offer.window = self.window;
         offer
     }
 
-    fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription {
+    fn describe(&self, gadget: &str, parameters: Option<&Json>) -> CallDescription {
         describe(gadget, parameters)
     }
 
@@ -334,7 +343,7 @@ impl HostSession for AcpSession {
 
     async fn prompt(&mut self, prompt: Prompt) -> Result<Turn, HostError> {
         if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
-            let options = self.ground.options_in(&self.folder, &self.settings)?;
+            let options = self.base.options(&self.settings)?;
             self.rebuild(options).await?;
         }
         let prompt = self.expanded(prompt)?;
@@ -357,17 +366,45 @@ impl HostSession for AcpSession {
                 .set(mode.ok_or_else(|| HostError::Invalid(format!("no mode {value}")))?);
             return Ok(());
         }
-        let settings = with_model(&self.settings, value);
-        let options = self.ground.options_in(&self.folder, &settings)?;
+        let mut profile = self.profile.clone();
+        let settings = match option {
+            REASONING => {
+                let mut settings = self.settings.clone();
+                settings.remove(REASONING);
+                if value != UNSET {
+                    let effort = Setting::new(Value::text(value), Source::Flag);
+                    settings.insert(REASONING, effort);
+                }
+                settings
+            }
+            PROFILE if value == UNSET => match profile.take() {
+                Some((_, before)) => before,
+                None => self.settings.clone(),
+            },
+            PROFILE => {
+                let before = profile.map_or_else(|| self.settings.clone(), |(_, before)| before);
+                profile = Some((value.to_owned(), before));
+                self.base.with_profile(value, &self.settings)?
+            }
+            _ => with_model(&self.settings, value),
+        };
+        let options = self.base.options(&settings)?;
         self.rebuild(options).await?;
         let stored = self.details.set_options(&settings);
         stored.map_err(|error| words(Error::machine(&error)))?;
-        self.settings = settings;
+        (self.settings, self.profile) = (settings, profile);
         Ok(())
     }
 }
 
 impl AcpSession {
+    /// The profile that the user has chosen, or with which the session began.
+    fn profile_in_use(&self) -> Option<&str> {
+        let chosen = self.profile.as_ref().map(|(name, _)| name.as_str());
+        let configured = self.base.config.profile.as_ref().filter(|_| self.is_new);
+        chosen.or(configured.map(|(name, _)| name.as_str()))
+    }
+
     /// Skills, and custom commands with a prompt.
     fn commands(&self) -> Vec<SlashCommand> {
         let skills = self.skills.iter().filter(|it| is_of_user(it));
@@ -381,9 +418,9 @@ impl AcpSession {
                 command
             })
             .collect();
-        for (name, custom) in &self.ground.config.commands {
+        for (name, custom) in &self.base.config.commands {
             let is_taken = commands.iter().any(|it| it.name == *name);
-            if !is_taken && has_prompt(&self.ground.config, name) {
+            if !is_taken && has_prompt(&self.base.config, name) {
                 let description = custom.description.as_deref().unwrap_or("Custom command");
                 let mut command = SlashCommand::new(name, short(description));
                 command.hint = Some("words".to_owned());
@@ -399,7 +436,7 @@ fn is_of_user(skill: &Skill) -> bool {
 }
 
 fn situation(
-    ground: &Ground,
+    base: &Base,
     client: &Client,
     approvals: &Approvals,
     workspaces: &Workspaces,
@@ -409,7 +446,8 @@ fn situation(
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
         approvals: Some(approvals.clone()),
-        declared: Arc::clone(&ground.config.declared),
+        declared: Arc::clone(&base.config.declared),
+        folder: Some(base.folder.clone()),
         workspaces: workspaces.clone(),
         ..Situation::default()
     }

@@ -40,6 +40,8 @@ struct Shown {
     commands: Vec<Value>,
     prompts: Vec<Value>,
     approvals: Vec<ShownRule>,
+    hooks: Vec<Value>,
+    after_edit: Vec<Value>,
     mcp_servers: Vec<Value>,
     models: Vec<Value>,
     skills: Vec<Value>,
@@ -107,6 +109,18 @@ impl Shown {
                 "source": server.item.place.to_string(),
             })
         });
+        let hooks = config.declared.hooks.iter().map(|hook| {
+            json!({
+                "name": hook.event.name(),
+                "matcher": hook.matcher(),
+                "command": hook.command,
+                "source": hook.place().to_string(),
+            })
+        });
+        let after_edit = config.declared.after_edit.iter().map(|it| {
+            let files = Some(&it.files).filter(|files| !files.is_empty());
+            json!({ "files": files, "command": it.line, "source": it.place.to_string() })
+        });
         let models = config.models.iter().map(|(name, settings, place)| {
             json!({ "name": name, "table": settings, "source": place.to_string() })
         });
@@ -123,6 +137,8 @@ impl Shown {
                 .map(|(name, it)| json!({ "name": name, "source": it.place().to_string() }))
                 .collect(),
             approvals: approvals::of_files(config).collect(),
+            hooks: hooks.collect(),
+            after_edit: after_edit.collect(),
             mcp_servers: servers.collect(),
             models: models.collect(),
             skills: skills
@@ -153,10 +169,12 @@ impl Shown {
         }
         let lines = |items: &[Value]| items.iter().map(line).collect();
         let rules: Vec<String> = self.approvals.iter().map(ShownRule::line).collect();
-        let sections: [(&str, Vec<String>); 6] = [
+        let sections: [(&str, Vec<String>); 8] = [
             ("commands", lines(&self.commands)),
             ("prompts", lines(&self.prompts)),
             ("approvals", rules),
+            ("hooks", lines(&self.hooks)),
+            ("after-edit", lines(&self.after_edit)),
             ("mcp.servers", lines(&self.mcp_servers)),
             ("models", lines(&self.models)),
             ("skills", lines(&self.skills)),

@@ -1,0 +1,173 @@
+//! Command lines in a workspace, in the sandbox or without it.
+
+#[cfg(target_os = "linux")]
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cap_std::fs::Dir;
+use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
+use gadgetry::{CancellationToken, GadgetError};
+use tokio::process::Command;
+
+#[cfg(target_os = "linux")]
+use crate::blocking::blocking;
+#[cfg(target_os = "linux")]
+use crate::sandbox::Sandbox;
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs command lines with `sh -c`.
+#[derive(Clone, Debug)]
+pub(crate) struct Shell {
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) sandbox: bool,
+    /// Whether the sandbox does without namespaces.
+    pub(crate) by_landlock: bool,
+    /// Variables that commands do not see, in addition to those that hold secrets.
+    pub(crate) without_env: Vec<String>,
+    /// Variables that commands see although they hold secrets.
+    pub(crate) env: Vec<String>,
+}
+
+/// A command line and its folder.
+pub(crate) struct Line<'l> {
+    pub(crate) text: &'l str,
+    pub(crate) path: &'l WorkspacePath,
+    pub(crate) folder: &'l Dir,
+    /// Variables that it sees in addition.
+    pub(crate) variables: &'l [(&'l str, &'l str)],
+    pub(crate) timeout: Duration,
+    /// Bytes of each of stdout and stderr that are kept.
+    pub(crate) output: usize,
+}
+
+impl Shell {
+    /// Runs it, and returns status and output as the model reads them. `Err` if it cannot be started, or is cancelled.
+    pub(crate) async fn run(
+        &self,
+        line: &Line<'_>,
+        cancellation: &CancellationToken,
+    ) -> Result<String, GadgetError> {
+        let limits = RunLimits {
+            timeout: line.timeout,
+            grace: GRACE,
+            output: line.output,
+        };
+        let (ran, note) = if self.sandbox {
+            self.in_sandbox(line, limits, cancellation).await?
+        } else {
+            let mut command =
+                supervisor::command("sh", GRACE).map_err(|error| cannot_start(&error))?;
+            command.args(["-c", line.text]);
+            self.prepare(&mut command, line);
+            let ran = run(command, limits, cancellation).await;
+            (ran.map_err(|error| cannot_start(&error))?, String::new())
+        };
+        if cancellation.is_cancelled() {
+            return Err(GadgetError::cancelled());
+        }
+        Ok(report(&ran, line.timeout.as_millis()) + &note)
+    }
+
+    fn prepare(&self, command: &mut Command, line: &Line<'_>) {
+        let path = line.path;
+        let mut written = self.workspace.root().to_owned();
+        if !path.is_root() {
+            written.push(path.as_path());
+        }
+        command.current_dir(by_handle(line.folder, &written));
+        command.env("PWD", written);
+        remove_secrets(command, &self.without_env, &self.env);
+        command.envs(line.variables.iter().copied());
+    }
+
+    /// Runs the command, and returns what the sandbox has to say about it.
+    #[cfg(target_os = "linux")]
+    async fn in_sandbox(
+        &self,
+        line: &Line<'_>,
+        limits: RunLimits,
+        cancellation: &CancellationToken,
+    ) -> Result<(Ran, String), GadgetError> {
+        let _turn = tokio::select! {
+            biased;
+            turn = self.workspace.confined.lock() => turn,
+            () = cancellation.cancelled() => return Err(GadgetError::cancelled()),
+        };
+        let (workspace, cwd) = (Arc::clone(&self.workspace), line.path.as_path().to_owned());
+        let (by_landlock, text) = (self.by_landlock, line.text.to_owned());
+        let (confined, missing) = blocking(move || {
+            let sandbox = Sandbox::of_system(by_landlock).map_err(GadgetError::new)?;
+            let confined = sandbox.command(&text, workspace.root(), &cwd, GRACE);
+            Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
+        })
+        .await?;
+        let (mut command, notes) = confined.split();
+        self.prepare(&mut command, line);
+        let ran = run(command, limits, cancellation).await;
+        // Also of a command that was cancelled: what it has made must not stay.
+        let notes = blocking(move || notes().map_err(GadgetError::new)).await?;
+        let mut text = String::new();
+        if !notes.is_empty() {
+            let notes = notes.join("; ");
+            text = format!(
+                "\n[{notes}: in the sandbox, commands cannot make what Git runs code from]\n"
+            );
+        }
+        if !missing.is_empty() {
+            let _ = write!(
+                text,
+                "\n[this system's sandbox has {}]\n",
+                missing.join("; ")
+            );
+        }
+        Ok((ran.map_err(|error| cannot_start(&error))?, text))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn in_sandbox(
+        &self,
+        _line: &Line<'_>,
+        _limits: RunLimits,
+        _cancellation: &CancellationToken,
+    ) -> Result<(Ran, String), GadgetError> {
+        Err("the sandbox needs Linux; commands do not run without it here".into())
+    }
+}
+
+/// The folder by its handle: a name could lead elsewhere by the time the program starts.
+#[cfg(target_os = "linux")]
+fn by_handle(folder: &Dir, _path: &Path) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn by_handle(_folder: &Dir, path: &Path) -> PathBuf {
+    path.to_owned()
+}
+
+fn cannot_start(error: &std::io::Error) -> GadgetError {
+    GadgetError::new(format_args!("the command could not be run: {error}"))
+}
+
+fn report(ran: &Ran, timeout: u128) -> String {
+    let status = match ran.status {
+        None => format!("status=timeout (ended after {timeout} ms)"),
+        Some(status) => match status.code() {
+            Some(code) => format!("status={code}"),
+            None => format!("status=killed ({status})"),
+        },
+    };
+    let (out, err) = (ran.stdout.trim_end(), ran.stderr.trim_end());
+    match (out.is_empty(), err.is_empty()) {
+        (true, true) => format!("{status}\n\n(no output)\n"),
+        (false, true) => format!("{status}\n\n{out}\n"),
+        (true, false) => format!("{status}\n\n{err}\n"),
+        (false, false) => format!("{status}\n\n{out}\n{err}\n"),
+    }
+}

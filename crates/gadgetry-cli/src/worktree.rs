@@ -1,0 +1,201 @@
+//! `--worktree`: a Git worktree for the work of a run or a conversation.
+//!
+//! It is a folder of the repository, `.gadgetry/worktrees/NAME`, which Git ignores, with the branch NAME checked out. It is the
+//! workspace of the agent, and it stays until the user removes it.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::{env, fs, io};
+
+use gadgetry::command::remove_secrets;
+use tokio::process::Command;
+
+use crate::cli::{GadgetOptions, WorktreeArgs};
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::options::{Setting, Settings, Source, Value, WORKSPACE};
+use crate::printer::Printer;
+
+/// The folder in a repository that has the worktrees, and hides itself from Git.
+const FOLDER: &str = ".gadgetry";
+
+/// A worktree.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    name: String,
+    /// Its folder.
+    folder: PathBuf,
+    /// The branch that is checked out at the start.
+    branch: String,
+    /// The commit at the start.
+    base: String,
+    is_new: bool,
+}
+
+impl Worktree {
+    /// Makes the worktree that these options name, or uses the one that is there, and makes it the workspace of the others.
+    pub(crate) async fn of(
+        args: &WorktreeArgs,
+        source: &mut GadgetOptions,
+        settings: &mut Settings,
+    ) -> Result<Option<Self>, Error> {
+        let Some(name) = &args.worktree else {
+            return Ok(None);
+        };
+        let tree = Self::enter(&name.to_string(), source, settings).await?;
+        Ok(Some(tree))
+    }
+
+    async fn enter(
+        name: &str,
+        source: &mut GadgetOptions,
+        settings: &mut Settings,
+    ) -> Result<Self, Error> {
+        let here = env::current_dir().map_err(|error| Error::machine(&error))?;
+        let root = root(&here).await?;
+        let inner = said(&here, &["rev-parse", "--show-prefix"]).await?;
+        let folder = root.join(FOLDER).join("worktrees").join(name);
+        let is_new = !is_worktree(&folder, &root).await?;
+        if is_new {
+            make(name, &folder, &root).await?;
+        }
+        let base = said(&folder, &["rev-parse", "HEAD"]).await?;
+        let branch = said(&folder, &["branch", "--show-current"]).await?;
+        // The same folder in the worktree, if it has it.
+        let workspace = Some(folder.join(inner)).filter(|it| it.is_dir());
+        let workspace = workspace.unwrap_or_else(|| folder.clone());
+        let value = Value::text(workspace.as_os_str());
+        settings.insert(WORKSPACE, Setting::new(value, Source::Flag));
+        source.workspace = Some(workspace);
+        Ok(Self {
+            name: name.to_owned(),
+            folder,
+            branch,
+            base,
+            is_new,
+        })
+    }
+
+    /// Says where it is.
+    pub(crate) fn announce(&self, printer: &Printer) {
+        let state = if self.is_new { "new" } else { "as it was left" };
+        printer.progress(&format!(
+            "worktree {}: {} (branch {}, {state})\n",
+            self.name,
+            self.folder.display(),
+            self.branch
+        ));
+    }
+
+    /// Says what is in it at the end.
+    pub(crate) async fn sum_up(&self, printer: &Printer) {
+        let left = match self.left().await {
+            Ok(left) => left,
+            Err(error) => format!("Git does not say what is in it: {error}"),
+        };
+        let folder = self.folder.display();
+        printer.progress(&format!(
+            "worktree {}: {left}; it stays in {folder} until `git worktree remove {folder}`\n",
+            self.name
+        ));
+    }
+
+    async fn left(&self) -> Result<String, Error> {
+        let status = ["status", "--porcelain", "--untracked-files=all"];
+        let changed = said(&self.folder, &status).await?.lines().count();
+        let since = format!("{}..HEAD", self.base);
+        let commits = said(&self.folder, &["rev-list", "--count", &since]).await?;
+        let branch = said(&self.folder, &["branch", "--show-current"]).await?;
+        let mut parts = Vec::new();
+        if commits != "0" {
+            let plural = if commits == "1" { "" } else { "s" };
+            parts.push(format!("{commits} commit{plural} on {branch}"));
+        }
+        if changed > 0 {
+            let plural = if changed == 1 { "" } else { "s" };
+            parts.push(format!("{changed} file{plural} not committed"));
+        }
+        if parts.is_empty() {
+            parts.push("nothing has changed".to_owned());
+        }
+        Ok(parts.join(", "))
+    }
+}
+
+/// The folder of the repository: that of the main worktree, also from another one.
+async fn root(here: &Path) -> Result<PathBuf, Error> {
+    let arguments = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let common = said(here, &arguments).await;
+    let common = PathBuf::from(common.map_err(|error| {
+        Error::input(format_args!("--worktree needs a Git repository: {error}"))
+    })?);
+    match common.parent() {
+        Some(root) if common.ends_with(".git") => Ok(root.to_owned()),
+        _ => said(here, &["rev-parse", "--show-toplevel"])
+            .await
+            .map(PathBuf::from),
+    }
+}
+
+/// Returns whether there is a worktree of the repository. Anything else in its place is an error.
+async fn is_worktree(folder: &Path, root: &Path) -> Result<bool, Error> {
+    match folder.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::at(folder.display(), error)),
+        Ok(_) => {}
+    }
+    let has_git = folder.join(".git").symlink_metadata().is_ok();
+    if has_git && self::root(folder).await? == root {
+        return Ok(true);
+    }
+    Err(Error::at(
+        folder.display(),
+        "there is something else than a worktree of this repository; choose another name",
+    ))
+}
+
+async fn make(name: &str, folder: &Path, root: &Path) -> Result<(), Error> {
+    let own = root.join(FOLDER);
+    let failed = |error: io::Error| Error::at(own.display(), error);
+    // What a repository has in this place could lead elsewhere.
+    let found = own.symlink_metadata();
+    if found.is_ok_and(|it| !it.is_dir()) {
+        return Err(Error::at(own.display(), "it is not a folder"));
+    }
+    fs::create_dir_all(&own).map_err(failed)?;
+    let ignore = own.join(".gitignore");
+    if ignore.symlink_metadata().is_err() {
+        fs::write(ignore, "*\n").map_err(failed)?;
+    }
+    let reference = format!("refs/heads/{name}");
+    let known = ["show-ref", "--verify", "--quiet", &reference];
+    let is_known = git(root, &known).await?.status.success();
+    let path = folder.display().to_string();
+    let arguments = if is_known {
+        vec!["worktree", "add", "--quiet", &path, name]
+    } else {
+        vec!["worktree", "add", "--quiet", "-b", name, &path]
+    };
+    said(root, &arguments).await.map(drop)
+}
+
+/// Runs Git, and returns what it says, without the newline at the end.
+async fn said(folder: &Path, arguments: &[&str]) -> Result<String, Error> {
+    let ended = git(folder, arguments).await?;
+    if ended.status.success() {
+        let text = String::from_utf8_lossy(&ended.stdout);
+        return Ok(text.trim_end_matches('\n').to_owned());
+    }
+    let text = String::from_utf8_lossy(&ended.stderr);
+    Err(Error::input(format_args!("Git: {}", one_line(text.trim()))))
+}
+
+async fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
+    let mut command = Command::new("git");
+    // What runs code at a mere look at files may be the work of an agent.
+    command.args(["-c", "core.fsmonitor=false", "--no-optional-locks", "-C"]);
+    command.arg(folder).args(arguments).kill_on_drop(true);
+    remove_secrets(&mut command, &[], &[]);
+    let ended = command.output().await;
+    ended.map_err(|error| Error::input(format_args!("--worktree needs Git: {error}")))
+}
