@@ -5,8 +5,8 @@
 //! * `instructions --list` prints a case a line: a name and, if it has one, the most instructions that one round may take;
 //! * `instructions CASE ROUNDS` does the case that many times.
 //!
-//! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. That named
-//! `program` measures the program that is distributed.
+//! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. Those named
+//! `program` and `day` measure the program that is distributed.
 //!
 //! Two have no target and run by their whole names only: `models` measures a real model before the built program, which takes an
 //! hour, and `dialects` builds the crates that our readers of dialects are compared with ([`peers::dialects`]).
@@ -25,6 +25,7 @@ const INSTRUCTIONS: &str = "instructions";
 const PEERS: &str = "peers";
 const GATEWAY: &str = "gateway";
 const PROGRAM: &str = "program";
+const DAY: &str = "day";
 const MODELS: &str = "models";
 const DIALECTS: &str = "dialects";
 const ROUNDS: u64 = 1000;
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             INSTRUCTIONS => count_instructions(target),
             PEERS => built(target).and_then(|program| peers::compare(&program)),
             GATEWAY => built(target).and_then(|program| peers::under_load(&program)),
-            PROGRAM => built(target).and_then(|bench| measure_program(&bench)),
+            PROGRAM | DAY => built(target).and_then(|bench| measure_program(&bench)),
             _ => sh(bench(target, &[]).arg("--").args(theirs)),
         };
         failures.extend(done.err());
@@ -163,7 +164,7 @@ fn count_instructions(target: &Target) -> Result<(), String> {
     ))
 }
 
-/// Builds and strips the program that is distributed, for the target that measures it.
+/// Builds and strips the program that is distributed, for a target that measures it.
 fn measure_program(bench: &str) -> Result<(), String> {
     if !answers(&mut command("strip", &["--version"])) {
         println!("skipped: strip is not installed");

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use gadgetry::proto::prompt::parameter_list;
+use gadgetry::proto::schema::Registry;
 use gadgetry::{Permission, Subject};
 use gadgetry_builtins::{Builtins, Editor, EditorAnswer, FileError, Workspace};
 use serde_json::json;
@@ -584,7 +586,8 @@ fn every_gadget_can_be_added_and_is_short() {
         let spec = gadget.spec();
         let has_example = matches!(spec.name.as_str(), "EditFile" | "TodoWrite");
         assert_eq!(!spec.examples.is_empty(), has_example, "{}", spec.name);
-        let parameters = gadgetry::proto::prompt::parameter_list(&spec.parameters);
+        let registered = Registry::compile(spec.clone()).unwrap();
+        let parameters = parameter_list(registered.shown_parameters());
         text.extend([
             "## ",
             &spec.name,

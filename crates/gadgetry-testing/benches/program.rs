@@ -5,14 +5,15 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
+mod support;
+
 use std::env;
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use support::{Terminal, head, row, times};
 
 /// Bytes of the stripped program.
 const SIZE: u64 = 25_000_000;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
     };
     let path = Path::new(&path);
     println!("\n### The program that is distributed\n");
-    println!("| | median | worst | limit | |\n|---|---|---|---|---|");
+    head();
     let size = fs::metadata(path).expect("a program").len();
     row("MB, stripped", &[mega(size)], mega(SIZE));
     row("ms of `--help`", &times(40, || help(path)), HELP);
@@ -47,21 +48,6 @@ fn mega(bytes: u64) -> f64 {
     f64::from(kilo) / 1000.0
 }
 
-/// Milliseconds, sorted. The first time, which reads the program from the disk, does not count.
-fn times(count: usize, once: impl Fn() -> Duration) -> Vec<f64> {
-    once();
-    let all = (0..count).map(|_| once().as_secs_f64() * 1000.0);
-    let mut all: Vec<f64> = all.collect();
-    all.sort_by(f64::total_cmp);
-    all
-}
-
-fn row(what: &str, sorted: &[f64], limit: f64) {
-    let (median, worst) = (sorted[sorted.len() / 2], sorted[sorted.len() - 1]);
-    let verdict = if median <= limit { "PASS" } else { "missed" };
-    println!("| {what} | {median:.1} | {worst:.1} | {limit} | {verdict} |");
-}
-
 fn help(path: &Path) -> Duration {
     let began = Instant::now();
     let status = Command::new(path)
@@ -77,39 +63,9 @@ fn first_prompt(path: &Path) -> Duration {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     fs::write(folder.join("script.jsonl"), "{\"text\": \"x\"}\n").expect("a script");
-    let size = PtySize {
-        rows: 40,
-        cols: 80,
-        ..PtySize::default()
-    };
-    let pair = native_pty_system().openpty(size).expect("a terminal");
-    let mut output = pair.master.try_clone_reader().expect("its output");
-    let mut keys = pair.master.take_writer().expect("its keyboard");
-    let mut command = CommandBuilder::new(path);
-    command.args(["chat", "--model", "script:script.jsonl"]);
-    command.cwd(folder);
-    command.env("XDG_DATA_HOME", folder);
-    command.env("XDG_CONFIG_HOME", folder);
-    command.env("TERM", "xterm-256color");
-    let began = Instant::now();
-    let mut child = pair.slave.spawn_command(command).expect("it starts");
-    drop(pair.slave);
-    let mut shown = Vec::new();
-    let mut answered = 0;
-    let mut piece = [0; 4096];
-    let has = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|it| it == part);
-    while !has(&shown, b"/help for commands") {
-        let read = output.read(&mut piece).unwrap_or(0);
-        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&shown));
-        shown.extend_from_slice(&piece[..read]);
-        // A terminal answers where its cursor is.
-        if has(&shown[answered..], b"\x1b[6n") {
-            answered = shown.len();
-            keys.write_all(b"\x1b[1;1R").expect("a keyboard");
-        }
-    }
-    let took = began.elapsed();
-    child.kill().expect("it runs");
-    child.wait().expect("it ends");
+    let args = ["chat", "--model", "script:script.jsonl"];
+    let mut terminal = Terminal::start(path, &args, folder, folder);
+    let took = terminal.shows("/help for commands");
+    terminal.end();
     took
 }

@@ -10,6 +10,7 @@ mod removal;
 pub(crate) mod repository;
 mod resolve;
 pub(crate) mod state;
+mod unsaved;
 mod walk;
 
 use std::io;

@@ -1,6 +1,6 @@
 // The official TypeScript SDK as the client of an agent; prints what it sees as one JSON object.
 //
-// Arguments: the folder of the SDK, what it does (`task`, `cancel` or `kill`), the kind of its answers to requests for permission, the
+// Arguments: the folder of the SDK, what it does (`task`, `files`, `cancel` or `kill`), the kind of its answers to requests for permission, the
 // folder of the session, and the agent with its arguments.
 
 import { spawn } from "node:child_process";
@@ -14,6 +14,9 @@ const path = `${sdk}/node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js
 const acp = await import(pathToFileURL(path).href);
 
 const seen = { permissions: [] };
+// What is open, with changes that are not saved.
+const files = new Map([[`${folder}/a.txt`, "one\nunsaved\n"]]);
+const hasFiles = scenario === "files";
 let updates = [];
 
 const editor = acp.client({ name: "editor" })
@@ -22,6 +25,14 @@ const editor = acp.client({ name: "editor" })
     seen.permissions.push({ toolCall, kinds: options.map((option) => option.kind) });
     const { optionId } = options.find((option) => option.kind === choice);
     return { outcome: { outcome: "selected", optionId } };
+  })
+  .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => {
+    if (!files.has(params.path)) throw acp.RequestError.resourceNotFound(params.path);
+    return { content: files.get(params.path) };
+  })
+  .onRequest(acp.methods.client.fs.writeTextFile, ({ params }) => {
+    files.set(params.path, params.content);
+    return {};
   })
   .onNotification(acp.methods.client.session.update, ({ params }) => {
     updates.push(params.update);
@@ -32,7 +43,7 @@ async function withAgent(work) {
   const left = new Promise((resolve) => agent.once("exit", resolve));
   const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
   await editor.connectWith(stream, async (context) => {
-    const initialize = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} };
+    const initialize = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: { fs: { readTextFile: hasFiles, writeTextFile: hasFiles } } };
     const answer = await context.request(acp.methods.agent.initialize, initialize);
     await work(context, answer, agent, left);
   });
@@ -56,7 +67,7 @@ const first = withAgent(async (context, answer, agent, left) => {
   seen.modes = opened.modes.availableModes.map((mode) => mode.id);
   const asking = ask(context, sessionId, "Do it.");
   if (scenario === "kill") asking.catch(() => {});
-  if (scenario !== "task") {
+  if (scenario === "cancel" || scenario === "kill") {
     alive = createInterface({ input: createReadStream("alive") })[Symbol.asyncIterator]();
     seen.up = `${(await alive.next()).value}\n`;
   }
@@ -67,11 +78,18 @@ const first = withAgent(async (context, answer, agent, left) => {
   } else {
     seen.stop = await asking;
   }
+  if (scenario === "files") {
+    await context.request(acp.methods.agent.session.close, { sessionId });
+    await context.request(acp.methods.agent.session.delete, { sessionId });
+    const listed = await context.request(acp.methods.agent.session.list, { cwd: folder });
+    seen.left = listed.sessions.length;
+  }
 });
 // The connection to an agent that was killed fails.
 await (scenario === "kill" ? first.catch(() => {}) : first);
 if (alive) seen.gone = (await alive.next()).done ? "" : "more";
 seen.updates = updates;
+seen.files = [...files.values()];
 if (scenario === "kill") {
   updates = [];
   await withAgent(async (context) => {

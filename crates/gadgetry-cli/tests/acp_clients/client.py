@@ -1,6 +1,6 @@
 """The official Python SDK as the client of an agent; prints what it sees as one JSON object.
 
-Arguments: what it does (`task`, `cancel` or `kill`), the kind of its answers to requests for permission, the folder of the session, and
+Arguments: what it does (`task`, `files`, `cancel` or `kill`), the kind of its answers to requests for permission, the folder of the session, and
 the agent with its arguments.
 """
 
@@ -9,7 +9,14 @@ import json
 import sys
 
 from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
-from acp.schema import AllowedOutcome, RequestPermissionResponse
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    FileSystemCapabilities,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    WriteTextFileResponse,
+)
 
 SCENARIO, CHOICE, FOLDER, PROGRAM, *ARGUMENTS = sys.argv[1:]
 
@@ -18,6 +25,17 @@ class Editor:
     def __init__(self):
         self.updates = []
         self.permissions = []
+        # What is open, with changes that are not saved.
+        self.files = {f"{FOLDER}/a.txt": "one\nunsaved\n"}
+
+    async def read_text_file(self, session_id, path, line=None, limit=None, **_):
+        if path not in self.files:
+            raise RequestError.resource_not_found(path)
+        return ReadTextFileResponse(content=self.files[path])
+
+    async def write_text_file(self, session_id, path, content, **_):
+        self.files[path] = content
+        return WriteTextFileResponse()
 
     async def request_permission(self, session_id, tool_call, options, **_):
         call = tool_call.model_dump(by_alias=True, exclude_none=True, mode="json")
@@ -36,7 +54,10 @@ class Editor:
 
 
 async def handshake(connection):
-    answer = await connection.initialize(protocol_version=PROTOCOL_VERSION)
+    has_files = SCENARIO == "files"
+    files = FileSystemCapabilities(read_text_file=has_files, write_text_file=has_files)
+    able = ClientCapabilities(fs=files)
+    answer = await connection.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=able)
     return answer.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
@@ -56,7 +77,7 @@ async def main():
         session = new.session_id
         seen["modes"] = [mode.id for mode in new.modes.available_modes]
         asking = asyncio.create_task(prompt(connection, session, "Do it."))
-        if SCENARIO != "task":
+        if SCENARIO in ("cancel", "kill"):
             alive = await asyncio.to_thread(open, "alive")
             seen["up"] = await asyncio.to_thread(alive.readline)
         if SCENARIO == "cancel":
@@ -71,6 +92,7 @@ async def main():
         seen["gone"] = await asyncio.to_thread(alive.read)
     seen["updates"] = editor.updates
     seen["permissions"] = editor.permissions
+    seen["files"] = list(editor.files.values())
     if SCENARIO == "kill":
         editor = Editor()
         async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):

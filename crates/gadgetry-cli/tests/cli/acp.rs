@@ -26,15 +26,18 @@ const AGENT: [&str; 6] = [
 ];
 
 /// An agent, and a client that writes lines.
-struct Editor {
+pub(super) struct Editor {
     agent: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
 }
 
 impl Editor {
-    fn new(workshop: &Workshop, args: &[&str]) -> Self {
-        let mut command = workshop.command(args);
+    pub(super) fn new(workshop: &Workshop, args: &[&str]) -> Self {
+        Self::of(workshop.command(args))
+    }
+
+    pub(super) fn of(mut command: Command) -> Self {
         let mut agent = command.stdin(Stdio::piped()).spawn().expect("it starts");
         let stdout = agent.stdout.take().expect("a pipe");
         let (sender, lines) = channel();
@@ -52,14 +55,14 @@ impl Editor {
         }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(super) fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().expect("it is open");
         writeln!(stdin, "{message}").expect("it reads");
     }
 
     /// Sends a request, and returns everything up to its answer, and that.
     #[expect(clippy::needless_pass_by_value, reason = "made for the call")]
-    fn ask(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> (Vec<Value>, Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
         let mut before = Vec::new();
         loop {
@@ -71,29 +74,29 @@ impl Editor {
         }
     }
 
-    fn receive(&mut self) -> Value {
+    pub(super) fn receive(&mut self) -> Value {
         let line = self.lines.recv_timeout(FOREVER).expect("a message");
         serde_json::from_str(&line).expect("JSON")
     }
 
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let params = json!({ "protocolVersion": 1 });
         let (_, answer) = self.ask("initialize", params);
         assert_eq!(answer["result"]["agentInfo"]["name"], "gadgetry");
     }
 
     /// Leaves, and waits until the agent has ended.
-    fn leave(mut self) -> Ended {
+    pub(super) fn leave(mut self) -> Ended {
         drop(self.stdin.take());
         Ended::wait(self.agent)
     }
 }
 
-fn prompt(session: &Value, text: &str) -> Value {
+pub(super) fn prompt(session: &Value, text: &str) -> Value {
     json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
 }
 
-fn folder(workshop: &Workshop) -> Value {
+pub(super) fn folder(workshop: &Workshop) -> Value {
     json!({ "cwd": workshop.path(""), "mcpServers": [] })
 }
 
@@ -353,7 +356,7 @@ fn each(
         let ended = Ended::of(&mut command);
         assert_eq!(ended.code, Some(0), "{client:?}: {ended:#?}");
         let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
-        if scenario != "task" {
+        if matches!(scenario, "cancel" | "kill") {
             // No process of the command is left.
             assert_eq!((&seen["up"], &seen["gone"]), (&json!("up\n"), &json!("")));
         }
@@ -421,6 +424,25 @@ fn a_call_is_rejected() {
             assert_eq!(texts(updates, "agent_message_chunk"), "Then not.");
         });
     }
+}
+
+/// Changes that are not saved are what the agent edits, and the editor has the result.
+#[test]
+fn files_of_the_editor() {
+    let edit = EDIT.replace("two", "unsaved");
+    let script = reply(&call("EditFile", &edit)) + &reply("It is done.");
+    each(&script, ("files", "allow_once"), &[], |workshop, seen| {
+        assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+        assert_eq!(seen["files"], json!(["one\n2\n"]));
+        assert_eq!(workshop.read("a.txt"), "one\ntwo\n");
+        let path = workshop.path("a.txt");
+        let diff = json!([{ "type": "diff", "path": path, "oldText": "one\nunsaved\n", "newText": "one\n2\n" }]);
+        assert_eq!(seen["permissions"][0]["toolCall"]["content"], diff);
+        // The SDK for Python has no request for it.
+        if let Some(left) = seen.get("left") {
+            assert_eq!(left, 0, "{seen:#}");
+        }
+    });
 }
 
 /// A command that holds the pipe `alive` open, and does not end.

@@ -390,3 +390,17 @@ fn completions_and_manual_pages() {
             .contains("max\\-iterations")
     );
 }
+
+#[test]
+fn a_variable_that_is_nearly_ours_is_noted() {
+    let configured = Configured::new("");
+    let run = |variable: &str, value: &str| {
+        let args = ["complete", "Hi", "--model", "script:script.jsonl"];
+        let mut command = configured.command(&args);
+        Ended::of(command.env(variable, value))
+    };
+    let note = "the variable GADGETRY_MODLE means nothing; did you mean GADGETRY_MODEL?\n";
+    run("GADGETRY_MODLE", "x").check("Hi.\n", note, 0);
+    run("GADGETRY_OF_MINE", "x").check("Hi.\n", "", 0);
+    run("GADGETRY_QUIET", "true").check("Hi.\n", "", 0);
+}

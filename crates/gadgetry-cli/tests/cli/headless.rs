@@ -477,3 +477,31 @@ fn completions_know_values() {
         assert_eq!(completed(&workshop, &[verb, "--configured"]), [""; 0]);
     }
 }
+
+/// Nobody can answer, so the model is not offered a question, unless the user says so by name.
+#[test]
+fn print_offers_no_question() {
+    let ask = call("AskUser", "!!!ARG:question\nWhich?\n");
+    let check = |options: &[&str], expected: &str| {
+        let next = expecting("Hi.", &[expected]);
+        let workshop = Workshop::new(&(reply(&ask) + &next));
+        let options = [&["-p", "Go!", "--no-session"], options].concat();
+        agent(&workshop, &options)
+    };
+    check(&[], "Gadget 'AskUser' not found").check("Hi.\n", "", 0);
+    let named = check(&["--builtins", "AskUser"], "AskUser");
+    assert!(!named.stderr.contains("not found"), "{named:?}");
+    // Without --print it is there, also for a run that is continued with it.
+    let next = expecting("Hi.", &["AskUser"]);
+    let workshop = Workshop::new(&(reply(&ask) + &next));
+    let waits = agent(&workshop, &["Go!"]);
+    assert!(
+        waits.stderr.contains("the run waits for an answer"),
+        "{waits:?}"
+    );
+    let still = agent(&workshop, &["--continue", "-p"]);
+    assert!(
+        still.stderr.contains("the run waits for an answer"),
+        "{still:?}"
+    );
+}

@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "acp", target_os = "linux"))]
 mod acp;
+#[cfg(all(feature = "acp", target_os = "linux"))]
+mod acp_options;
 mod agent;
 mod agent_events;
 mod agent_mistakes;

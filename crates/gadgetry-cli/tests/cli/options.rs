@@ -177,6 +177,28 @@ fn help_is_no_mistake() {
     ];
     help(&["agent", "--help"], &agent[..1]);
     help(&["agent", "--help-all"], &agent);
+    // The options of a verb's own are in its first help, and the groups of the others in the whole one.
+    let complete = [
+        "Usage: gadgetry complete [OPTIONS] --model <MODEL> [PROMPT] [-]",
+        "--image <FILE|URL>",
+        "--help-all",
+    ];
+    help(&["complete", "--help"], &complete);
+    help(
+        &["complete", "--help-all"],
+        &["Input:", "Limits:", "--retry-max-delay <DURATION>"],
+    );
+    #[cfg(feature = "restate")]
+    {
+        help(
+            &["worker", "--help"],
+            &["--restate <URL>", "--spread <GADGET>", "--help-all"],
+        );
+        help(
+            &["worker", "--help-all"],
+            &["Worker:", "--own-url <URL>", "Approvals:"],
+        );
+    }
     help(&["replay", "--help"], &["--save FILE"]);
     help(&["demo", "--help"], &["Usage"]);
 }

@@ -102,3 +102,29 @@ fn mistakes() {
     );
     check("after-edt = ['x']", "did you mean after-edit?");
 }
+
+#[test]
+fn they_are_listed_with_the_hooks() {
+    let configured = Configured::new(
+        "after-edit = ['make check']\n[[hooks]]\nevent = 'PreToolUse'\nmatcher = 'WriteFile'\ncommand = 'exit 2'\n",
+    );
+    let shown = configured.ended(&["config"]).stdout;
+    let file = configured.0.path("home/gadgetry/config.toml");
+    let place = |position: &str| format!("{}:{position}", file.display());
+    for line in [
+        format!(
+            "\n[hooks]\ncommand \"exit 2\"  matcher \"WriteFile\"  PreToolUse  {}\n",
+            place("2:1")
+        ),
+        format!(
+            "\n[after-edit]\ncommand \"make check\"  {}\n",
+            place("1:15")
+        ),
+    ] {
+        assert!(shown.contains(&line), "{line}{shown}");
+    }
+    let json = configured.ended(&["config", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["hooks"][0]["matcher"], "WriteFile");
+    assert_eq!(json["afterEdit"][0]["command"], "make check");
+}

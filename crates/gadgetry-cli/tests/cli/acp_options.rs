@@ -1,0 +1,162 @@
+//! Options of sessions of `gadgetry acp`, the configuration of their folders, and their end.
+
+use serde_json::{Value, json};
+
+use super::acp::{Editor, folder, prompt};
+use super::workshop::{Ended, Workshop, call, reply};
+
+/// Begins a session; its id and options.
+fn begun(editor: &mut Editor, workshop: &Workshop) -> (Value, Value) {
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(workshop));
+    let result = &answer["result"];
+    assert!(result.is_object(), "{answer}");
+    let begun = (result["sessionId"].clone(), result["configOptions"].clone());
+    // The commands.
+    editor.receive();
+    begun
+}
+
+/// The value of an option, and its choices.
+fn option(options: &Value, id: &str) -> (String, Vec<String>) {
+    let mut all = options.as_array().expect("options").iter();
+    let found = all.find(|it| it["id"] == id);
+    let found = found.unwrap_or_else(|| panic!("{id}: {options}"));
+    let text = |it: &Value| it.as_str().expect("a text").to_owned();
+    let choices = found["options"].as_array().expect("choices").iter();
+    (
+        text(&found["currentValue"]),
+        choices.map(|it| text(&it["value"])).collect(),
+    )
+}
+
+fn set(editor: &mut Editor, session: &Value, id: &str, value: &str) -> Value {
+    let params = json!({ "sessionId": session, "configId": id, "value": value });
+    let (_, answer) = editor.ask("session/set_config_option", params);
+    answer["result"]["configOptions"].clone()
+}
+
+#[test]
+fn a_profile_and_a_reasoning_effort() {
+    let workshop = Workshop::new(&reply("From one."));
+    workshop.write("two.jsonl", &reply("From two."));
+    let two = workshop.path("two.jsonl").display().to_string();
+    let config = format!(
+        "[profiles.fast]\nreasoning = 'low'\n[profiles.other]\nmodel = 'script:{two}'\nreasoning = 'max'\n"
+    );
+    workshop.write("mine.toml", &config);
+    let one = workshop.path("script.jsonl").display().to_string();
+    workshop.write(
+        "mine.toml",
+        &(format!("model = 'script:{one}'\n") + &config),
+    );
+    let args = ["acp", "--config", "mine.toml", "--data-dir", "data"];
+    let mut editor = Editor::new(&workshop, &args);
+    let (session, options) = begun(&mut editor, &workshop);
+    let (profile, choices) = option(&options, "profile");
+    assert_eq!(
+        (&*profile, choices),
+        (
+            "default",
+            vec!["default".to_owned(), "fast".to_owned(), "other".to_owned()]
+        )
+    );
+    let (effort, choices) = option(&options, "reasoning");
+    assert_eq!(effort, "default");
+    assert_eq!(choices, ["default", "minimal", "low", "medium", "high"]);
+    let options = set(&mut editor, &session, "reasoning", "high");
+    assert_eq!(option(&options, "reasoning").0, "high");
+    let options = set(&mut editor, &session, "profile", "fast");
+    assert_eq!(option(&options, "profile").0, "fast");
+    assert_eq!(option(&options, "reasoning").0, "low");
+    // A value that only the profile has is among the choices.
+    let options = set(&mut editor, &session, "profile", "other");
+    let (effort, choices) = option(&options, "reasoning");
+    assert_eq!((&*effort, choices.len()), ("max", 6), "{choices:?}");
+    assert!(option(&options, "model").0.ends_with("two.jsonl"));
+    let (shown, _) = editor.ask("session/prompt", prompt(&session, "Who?"));
+    assert!(json!(shown).to_string().contains("From two."), "{shown:?}");
+    // What was chosen before is there again.
+    let options = set(&mut editor, &session, "profile", "default");
+    assert_eq!(option(&options, "reasoning").0, "high");
+    assert!(option(&options, "model").0.ends_with("script.jsonl"));
+    editor.leave().check("", "", 0);
+}
+
+/// The file of a session's folder counts if the user has trusted it there, wherever the program was started.
+#[test]
+fn the_configuration_of_the_folder() {
+    let home = Workshop::new("");
+    std::fs::create_dir_all(home.path("config/gadgetry")).expect("a folder");
+    let project = Workshop::new(&reply(&call(
+        "WriteFile:w",
+        "!!!ARG:filePath\nnew.txt\n!!!ARG:content\nx\n",
+    )));
+    let more = project.read("script.jsonl") + &reply("Done.");
+    project.write("script.jsonl", &more);
+    project.write(
+        "gadgetry.toml",
+        "model = 'script:script.jsonl'\nafter-edit = ['pwd -P']\n[[hooks]]\nevent = 'PreToolUse'\ncommand = 'pwd -P > hooked'\n\
+         [approvals]\nrules = [{ allow = 'WriteFile' }]\n[mcp.servers.own]\ncommand = 'no-such-server'\n",
+    );
+    let args = ["acp", "--data-dir", "data"];
+    let start = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("XDG_CONFIG_HOME", home.path("config"));
+        command
+    };
+    let mut editor = Editor::of(start(&args));
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&project));
+    assert_eq!(answer["error"]["code"], -32000, "{answer}");
+    let ended = editor.leave();
+    let file = project.path("gadgetry.toml").display().to_string();
+    let note = format!(
+        "{file} is not used: you have not trusted it; `gadgetry config trust` there shows it and trusts it\n"
+    );
+    ended.check("", &note, 0);
+    let mut trust = project.command(&["config", "trust"]);
+    trust.env("XDG_CONFIG_HOME", home.path("config"));
+    assert_eq!(Ended::of(&mut trust).code, Some(0));
+    let mut editor = Editor::of(start(&args));
+    let (session, _) = begun(&mut editor, &project);
+    let (shown, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let root = project.path("").canonicalize().expect("a folder");
+    let root = root.display().to_string();
+    assert_eq!(project.read("hooked").trim(), root);
+    let shown = json!(shown).to_string();
+    assert!(shown.contains(&format!("status=0\\n\\n{root}")), "{shown}");
+    let ended = editor.leave();
+    let note = "is not the folder that `gadgetry acp` runs in, so MCP servers of its gadgetry.toml are not used: own\n";
+    assert!(ended.stderr.ends_with(note), "{ended:?}");
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), ""), "{ended:?}");
+}
+
+#[test]
+fn sessions_are_deleted() {
+    let workshop = Workshop::new(&reply("Hi."));
+    let args = [
+        "acp",
+        "--no-config",
+        "--model",
+        "script:script.jsonl",
+        "--data-dir",
+        "data",
+    ];
+    let mut editor = Editor::new(&workshop, &args);
+    let (session, _) = begun(&mut editor, &workshop);
+    editor.ask("session/prompt", prompt(&session, "Hello."));
+    let this = json!({ "sessionId": session });
+    let (_, open) = editor.ask("session/delete", this.clone());
+    assert_eq!(open["error"]["code"], -32600, "{open}");
+    editor.ask("session/close", this.clone());
+    // Again, and one that never was: both are gone.
+    for id in [&session, &session, &json!("no-such"), &json!("no name")] {
+        let (_, deleted) = editor.ask("session/delete", json!({ "sessionId": id }));
+        assert_eq!(deleted["result"], json!({}), "{deleted}");
+    }
+    let (_, listed) = editor.ask("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"], json!([]));
+    editor.leave().check("", "", 0);
+}
