@@ -35,7 +35,7 @@ impl Model {
     /// The model of a script in a file.
     #[napi(factory)]
     pub fn script_file(path: String) -> napi::Result<Self> {
-        let model = ScriptedModel::from_path(&path);
+        let model = ScriptedModel::from_path(path.as_ref());
         let model = model.map_err(|error| raised(Problem::classified("ConfigError", &error)))?;
         Ok(Self(Arc::new(model)))
     }

@@ -6,7 +6,7 @@ use gadgetry::approval::{Approvals, Rules};
 use gadgetry::proto::message::CustomContentBlock;
 use gadgetry::proto::tags::{BlockMode, CustomBlock};
 use gadgetry::provider::resolve::Resolver;
-use gadgetry::{AgentBuilder, Delta, Model, OnTextOnlyReply, Price, Retry, Tools};
+use gadgetry::{AgentBuilder, Classified, Delta, Model, OnTextOnlyReply, Price, Retry, Tools};
 use serde_json::{Map, Value};
 
 use crate::Problem;
@@ -168,17 +168,20 @@ pub fn model(name: &str, mut options: Fields) -> Result<Arc<dyn Model>, Problem>
     for (field, value) in extra.into_iter().flatten() {
         resolver = resolver.option(field, value);
     }
-    let config = |error: gadgetry::provider::ProviderError| Problem::classified("ConfigError", &error);
     let price: Option<(f64, f64)> = options.take("price")?;
     let context_window: Option<u64> = options.take("context_window")?;
     if price.is_some() || context_window.is_some() {
-        let mut info = resolver.describe(name).map_err(config)?.unwrap_or_default();
+        let mut info = resolver.describe(name).map_err(|it| config(&it))?.unwrap_or_default();
         info.price = price.map(per_million).or(info.price);
         info.context_window = context_window.or(info.context_window);
         resolver = resolver.info(move |_| Some(info.clone()));
     }
     options.end("a model")?;
-    resolver.resolve(name).map_err(config)
+    resolver.resolve(name).map_err(|error| config(&error))
+}
+
+fn config(error: &(impl Classified + std::fmt::Display)) -> Problem {
+    Problem::classified("ConfigError", error)
 }
 
 /// A price in US dollars for a million tokens of input and of output.
