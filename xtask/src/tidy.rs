@@ -35,7 +35,9 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
     let mut sources = rust_files(&root.join("crates"))?;
     for package in ["shared", "python", "node"] {
-        sources.extend(rust_files(&root.join("bindings").join(package).join("src"))?);
+        sources.extend(rust_files(
+            &root.join("bindings").join(package).join("src"),
+        )?);
     }
     for file in sources {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));

@@ -1,5 +1,5 @@
 import type { Conversation } from "./conversation.js";
-import type { ApprovalRequired, FinishReason, RunEvent, Subject, Usage } from "./events.js";
+import type { FinishReason, RunEvent, Subject, Usage } from "./events.js";
 import type { AnyGadget, Duration } from "./gadget.js";
 import type { Journal } from "./journal.js";
 import type { ModelLike } from "./models.js";
@@ -202,7 +202,7 @@ export class Run<O = string> implements AsyncIterableIterator<RunEvent> {
   /** Returns the approvals that are open. */
   approvals(): Approval[];
   /** Answers an open approval. Throws `NotDelivered` if it is closed or unknown. */
-  answer(approval: string | Approval | ApprovalRequired["approval"], answer: Answer): void;
+  answer(approval: string | Approval, answer: Answer): void;
   /** Adds a message of the user to the next request. Throws `NotDelivered` if the run is over. */
   inject(text: string): void;
   /** Makes the conversation shorter before the next request. Throws `NotDelivered` if the run is over. */

@@ -4,9 +4,9 @@ use std::sync::{Arc, PoisonError};
 
 use gadgetry::proto::message::CustomContentBlock;
 use gadgetry::{AgentRun, DynGadget, GadgetSpec};
+use gadgetry_bindings::Problem;
 use gadgetry_bindings::fields::Fields;
 use gadgetry_bindings::options::{self, Transform};
-use gadgetry_bindings::Problem;
 use napi::Env;
 use napi::bindgen_prelude::PromiseRaw;
 use napi_derive::napi;
@@ -28,11 +28,7 @@ impl Agent {
     /// Makes it of its options, as JSON. Those of functions are numbers, with which `dispatch` of a run is called: `gadgets` are
     /// specifications, or positions in `native`.
     #[napi(constructor)]
-    pub fn new(
-        model: &Model,
-        native: Vec<&NativeGadget>,
-        options: String,
-    ) -> napi::Result<Self> {
+    pub fn new(model: &Model, native: Vec<&NativeGadget>, options: String) -> napi::Result<Self> {
         Self::of(model, &native, &options).map_err(raised)
     }
 
@@ -138,8 +134,7 @@ impl Agent {
                 Some(prompt) => durable.ask(prompt).await,
                 None => durable.resume().await,
             };
-            let run =
-                run.map_err(|error| raised(Problem::classified("JournalError", &error)))?;
+            let run = run.map_err(|error| raised(Problem::classified("JournalError", &error)))?;
             Ok(Run::new(run, host, Output::default()))
         }))
     }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use gadgetry::{
-    CallPreview, DynGadget, ExecutionContext, GadgetSpec, Outcome, Permission,
-};
+use gadgetry::{CallPreview, DynGadget, ExecutionContext, GadgetSpec, Outcome, Permission};
 use gadgetry_bindings::foreign;
 use gadgetry_bindings::outcome::outcome;
 use gadgetry_mcp::Servers;

@@ -97,10 +97,7 @@ impl Reply {
 
     /// The next piece of the body; nothing at its end.
     #[napi]
-    pub fn next<'env>(
-        &self,
-        env: &'env Env,
-    ) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
+    pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Buffer>>> {
         let next = self.0.next();
         env.spawn_future(contained(async move {
             match next.await {

@@ -50,13 +50,18 @@ pub(crate) struct Host(Threadsafe);
 
 impl Host {
     pub(crate) fn new(dispatch: Dispatch<'_>) -> napi::Result<Self> {
-        let dispatch = dispatch.build_threadsafe_function().weak::<true>().build()?;
+        let dispatch = dispatch
+            .build_threadsafe_function()
+            .weak::<true>()
+            .build()?;
         Ok(Self(dispatch))
     }
 
     fn send(&self, kind: &str, number: i64, target: u32, json: String) -> bool {
         let arguments = (kind.to_owned(), number, target, json).into();
-        self.0.call(arguments, ThreadsafeFunctionCallMode::NonBlocking) == Status::Ok
+        self.0
+            .call(arguments, ThreadsafeFunctionCallMode::NonBlocking)
+            == Status::Ok
     }
 
     /// Starts a function.

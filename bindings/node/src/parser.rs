@@ -62,7 +62,8 @@ impl Parser {
     pub fn finish(&mut self) -> Events {
         let mut events = Encoded::default();
         let schemas = &self.schemas;
-        self.scanner.finish(&mut |event| events.add(&event, schemas));
+        self.scanner
+            .finish(&mut |event| events.add(&event, schemas));
         events.end()
     }
 }

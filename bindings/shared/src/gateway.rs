@@ -98,7 +98,9 @@ impl Reply {
     }
 
     /// Waits for the next piece of the body; `None` at its end.
-    pub fn next(&self) -> impl Future<Output = Option<Result<Bytes, axum::Error>>> + Send + 'static {
+    pub fn next(
+        &self,
+    ) -> impl Future<Output = Option<Result<Bytes, axum::Error>>> + Send + 'static {
         let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let pieces = pieces.clone();
         async move { pieces?.lock().await.next().await }

@@ -116,7 +116,10 @@ fn approving(builder: AgentBuilder, options: &mut Fields) -> Result<AgentBuilder
 pub type Transform = Box<dyn Fn(&CustomContentBlock) -> Option<String> + Send + Sync>;
 
 /// Makes a custom block of its fields `key`, `tag`, `description`, `instructions` and `mode`; `transform` is that of the mode `map`.
-pub fn custom_block(mut block: Fields, transform: Option<Transform>) -> Result<CustomBlock, Problem> {
+pub fn custom_block(
+    mut block: Fields,
+    transform: Option<Transform>,
+) -> Result<CustomBlock, Problem> {
     let mut made = CustomBlock::new(block.need::<String>("key")?);
     if let Some(tag) = block.take::<String>("tag")? {
         made = made.tag(tag);
@@ -171,7 +174,10 @@ pub fn model(name: &str, mut options: Fields) -> Result<Arc<dyn Model>, Problem>
     let price: Option<(f64, f64)> = options.take("price")?;
     let context_window: Option<u64> = options.take("context_window")?;
     if price.is_some() || context_window.is_some() {
-        let mut info = resolver.describe(name).map_err(|it| config(&it))?.unwrap_or_default();
+        let mut info = resolver
+            .describe(name)
+            .map_err(|it| config(&it))?
+            .unwrap_or_default();
         info.price = price.map(per_million).or(info.price);
         info.context_window = context_window.or(info.context_window);
         resolver = resolver.info(move |_| Some(info.clone()));

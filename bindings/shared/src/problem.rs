@@ -74,7 +74,9 @@ impl Problem {
     /// A run without an answer. Its class follows from the reason, which is in [`Problem::finished`].
     pub fn run(error: RunError) -> Self {
         Self {
-            model_error: error.model_error().and_then(|it| serde_json::to_value(it).ok()),
+            model_error: error
+                .model_error()
+                .and_then(|it| serde_json::to_value(it).ok()),
             ..Self::classified("RunError", &error)
         }
         .ended(error)

@@ -16,9 +16,8 @@ const BATCH: usize = 256;
 
 /// Waits for the next events, or those of approvals, and takes all that are there; none at the end.
 pub async fn events(run: &mut AgentRun<'static>, approvals_only: bool) -> Vec<Event> {
-    let is_wanted = |event: &Event| {
-        !approvals_only || matches!(event.kind, EventKind::ApprovalRequired { .. })
-    };
+    let is_wanted =
+        |event: &Event| !approvals_only || matches!(event.kind, EventKind::ApprovalRequired { .. });
     let mut events = Vec::new();
     while events.is_empty() {
         let Some(first) = run.next().await else { break };

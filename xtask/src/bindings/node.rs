@@ -15,7 +15,11 @@ const OLDEST: &str = "process.exit(Number(process.versions.node.split('.')[0]) <
 
 /// Builds and tests the package in `folder`. Returns why not, where the machine lacks something.
 pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
-    let missing = |why: &str| Ok(Some(format!("the package for Node.js was not tested: {why}")));
+    let missing = |why: &str| {
+        Ok(Some(format!(
+            "the package for Node.js was not tested: {why}"
+        )))
+    };
     if capture(command("node", &["--eval"]).arg(OLDEST)).is_err() {
         return missing("there is no node from 20 on");
     }
@@ -81,7 +85,8 @@ fn npm(arguments: &[&str]) -> std::process::Command {
 }
 
 fn tests(outside: &Path) -> Result<(), String> {
-    let listed = fs::read_dir(outside).map_err(|error| format!("{}: {error}", outside.display()))?;
+    let listed =
+        fs::read_dir(outside).map_err(|error| format!("{}: {error}", outside.display()))?;
     let names = listed.flatten().map(|file| file.file_name());
     let mut names: Vec<_> = names
         .filter(|name| name.to_string_lossy().ends_with(".test.js"))
