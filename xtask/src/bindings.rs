@@ -14,7 +14,7 @@ use crate::servers::target;
 pub(crate) fn check() -> Result<Option<String>, String> {
     let folder = target().join("bindings");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let missing: Vec<String> = [python::check(&folder)?, node::check(&folder)?]
+    let missing: Vec<String> = [node::check(&folder)?, python::check(&folder)?]
         .into_iter()
         .flatten()
         .collect();

@@ -11,7 +11,7 @@ use crate::shell::{capture, command, root, run as sh};
 const NODE: &str = "bindings/node";
 
 /// The oldest Node.js for which the package is made.
-const OLDEST: &str = "process.exit(Number(process.versions.node.split('.')[0]) < 20)";
+const OLDEST: &str = "process.exit(Number(process.versions.node.split('.')[0]) < 20 ? 1 : 0)";
 
 /// Builds and tests the package in `folder`. Returns why not, where the machine lacks something.
 pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
@@ -65,8 +65,9 @@ fn install(outside: &Path) -> Result<(), String> {
         &outside.join("package.json"),
         "{ \"private\": true, \"type\": \"module\" }\n",
     )?;
-    let mut pack = npm(&["pack", "--pack-destination"]);
-    let (name, _) = capture(pack.arg(outside).current_dir(root().join(NODE)))?;
+    let mut pack = npm(&["pack"]);
+    pack.arg(format!("--pack-destination={}", outside.display()));
+    let (name, _) = capture(pack.current_dir(root().join(NODE)))?;
     let name = name.lines().last().unwrap_or_default().trim();
     let mut install = npm(&["install", "--offline", "--no-save"]);
     capture(install.arg(format!("./{name}")).current_dir(outside))?;
