@@ -29,6 +29,8 @@ def program(body, *, send=None, timeout=60):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # What a shell starts in the background ignores Ctrl-C, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     first = ""
     if send is not None:
