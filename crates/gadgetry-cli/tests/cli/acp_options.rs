@@ -96,7 +96,7 @@ fn the_configuration_of_the_folder() {
     project.write("script.jsonl", &more);
     project.write(
         "gadgetry.toml",
-        "model = 'script:script.jsonl'\nafter-edit = ['pwd -P']\n[[hooks]]\nevent = 'PreToolUse'\ncommand = 'pwd -P > hooked'\n\
+        "model = 'script:script.jsonl'\nafter-edit = ['pwd -P > checked']\n[[hooks]]\nevent = 'PreToolUse'\ncommand = 'pwd -P > hooked'\n\
          [approvals]\nrules = [{ allow = 'WriteFile' }]\n[mcp.servers.own]\ncommand = 'no-such-server'\n",
     );
     let args = ["acp", "--data-dir", "data"];
@@ -120,13 +120,12 @@ fn the_configuration_of_the_folder() {
     assert_eq!(Ended::of(&mut trust).code, Some(0));
     let mut editor = Editor::of(start(&args));
     let (session, _) = begun(&mut editor, &project);
-    let (shown, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
     let root = project.path("").canonicalize().expect("a folder");
     let root = root.display().to_string();
     assert_eq!(project.read("hooked").trim(), root);
-    let shown = json!(shown).to_string();
-    assert!(shown.contains(&format!("status=0\\n\\n{root}")), "{shown}");
+    assert_eq!(project.read("checked").trim(), root);
     let ended = editor.leave();
     let note = "is not the folder that `gadgetry acp` runs in, so MCP servers of its gadgetry.toml are not used: own\n";
     assert!(ended.stderr.ends_with(note), "{ended:?}");

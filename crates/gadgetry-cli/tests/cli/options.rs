@@ -186,7 +186,7 @@ fn help_is_no_mistake() {
     help(&["complete", "--help"], &complete);
     help(
         &["complete", "--help-all"],
-        &["Input:", "Limits:", "--retry-max-delay <DURATION>"],
+        &["Limits:", "--retry-max-delay <DURATION>"],
     );
     #[cfg(feature = "restate")]
     {

@@ -78,7 +78,7 @@ fn steps(parameters: &Value) -> Vec<Step> {
         let progress = match step.status {
             TodoStatus::InProgress => StepProgress::InProgress,
             TodoStatus::Completed | TodoStatus::Cancelled => StepProgress::Completed,
-            _ => StepProgress::Pending,
+            TodoStatus::Pending | _ => StepProgress::Pending,
         };
         Step::new(step.text, progress)
     });

@@ -23,7 +23,9 @@ fn check(configured: &Configured, options: &[&str], read: &[&str], not: &[&str])
     let ended = configured.ended(&[&agent[..], options].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let events = events(&ended.stdout);
-    let mut results = events.iter().filter_map(|it| it["result"].as_str());
+    let mut results = events
+        .iter()
+        .filter_map(|it| it["result"].as_str().or(it["error"].as_str()));
     let result = results.next().expect("a result");
     for text in read {
         assert!(result.contains(text), "{text}: {result}");
@@ -85,7 +87,10 @@ fn mistakes() {
         assert!(ended.stderr.contains(problem), "{text}: {ended:?}");
         assert_eq!(ended.code, Some(2), "{text}: {ended:?}");
     };
-    check("after-edit = 'x'", "after-edit must be a list of commands");
+    check(
+        "after-edit = 'x'",
+        "after-edit is a text; expected a list of commands",
+    );
     check("after-edit = [1]", "after-edit");
     check(
         "after-edit = [{ files = '*.rs' }]",
@@ -113,7 +118,7 @@ fn they_are_listed_with_the_hooks() {
     let place = |position: &str| format!("{}:{position}", file.display());
     for line in [
         format!(
-            "\n[hooks]\ncommand \"exit 2\"  matcher \"WriteFile\"  PreToolUse  {}\n",
+            "\n[hooks]\nPreToolUse matcher \"WriteFile\" command \"exit 2\"  {}\n",
             place("2:1")
         ),
         format!(
