@@ -33,7 +33,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 #[derive(Clone, Debug)]
 pub struct AfterEdit {
     command: String,
-    /// Globs and their text; all files if there are none.
+    /// The files that it is about; all files if it is empty.
     files: Vec<GlobMatcher>,
     timeout: Duration,
 }

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod editor;
 mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;

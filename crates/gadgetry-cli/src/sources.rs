@@ -27,7 +27,7 @@ pub(crate) struct Environment<'e> {
     pub(crate) workspaces: &'e Workspaces,
     /// Commands that run after a file was changed.
     pub(crate) after_edit: Vec<AfterEdit>,
-    /// Whether nobody can answer a question during the run.
+    /// Whether no user answers questions during the run.
     pub(crate) is_unattended: bool,
 }
 

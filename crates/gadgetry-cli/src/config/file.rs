@@ -136,7 +136,7 @@ pub(crate) fn parse(
                 }
             }
             "approvals" => file.approvals = tables::approvals(item)?,
-            "hooks" => file.hooks = hooks::hooks(item)?,
+            "hooks" => file.hooks = hooks::hooks(item, origin)?,
             "after-edit" => file.after_edit = after_edit::after_edit(item)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
             "models" => {

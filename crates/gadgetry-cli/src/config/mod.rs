@@ -199,7 +199,8 @@ impl Config {
             }
             self.commands.extend(file.commands);
             declared.approvals.extend(file.approvals);
-            declared.hooks.extend(file.hooks);
+            // The user's come last: they see what a project's have rewritten.
+            declared.hooks.splice(0..0, file.hooks);
             declared.after_edit.extend(file.after_edit);
             self.skills.extend(file.skills);
             self.models.extend(file.models);

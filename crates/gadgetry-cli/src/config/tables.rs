@@ -67,7 +67,7 @@ impl McpServer {
 pub(crate) struct Declared {
     /// The rules of approvals in their order: the user's before the project's.
     pub(crate) approvals: Vec<ApprovalRule>,
-    /// The commands of `[[hooks]]` in their order: the user's before the project's.
+    /// The commands of `[[hooks]]` in their order: the project's before the user's.
     pub(crate) hooks: Vec<HookCommand>,
     /// The commands of `after-edit` in their order: the user's before the project's.
     pub(crate) after_edit: Vec<AfterEditCommand>,

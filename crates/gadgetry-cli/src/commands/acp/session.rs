@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gadgetry::approval::Approvals;
+use gadgetry::approval::{Approval, Approvals};
 use gadgetry::journal::RunId;
-use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills};
+use gadgetry::{Agent, AgentRun, Conversation, Finished, Hooks, RunError, Skill, Skills, Subject};
 use gadgetry_acp::{
     CallDescription, Client, HostError, HostSession, Offer, Past, Prompt, Setup, SlashCommand, Turn,
 };
@@ -161,7 +161,14 @@ impl AcpSession {
         // The client has no question about a project, so consent is given by `gadgetry config trust`.
         let project = Project::read(&options, context, Asking::Note, base.printer());
         let project = project.map_err(words)?;
-        let situation = situation(&base, &setup.client, &approvals, &workspaces, &project);
+        let situation = situation(
+            &base,
+            &setup.client,
+            &approvals,
+            &mode,
+            &workspaces,
+            &project,
+        );
         let situation = Situation {
             replies,
             ..situation
@@ -209,7 +216,9 @@ impl AcpSession {
         let model = self.base.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
         let (workspaces, project) = (&self.workspaces, &self.project);
-        let situation = situation(&self.base, client, approvals, workspaces, project);
+        let situation = situation(
+            &self.base, client, approvals, &self.mode, workspaces, project,
+        );
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
         self.skills = parts.skills;
@@ -223,7 +232,7 @@ impl AcpSession {
 
     fn durable(&self, run: &RunId) -> gadgetry::agent::Durable {
         let durable = self.agent.durable(&self.sessions.journal);
-        durable.run_id(run.as_str()).hook(self.mode.clone())
+        durable.run_id(run.as_str())
     }
 
     /// Replaces a slash command by what it means.
@@ -324,9 +333,18 @@ impl HostSession for AcpSession {
         describe(gadget, parameters)
     }
 
-    fn approves(&self, gadget: &str) -> bool {
+    fn approves(&self, approval: &Approval) -> bool {
+        let gadget = &*approval.gadget_name;
         let is_edit = matches!(gadget, "WriteFile" | "EditFile");
-        self.mode.get() == Mode::AcceptEdits && is_edit && self.has_builtin(gadget)
+        if self.mode.get() != Mode::AcceptEdits || !is_edit || !self.has_builtin(gadget) {
+            return false;
+        }
+        // A rule that has led to the question is one that asks.
+        let subject = approval.subject.as_ref();
+        let subject = subject.map(|it| Subject::Path(it.text.clone()));
+        let rules = self.approvals.rules();
+        let rule = rules.decide(gadget, &approval.parameters, subject.as_ref());
+        rule.is_none()
     }
 
     fn runs(&self) -> Vec<u32> {
@@ -439,6 +457,7 @@ fn situation(
     base: &Base,
     client: &Client,
     approvals: &Approvals,
+    mode: &CurrentMode,
     workspaces: &Workspaces,
     project: &Project,
 ) -> Situation {
@@ -446,6 +465,7 @@ fn situation(
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
         approvals: Some(approvals.clone()),
+        hooks: Hooks::default().with(mode.clone()),
         declared: Arc::clone(&base.config.declared),
         folder: Some(base.folder.clone()),
         workspaces: workspaces.clone(),
