@@ -15,3 +15,4 @@ mod repositories;
 mod sandbox;
 mod small_window;
 mod stage;
+mod todo;

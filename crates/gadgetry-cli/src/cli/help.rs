@@ -38,7 +38,6 @@ const GROUPS: &[(&str, &[&str])] = &[
             "sandbox",
             "approval",
             "workspace",
-            "worktree",
             "mcp",
             "budget",
             "help",
@@ -80,7 +79,12 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Gadgets", &["builtins", "gadgets", "no-mcp", "skills"]),
     (
         "Project",
-        &["no-environment", "no-instructions", "no-discovery"],
+        &[
+            "worktree",
+            "no-environment",
+            "no-instructions",
+            "no-discovery",
+        ],
     ),
     ("Approvals", &["dry-run", "dangerously-without-sandbox"]),
     (
