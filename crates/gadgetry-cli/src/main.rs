@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
-//! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
+//! | `logging`, `telemetry`, `log_file`, `run_agent`, `usable` | diagnostics; traces; the log of a run; runs until an interrupt; the models that can be used now |
 //! | `printer` | the one way to stdout and stderr |
 //! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
@@ -59,6 +59,8 @@ mod sessions;
 mod skills;
 mod sources;
 mod subagents;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod timeline;
 mod usable;
 mod usage_totals;
@@ -108,6 +110,8 @@ fn run(printer: &Printer) -> Result<(), Error> {
         invocation = invocation::of_words(words, printer)?;
     }
     logging::start(invocation.verbose)?;
+    #[cfg(feature = "otel")]
+    telemetry::content(invocation.otel_content);
     let work = match invocation.verb.take() {
         None => return Err(Error::Help(invocation::help(&invocation.config))),
         #[cfg(feature = "chat")]
@@ -117,16 +121,20 @@ fn run(printer: &Printer) -> Result<(), Error> {
     match work {
         // No threads are started.
         Work::Done => Ok(()),
-        Work::Waits(work) => wait_for(work, WORKERS),
+        Work::Waits(work) => wait_for(work, WORKERS, printer),
         Work::Serves(work) => {
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            wait_for(work, cores.max(WORKERS))
+            wait_for(work, cores.max(WORKERS), printer)
         }
     }
 }
 
 /// Waits for `work` on the runtime of the program.
-fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Result<(), Error> {
+fn wait_for(
+    work: impl Future<Output = Result<(), Error>>,
+    workers: usize,
+    printer: &Printer,
+) -> Result<(), Error> {
     let machine = |error: io::Error| Error::machine(&error);
     enough_threads(workers + OTHER_THREADS).map_err(machine)?;
     let runtime = Builder::new_multi_thread()
@@ -134,7 +142,14 @@ fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Re
         .enable_all()
         .build();
     let runtime = runtime.map_err(machine)?;
-    let done = runtime.block_on(mcp::until_ended(work));
+    let done = runtime.block_on(async {
+        #[cfg(feature = "otel")]
+        let telemetry = telemetry::start()?;
+        let done = mcp::until_ended(work).await;
+        #[cfg(feature = "otel")]
+        telemetry.finish(printer).await;
+        done
+    });
     // Processes that are left are killed.
     runtime.shutdown_timeout(PATIENCE);
     done

@@ -195,6 +195,10 @@ const ALL: &[(&str, Attributes)] = &[
     ("no-stop-early", KEY.harmless()),
     ("older-than", INVOCATION),
     ("output-format", INVOCATION),
+    #[cfg(feature = "otel")]
+    ("otel-content", INVOCATION),
+    #[cfg(feature = "otel")]
+    ("otlp", INVOCATION),
     ("output-limit", KEY.harmless().taking(Kind::NumberOrText)),
     ("own-url", KEY),
     ("parallel", INVOCATION),
