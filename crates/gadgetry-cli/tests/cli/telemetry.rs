@@ -6,7 +6,7 @@ use super::workshop::{Ended, Workshop, block, reply};
 const SCRIPT: [&str; 2] = ["The private plan.", "The private answer."];
 
 fn workshop() -> Workshop {
-    let call = block("Echo", "a", &[("say", "the private word")]);
+    let call = block("Echo:a", "the private word");
     let first = format!("{}\n{call}", SCRIPT[0]);
     Workshop::new(&format!("{}{}", reply(&first), reply(SCRIPT[1])))
 }
