@@ -79,6 +79,8 @@ use tokio::runtime::Builder;
 use cli::Verb;
 use error::Error;
 use printer::Printer;
+#[cfg(feature = "otel")]
+use telemetry::traced;
 use work::Work;
 
 /// Maximum delay of the program's end by a thread that is stuck, such as one that reads from a terminal.
@@ -121,20 +123,16 @@ fn run(printer: &Printer) -> Result<(), Error> {
     match work {
         // No threads are started.
         Work::Done => Ok(()),
-        Work::Waits(work) => wait_for(work, WORKERS, printer),
+        Work::Waits(work) => wait_for(traced(work, printer), WORKERS),
         Work::Serves(work) => {
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            wait_for(work, cores.max(WORKERS), printer)
+            wait_for(traced(work, printer), cores.max(WORKERS))
         }
     }
 }
 
 /// Waits for `work` on the runtime of the program.
-fn wait_for(
-    work: impl Future<Output = Result<(), Error>>,
-    workers: usize,
-    printer: &Printer,
-) -> Result<(), Error> {
+fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Result<(), Error> {
     let machine = |error: io::Error| Error::machine(&error);
     enough_threads(workers + OTHER_THREADS).map_err(machine)?;
     let runtime = Builder::new_multi_thread()
@@ -142,17 +140,16 @@ fn wait_for(
         .enable_all()
         .build();
     let runtime = runtime.map_err(machine)?;
-    let done = runtime.block_on(async {
-        #[cfg(feature = "otel")]
-        let telemetry = telemetry::start()?;
-        let done = mcp::until_ended(work).await;
-        #[cfg(feature = "otel")]
-        telemetry.finish(printer).await;
-        done
-    });
+    let done = runtime.block_on(mcp::until_ended(work));
     // Processes that are left are killed.
     runtime.shutdown_timeout(PATIENCE);
     done
+}
+
+/// Without the feature `otel`, there are no traces.
+#[cfg(not(feature = "otel"))]
+async fn traced(work: impl Future<Output = Result<(), Error>>, _: &Printer) -> Result<(), Error> {
+    work.await
 }
 
 /// Fails if the system does not allow the threads that are needed. tokio would panic where it misses one.

@@ -312,6 +312,7 @@ mod tests {
 
     #[test]
     fn the_environment_decides() {
+        const END: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
         let check = |variables: &[(&str, &str)], wanted| {
             let variable = |name: &str| {
                 let found = variables.iter().find(|(it, _)| *it == name);
@@ -319,7 +320,6 @@ mod tests {
             };
             assert_eq!(is_wanted(variable), wanted, "{variables:?}");
         };
-        const END: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
         check(&[], false);
         check(&[END], true);
         check(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")], false);

@@ -25,9 +25,12 @@ pub(crate) async fn run(args: &SpansArgs, content: bool) -> Result<(), Error> {
         ))
     })?;
     let mut file = files::open(&args.file).map_err(unreadable)?;
-    let damaged = |error| match error {
-        LogError::Io(error) => unreadable(error),
-        error => Error::at(&place, error),
+    let damaged = |error| {
+        if let LogError::Io(error) = error {
+            unreadable(error)
+        } else {
+            Error::at(&place, error)
+        }
     };
     let start = start(&mut file, damaged)?;
     let spans = exporter.spans().content(content);
@@ -43,7 +46,7 @@ fn start(file: &mut File, damaged: impl Fn(LogError) -> Error) -> Result<SystemT
     let written = written.map_err(|error| damaged(error.into()))?;
     let mut last = Time::default();
     replay(BufReader::new(&*file), &mut |event: &Event| {
-        last = event.time
+        last = event.time;
     })
     .map_err(&damaged)?;
     file.rewind().map_err(|error| damaged(error.into()))?;

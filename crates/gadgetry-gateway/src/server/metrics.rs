@@ -139,12 +139,9 @@ impl Default for Metrics {
                 "Time to the first part of a reply",
                 || Histogram::new(SECONDS),
             ),
-            duration: with(
-                all,
-                "request_seconds",
-                "Time to the end of a reply",
-                || Histogram::new(SECONDS),
-            ),
+            duration: with(all, "request_seconds", "Time to the end of a reply", || {
+                Histogram::new(SECONDS)
+            }),
             registry,
             models: Mutex::default(),
         }
@@ -279,5 +276,79 @@ impl Metrics {
         let name: Arc<str> = name.into();
         models.insert(Arc::clone(&name));
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The names of all metrics. A family is written once it has a member.
+    fn names() -> BTreeSet<String> {
+        let metrics = Metrics::default();
+        let labels = ModelLabels {
+            model: "m".into(),
+            upstream: "u".to_owned(),
+        };
+        for family in [
+            &metrics.calls,
+            &metrics.invalid_calls,
+            &metrics.unparsed,
+            &metrics.repairs,
+            &metrics.held_calls,
+            &metrics.input_tokens,
+            &metrics.cached_tokens,
+            &metrics.output_tokens,
+        ] {
+            family.get_or_create(&labels).inc();
+        }
+        for family in [&metrics.first_byte, &metrics.duration] {
+            family.get_or_create(&labels).observe(1.0);
+        }
+        let api = ApiLabels { api: "chat" };
+        metrics.overhead.get_or_create(&api).observe(1.0);
+        metrics.disconnects.get_or_create(&api).inc();
+        let upstream = UpstreamLabels {
+            upstream: "u".to_owned(),
+        };
+        metrics.upstream_errors.get_or_create(&upstream).inc();
+        metrics.upstream_up.get_or_create(&upstream).set(1);
+        let request = RequestLabels {
+            api: "chat",
+            model: "m".into(),
+            upstream: "u".to_owned(),
+            client: String::new(),
+            status: 200,
+        };
+        metrics.requests.get_or_create(&request).inc();
+        let text = metrics.text(&Settings::default());
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let names = types.filter_map(|line| line.split(' ').next());
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_dashboard_shows_all_metrics_and_no_other() {
+        let dashboard = include_str!("../../../../docs/grafana.json");
+        let dashboard: Value = serde_json::from_str(dashboard).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let targets = panels
+            .iter()
+            .flat_map(|it| it["targets"].as_array().unwrap());
+        let mut shown = BTreeSet::new();
+        for target in targets {
+            let words = target["expr"].as_str().unwrap();
+            let words = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            for word in words.filter(|word| word.starts_with("gadgetry_")) {
+                let end = ["_bucket", "_total"].into_iter();
+                let name = end.fold(word, |word, end| word.strip_suffix(end).unwrap_or(word));
+                shown.insert(name.to_owned());
+            }
+        }
+        assert_eq!(shown, names());
     }
 }
