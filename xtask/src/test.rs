@@ -305,7 +305,7 @@ fn features() -> Result<Outcome, String> {
     Ok(Outcome::Done)
 }
 
-/// Needs Python from 3.11 on; its tools come from `PyPI` when they are not there.
+/// Needs Python from 3.11 on and Node.js from 20 on; their tools come from `PyPI` and npm when they are not there.
 fn packages_of_other_languages() -> Result<Outcome, String> {
     let missing = bindings::check()?;
     Ok(missing.map_or(Outcome::Done, |why| Outcome::Skipped(why.into())))

@@ -33,11 +33,13 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             root,
         )?);
     }
-    let bindings = rust_files(&root.join("bindings/python/src"))?;
-    for file in rust_files(&root.join("crates"))?
-        .into_iter()
-        .chain(bindings)
-    {
+    let mut sources = rust_files(&root.join("crates"))?;
+    for package in ["shared", "python", "node"] {
+        sources.extend(rust_files(
+            &root.join("bindings").join(package).join("src"),
+        )?);
+    }
+    for file in sources {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));
     }
     for lock in ["Cargo.lock", "fuzz/Cargo.lock", "bindings/Cargo.lock"] {

@@ -1,11 +1,11 @@
 //! Agents.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
-use gadgetry::approval::{Approvals, Rules};
-use gadgetry::proto::tags::{BlockMode, CustomBlock};
-use gadgetry::{AgentBuilder, AgentRun, Delta, DynGadget, OnTextOnlyReply, Retry, Tools};
+use gadgetry::proto::message::CustomContentBlock;
+use gadgetry::proto::tags::CustomBlock;
+use gadgetry::{AgentBuilder, AgentRun, DynGadget};
+use gadgetry_bindings::{Problem, options};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,7 +18,6 @@ use crate::gate::attach;
 use crate::journal::Journal;
 use crate::json;
 use crate::models::Model;
-use crate::parser::{anchoring, choice, form, markers};
 use crate::run::{Conversation, Output, Run};
 
 /// A model with gadgets.
@@ -42,7 +41,8 @@ impl Agent {
             builder = builder.gadget(gadget);
         }
         let builder = configured(builder, options)?;
-        let agent = builder.build().map_err(|error| errors::agent(&error))?;
+        let built = builder.build();
+        let agent = built.map_err(|error| errors::raised(Problem::agent(&error)))?;
         Ok(Self(agent))
     }
 
@@ -136,9 +136,8 @@ fn answering(
             None => Err("the program is ending".to_owned()),
         }
     };
-    let py = schema.py();
     run.answering(json::from_py(schema)?, accept)
-        .map_err(|error| errors::typed(py, error))
+        .map_err(|error| errors::raised(Problem::typed(error)))
 }
 
 /// An option that is there and not `None`.
@@ -157,150 +156,39 @@ where
     value.map(Some)
 }
 
-/// Applies the options; an absent one leaves the default of the crate.
+/// Applies the options. Those with functions are taken out first.
 fn configured(mut builder: AgentBuilder, options: &Bound<'_, PyDict>) -> PyResult<AgentBuilder> {
-    let py = options.py();
-    macro_rules! plain {
-        ($($name:ident: $type:ty),* $(,)?) => {
-            $(if let Some(value) = get::<$type>(options, stringify!($name))? {
-                builder = builder.$name(value);
-            })*
-        };
-    }
-    plain! {
-        name: String,
-        system: String,
-        max_iterations: u32,
-        budget: f64,
-        temperature: f64,
-        max_tokens: u64,
-        stop: Vec<String>,
-        max_concurrent: u32,
-        max_gadgets_per_reply: u32,
-        max_depth: u32,
-        reasoning_tags: Vec<String>,
-        examples: usize,
-        trailing: String,
-    }
-    let duration = |name| -> PyResult<Option<Duration>> {
-        let seconds: Option<f64> = get(options, name)?;
-        let duration = seconds.map(Duration::try_from_secs_f64).transpose();
-        duration.map_err(|error| PyTypeError::new_err(format!("{name}: {error}")))
-    };
-    if let Some(timeout) = duration("timeout")? {
-        builder = builder.default_timeout(timeout);
-    }
-    if let Some(grace) = duration("grace")? {
-        builder = builder.grace(grace);
-    }
-    let is_set = |name| Ok::<_, PyErr>(get::<bool>(options, name)?.unwrap_or(false));
-    if is_set("sequential")? {
-        builder = builder.sequential();
-    }
-    if is_set("stop_on_gadget_error")? {
-        builder = builder.stop_on_gadget_error();
-    }
-    if get::<bool>(options, "compaction")? == Some(false) {
-        builder = builder.without_compaction();
-    }
-    if let Some(retries) = get::<u32>(options, "retries")? {
-        builder = if retries == 0 {
-            builder.without_retry()
-        } else {
-            builder.retry(Retry {
-                retries,
-                ..Retry::default()
-            })
-        };
-    }
-    if let Some(tools) = get::<String>(options, "tools")? {
-        builder = builder.tools(match tools.as_str() {
-            "text" => Tools::Text,
-            "native" => Tools::Native,
-            "both" => Tools::Both,
-            other => return Err(choice(py, "tools", other, "`text`, `native` or `both`")),
-        });
-    }
-    if let Some(word) = get::<String>(options, "form")? {
-        builder = builder.form(form(py, &word)?);
-    }
-    if let Some(own) = get::<(String, String, String)>(options, "markers")? {
-        builder = builder.markers(markers(Some(own))?);
-    }
-    if let Some(word) = get::<String>(options, "anchoring")? {
-        builder = builder.anchoring(anchoring(py, &word)?);
-    }
-    if let Some(reminder) = get::<String>(options, "remind")? {
-        builder = builder.text_only(OnTextOnlyReply::Remind(reminder));
-    }
-    for block in get::<Vec<Bound<'_, PyAny>>>(options, "blocks")?.unwrap_or_default() {
+    let options = options.copy()?;
+    for block in get::<Vec<Bound<'_, PyAny>>>(&options, "blocks")?.unwrap_or_default() {
         builder = builder.custom_block(custom_block(&block)?);
     }
-    if let Some(human) = get::<Py<PyAny>>(options, "human")? {
+    if let Some(human) = get::<Py<PyAny>>(&options, "human")? {
         builder = builder.on_human_input(User::new(human));
     }
-    approving(builder, options)
+    for name in ["blocks", "human"] {
+        options.set_item(name, options.py().None())?;
+    }
+    options::agent(builder, json::fields(&options)?).map_err(errors::raised)
 }
 
 /// A `gadgetry.CustomBlock`.
 fn custom_block(block: &Bound<'_, PyAny>) -> PyResult<CustomBlock> {
-    let text = |name: &str| block.getattr(name)?.extract::<Option<String>>();
-    let mut made = CustomBlock::new(block.getattr("key")?.extract::<String>()?);
-    if let Some(tag) = text("tag")? {
-        made = made.tag(tag);
+    let fields = PyDict::new(block.py());
+    for name in ["key", "tag", "description", "instructions", "mode"] {
+        fields.set_item(name, block.getattr(name)?)?;
     }
-    if let Some(description) = text("description")? {
-        made = made.description(description);
-    }
-    if let Some(instructions) = text("instructions")? {
-        made = made.instructions(instructions);
-    }
-    let mode: String = block.getattr("mode")?.extract()?;
-    made = match mode.as_str() {
-        "keep" => made,
-        "suppress" => made.suppress(),
-        "reasoning" => {
-            let (mut config, code) = made.into_parts();
-            config.mode = BlockMode::Reasoning;
-            CustomBlock::from_parts(config, code)
-                .ok_or_else(|| PyTypeError::new_err("a block of reasoning maps nothing"))?
+    let map = block.getattr("_map")?.unbind();
+    let transform = move |block: &CustomContentBlock| {
+        let mapped = attach(|py| -> PyResult<Option<String>> {
+            let block = json::serialized(py, block)?;
+            Ok(map.call1(py, (block,))?.extract(py)?)
+        });
+        match mapped {
+            Some(Ok(text)) => text,
+            Some(Err(error)) => unwind(error),
+            None => None,
         }
-        "map" => {
-            let map = block.getattr("_map")?.unbind();
-            made.map(move |block| {
-                let mapped = attach(|py| -> PyResult<Option<Vec<Delta>>> {
-                    let block = json::serialized(py, block)?;
-                    let text: Option<String> = map.call1(py, (block,))?.extract(py)?;
-                    Ok(text.map(|text| vec![Delta::text(text)]))
-                });
-                match mapped {
-                    Some(Ok(deltas)) => deltas,
-                    Some(Err(error)) => unwind(error),
-                    None => None,
-                }
-            })
-        }
-        other => return Err(PyTypeError::new_err(format!("mode: {other}"))),
     };
-    Ok(made)
-}
-
-/// Which calls need the user. Approvals are always left open: the package answers them, or whoever has their ids.
-fn approving(builder: AgentBuilder, options: &Bound<'_, PyDict>) -> PyResult<AgentBuilder> {
-    let Some(mode) = get::<String>(options, "approvals")? else {
-        return Ok(builder);
-    };
-    if mode == "off" {
-        return Ok(builder.without_approvals());
-    }
-    let rules: Vec<String> = get(options, "rules")?.unwrap_or_default();
-    let rules = Rules::parse(rules).map_err(|error| errors::config(&error))?;
-    let mut approvals = Approvals::new(rules);
-    if mode == "ask" {
-        approvals = approvals.in_stream();
-    }
-    if let Some(reason) = get::<String>(options, "unattended")? {
-        approvals = approvals.unattended(reason);
-    }
-    Ok(builder.approvals(approvals))
+    let fields = json::fields(&fields)?;
+    options::custom_block(fields, Some(Box::new(transform))).map_err(errors::raised)
 }

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gadgetry::DynGadget;
-use gadgetry_builtins::Builtins;
-use gadgetry_mcp::{ServerConfig, Servers};
-use pyo3::exceptions::PyValueError;
+use gadgetry_bindings::foreign;
+use gadgetry_mcp::Servers;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -54,22 +53,8 @@ impl NativeGadget {
 #[pyfunction]
 #[pyo3(signature = (folder, names = None))]
 pub(crate) fn builtins(folder: PathBuf, names: Option<Vec<String>>) -> PyResult<Vec<NativeGadget>> {
-    let builtins = Builtins::in_dir(folder);
-    let gadgets = builtins
-        .map_err(|error| errors::classified("ConfigError", &error))?
-        .gadgets();
-    let Some(names) = names else {
-        return Ok(gadgets.into_iter().map(NativeGadget).collect());
-    };
-    let find = |name: String| {
-        let found = gadgets.iter().find(|gadget| gadget.spec().name == name);
-        let all = || gadgets.iter().map(|gadget| gadget.spec().name.as_str());
-        found.cloned().map(NativeGadget).ok_or_else(|| {
-            let all = all().collect::<Vec<_>>().join(", ");
-            PyValueError::new_err(format!("there is no built-in gadget {name:?}: take {all}"))
-        })
-    };
-    names.into_iter().map(find).collect()
+    let gadgets = foreign::builtins(folder, names).map_err(errors::raised)?;
+    Ok(gadgets.into_iter().map(NativeGadget).collect())
 }
 
 /// Connections to MCP servers.
@@ -81,15 +66,7 @@ impl McpServers {
     /// Connects to servers, by their names.
     #[staticmethod]
     fn connect(waiter: Waiter<'_>, configs: &Bound<'_, PyDict>) -> PyResult<Work> {
-        let mut read: Vec<(String, ServerConfig)> = Vec::new();
-        for (name, config) in configs {
-            let name: String = name.extract()?;
-            let config = json::read(&config);
-            read.push((
-                name.clone(),
-                config.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?,
-            ));
-        }
+        let read = foreign::servers(json::read(configs)?).map_err(errors::raised)?;
         spawn(&waiter, Servers::connect(read), |py, servers| {
             let servers = Self(Mutex::new(Some(servers)));
             Ok(Py::new(py, servers)?.into_any())
@@ -102,14 +79,8 @@ impl McpServers {
         let Some(servers) = servers.as_ref() else {
             return Default::default();
         };
-        let reserved: Vec<&str> = reserved.iter().map(String::as_str).collect();
-        let offer = servers.gadgets(&reserved);
-        let failures = servers.failures().iter().map(ToString::to_string);
-        let warnings = offer.warnings.iter().map(ToString::to_string);
-        (
-            offer.gadgets.into_iter().map(NativeGadget).collect(),
-            failures.chain(warnings).collect(),
-        )
+        let (gadgets, problems) = foreign::tools(servers, &reserved);
+        (gadgets.into_iter().map(NativeGadget).collect(), problems)
     }
 
     fn close(&self, waiter: Waiter<'_>) -> PyResult<Work> {

@@ -8,6 +8,7 @@ use gadgetry::{
     CallPreview, DynGadget, ExecutionContext, GadgetSpec, Human, HumanQuestion, Invocation,
     Outcome, Permission,
 };
+use gadgetry_bindings::outcome::outcome;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -89,26 +90,6 @@ impl DynGadget for Function {
             };
             outcome(answer)
         })
-    }
-}
-
-fn outcome(answer: Option<(String, String)>) -> Outcome {
-    let Some((kind, text)) = answer else {
-        return Outcome::error("the function gave no result");
-    };
-    match kind.as_str() {
-        "result" => Outcome::ok(text),
-        "complete" => Outcome {
-            completes_run: true,
-            ..Outcome::ok(text)
-        },
-        "human" => Outcome {
-            asks_human: Some(text.clone()),
-            ..Outcome::error(format!(
-                "Human input is required but not available in this run. The question was: {text}"
-            ))
-        },
-        _ => Outcome::error(text),
     }
 }
 

@@ -1,26 +1,17 @@
 //! The gateway in this process: requests of the official SDKs, without a server and without a port.
 
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::http::{Method, Request, Response};
-use futures_util::StreamExt as _;
-use futures_util::stream::BoxStream;
-use gadgetry::provider::resolve::Api;
-use gadgetry::provider::{ApiKey, HttpConfig};
-use gadgetry_gateway::upstream::{Target, Upstream};
-use gadgetry_gateway::{Gateway, Settings};
-use pyo3::exceptions::{PyConnectionError, PyValueError};
+use axum::body::Bytes;
+use gadgetry_bindings::gateway;
+use pyo3::exceptions::PyConnectionError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tower_service::Service as _;
 
 use crate::bridge::{Waiter, Work, spawn};
 use crate::errors;
 use crate::gate::runtime;
-use crate::parser::choice;
 
 /// Time after which a thread that waits looks for signals, such as Ctrl-C.
 const PULSE: Duration = Duration::from_millis(50);
@@ -33,27 +24,8 @@ pub(crate) struct InProcess(Router);
 impl InProcess {
     #[new]
     fn new(py: Python<'_>, base_url: String, api_key: Option<String>, api: &str) -> PyResult<Self> {
-        let api = match api {
-            "chat" => Api::Chat,
-            "responses" => Api::Responses,
-            "messages" => Api::Messages,
-            "completions" => Api::Completions,
-            other => {
-                let admitted = "`chat`, `responses`, `messages` or `completions`";
-                return Err(choice(py, "api", other, admitted));
-            }
-        };
-        let target = Target::Server {
-            url: base_url.into(),
-            api,
-            key: api_key.map(ApiKey::from),
-        };
-        // The first one reads the certificates of the machine.
-        let upstream = py.detach(|| Upstream::new("upstream", target, HttpConfig::new()));
-        let upstream = upstream.map_err(|error| errors::config(&error))?;
-        let mut settings = Settings::default();
-        settings.upstreams = vec![Arc::new(upstream)];
-        Ok(Self(Gateway::new(settings).router()))
+        let made = py.detach(|| gateway::router(base_url, api_key, api));
+        made.map(Self).map_err(errors::raised)
     }
 
     /// Sends a request, and waits for the head of the response in a loop.
@@ -65,10 +37,10 @@ impl InProcess {
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     ) -> PyResult<Work> {
-        let request = request(method, target, headers, body)?;
+        let request = gateway::request(method, target, headers, body).map_err(errors::raised)?;
         let router = self.0.clone();
-        spawn(&waiter, answered(router, request), |py, response| {
-            Ok(Py::new(py, Reply::new(response))?.into_any())
+        spawn(&waiter, gateway::answered(router, request), |py, reply| {
+            Ok(Py::new(py, Reply(reply))?.into_any())
         })
     }
 
@@ -81,33 +53,8 @@ impl InProcess {
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     ) -> PyResult<Reply> {
-        let request = request(method, target, headers, body)?;
-        let response = block_on(py, answered(self.0.clone(), request))?;
-        Ok(Reply::new(response))
-    }
-}
-
-fn request(
-    method: &str,
-    target: &str,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-) -> PyResult<Request<Body>> {
-    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let method: Method = method.parse().map_err(|error| wrong(&error))?;
-    let mut request = Request::builder().method(method).uri(target);
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    request
-        .body(Body::from(body))
-        .map_err(|error| wrong(&error))
-}
-
-async fn answered(mut router: Router, request: Request<Body>) -> Response<Body> {
-    match router.call(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
+        let request = gateway::request(method, target, headers, body).map_err(errors::raised)?;
+        block_on(py, gateway::answered(self.0.clone(), request)).map(Reply)
     }
 }
 
@@ -126,45 +73,20 @@ fn block_on<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> Py
     }
 }
 
-type Pieces = Arc<tokio::sync::Mutex<BoxStream<'static, Result<Bytes, axum::Error>>>>;
-
 /// A response, whose body is read piece by piece. Dropping it ends the request.
 #[pyclass(frozen, module = "gadgetry._gadgetry")]
-pub(crate) struct Reply {
-    status: u16,
-    headers: Vec<(String, Vec<u8>)>,
-    pieces: std::sync::Mutex<Option<Pieces>>,
-}
-
-impl Reply {
-    fn new(response: Response<Body>) -> Self {
-        let (head, body) = response.into_parts();
-        let headers = head.headers.iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
-        let pieces = body.into_data_stream().boxed();
-        Self {
-            status: head.status.as_u16(),
-            headers: headers.collect(),
-            pieces: std::sync::Mutex::new(Some(Arc::new(tokio::sync::Mutex::new(pieces)))),
-        }
-    }
-
-    fn pieces(&self) -> Option<Pieces> {
-        let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        pieces.clone()
-    }
-}
+pub(crate) struct Reply(gateway::Reply);
 
 #[pymethods]
 impl Reply {
     #[getter]
     fn status(&self) -> u16 {
-        self.status
+        self.0.status
     }
 
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let headers = self.headers.iter();
+        let headers = self.0.headers.iter();
         let headers = headers
             .map(|(name, value)| (PyBytes::new(py, name.as_bytes()), PyBytes::new(py, value)));
         headers.collect()
@@ -172,23 +94,18 @@ impl Reply {
 
     /// The next piece of the body; `None` at its end.
     fn next(&self, waiter: Waiter<'_>) -> PyResult<Work> {
-        spawn(&waiter, next(self.pieces()), piece)
+        spawn(&waiter, self.0.next(), piece)
     }
 
     /// The same, in this thread.
     fn next_blocking(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let next = block_on(py, next(self.pieces()))?;
+        let next = block_on(py, self.0.next())?;
         piece(py, next)
     }
 
     fn close(&self) {
-        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        pieces.take();
+        self.0.close();
     }
-}
-
-async fn next(pieces: Option<Pieces>) -> Option<Result<Bytes, axum::Error>> {
-    pieces?.lock().await.next().await
 }
 
 fn piece(py: Python<'_>, next: Option<Result<Bytes, axum::Error>>) -> PyResult<Py<PyAny>> {

@@ -2,6 +2,7 @@
 
 use gadgetry::serde::Serialize;
 use gadgetry::serde_json::{self, Map, Number, Value};
+use gadgetry_bindings::fields::Fields;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -57,6 +58,14 @@ pub(crate) fn read<T: gadgetry::serde::de::DeserializeOwned>(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<T> {
     serde_json::from_value(from_py(value)?).map_err(|error| bad(&error.to_string()))
+}
+
+/// Reads options from a dictionary.
+pub(crate) fn fields(options: &Bound<'_, PyDict>) -> PyResult<Fields> {
+    match nested(options, 0)? {
+        Value::Object(map) => Ok(Fields::new(map)),
+        _ => Ok(Fields::default()),
+    }
 }
 
 /// Converts a Python object: what the module `json` takes.

@@ -1,17 +1,14 @@
 //! The parser of replies, with its events; and prompts and calls as text, for programs that have a loop of their own.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use gadgetry::format::{Anchoring, Format, Markers, ReplyEvent, Writer};
+use gadgetry::format::ReplyEvent;
 use gadgetry::proto::call::TerminatedBy;
 use gadgetry::proto::message::Attributes;
 use gadgetry::proto::piece::EndReason;
-use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
 use gadgetry::proto::reply::Scanner;
-use gadgetry::proto::schema::{Registry, Schema};
-use gadgetry::serde_json::{self, Value};
-use gadgetry::{CallForm, GadgetSpec};
+use gadgetry::serde_json;
+use gadgetry_bindings::format::{self, MarkerTexts, Schemas, WrittenCall};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -136,7 +133,7 @@ pub(crate) struct Parser(Mutex<Reading>);
 
 struct Reading {
     scanner: Scanner,
-    schemas: HashMap<String, Schema>,
+    schemas: Schemas,
 }
 
 #[pymethods]
@@ -144,29 +141,20 @@ impl Parser {
     #[new]
     #[pyo3(signature = (*, tags = Vec::new(), reasoning = Vec::new(), markers = None, anchoring = "anywhere", schemas = None))]
     fn new(
-        py: Python<'_>,
         tags: Vec<String>,
         reasoning: Vec<String>,
-        markers: Option<(String, String, String)>,
+        markers: Option<MarkerTexts>,
         anchoring: &str,
         schemas: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let format = Format {
-            markers: Some(self::markers(markers)?),
-            anchoring: self::anchoring(py, anchoring)?,
-            tags,
-            reasoning,
-            ..Format::default()
-        };
-        let mut compiled = HashMap::new();
+        let mut read = Vec::new();
         for (name, schema) in schemas.into_iter().flatten() {
-            let schema = Schema::new(json::from_py(&schema)?);
-            let schema = schema.map_err(|error| errors::classified("SchemaError", &error))?;
-            compiled.insert(name.extract::<String>()?.to_lowercase(), schema);
+            read.push((name.extract::<String>()?, json::from_py(&schema)?));
         }
+        let made = format::scanner(tags, reasoning, markers, anchoring);
         Ok(Self(Mutex::new(Reading {
-            scanner: Scanner::new(&format).map_err(|error| errors::config(&error))?,
-            schemas: compiled,
+            schemas: Schemas::new(read).map_err(errors::raised)?,
+            scanner: made.map_err(errors::raised)?,
         })))
     }
 
@@ -204,7 +192,7 @@ impl Parser {
 /// The event as a Python object.
 fn object<'py>(
     py: Python<'py>,
-    schemas: &HashMap<String, Schema>,
+    schemas: &Schemas,
     event: &ReplyEvent<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     Ok(match event {
@@ -238,10 +226,7 @@ fn object<'py>(
         ReplyEvent::Call(call) => {
             let header = call.header();
             let name = header.gadget_name();
-            let schema = (!schemas.is_empty())
-                .then(|| schemas.get(&name.to_lowercase()))
-                .flatten();
-            let (parameters, error) = match call.parameters(schema) {
+            let (parameters, error) = match call.parameters(schemas.of(name)) {
                 Ok(parameters) => (json::to_py(py, &parameters)?.unbind(), py.None()),
                 Err(error) => (py.None(), text(py, &error.to_string())),
             };
@@ -328,135 +313,52 @@ fn object<'py>(
 #[pyfunction]
 #[pyo3(signature = (chunks, *, tags = Vec::new(), reasoning = Vec::new(), markers = None, anchoring = "anywhere"))]
 pub(crate) fn parse_json(
-    py: Python<'_>,
     chunks: Vec<String>,
     tags: Vec<String>,
     reasoning: Vec<String>,
-    markers: Option<(String, String, String)>,
+    markers: Option<MarkerTexts>,
     anchoring: &str,
 ) -> PyResult<String> {
-    let format = Format {
-        markers: Some(self::markers(markers)?),
-        anchoring: self::anchoring(py, anchoring)?,
-        tags,
-        reasoning,
-        ..Format::default()
-    };
-    let mut scanner = Scanner::new(&format).map_err(|error| errors::config(&error))?;
-    let mut lines = Vec::new();
-    let mut see = |event: ReplyEvent<'_>| {
-        event.write_json(None, &mut lines);
-        lines.push(b'\n');
-    };
-    for chunk in chunks {
-        scanner.push(&chunk, &mut see);
-    }
-    scanner.finish(&mut see);
-    Ok(String::from_utf8(lines)?)
+    let scanner = format::scanner(tags, reasoning, markers, anchoring).map_err(errors::raised)?;
+    Ok(format::parse_json(scanner, &chunks))
 }
 
 /// Counts the events of a reply, without an object for any: what the parser costs in Rust alone.
 #[pyfunction]
 pub(crate) fn count_events(chunks: Vec<String>) -> usize {
-    let mut parser = gadgetry::format::BlockParser::default();
-    let mut count = 0;
-    let mut see = |event: ReplyEvent<'_>| {
-        std::hint::black_box(&event);
-        count += 1;
-    };
-    for chunk in chunks {
-        parser.push(&chunk, &mut see);
-    }
-    parser.finish(&mut see);
-    count
+    format::count_events(&chunks)
 }
 
 /// Writes a call as a block that the parser reads as the same call.
 #[pyfunction]
 #[pyo3(signature = (name, parameters, *, id = None, dependencies = Vec::new(), markers = None, anchoring = "anywhere", schema = None))]
-#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn write_call(
-    py: Python<'_>,
     name: &str,
     parameters: &Bound<'_, PyAny>,
     id: Option<&str>,
     dependencies: Vec<String>,
-    markers: Option<(String, String, String)>,
+    markers: Option<MarkerTexts>,
     anchoring: &str,
     schema: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let schema = schema.map(|schema| -> PyResult<Schema> {
-        let schema = Schema::new(json::from_py(schema)?);
-        schema.map_err(|error| errors::classified("SchemaError", &error))
-    });
-    let writer = Writer {
-        markers: &self::markers(markers)?,
-        anchoring: self::anchoring(py, anchoring)?,
-    };
-    let mut block = String::new();
-    let parameters: Value = json::from_py(parameters)?;
-    let written = writer.write(
-        &mut block,
+    let call = WrittenCall {
         name,
+        parameters: &json::from_py(parameters)?,
         id,
-        &dependencies,
-        &parameters,
-        schema.transpose()?.as_ref(),
-    );
-    written.map_err(|error| errors::config(&error))?;
-    Ok(block)
+        dependencies: &dependencies,
+    };
+    let schema = schema.map(json::from_py).transpose()?;
+    format::write_call(&call, markers, anchoring, schema).map_err(errors::raised)
 }
 
 /// The text for the system message that describes gadgets and how to call them.
 #[pyfunction]
 #[pyo3(signature = (specs, *, form = "block", markers = None, anchoring = "anywhere"))]
 pub(crate) fn instructions(
-    py: Python<'_>,
     specs: &Bound<'_, PyAny>,
     form: &str,
-    markers: Option<(String, String, String)>,
+    markers: Option<MarkerTexts>,
     anchoring: &str,
 ) -> PyResult<String> {
-    let specs: Vec<GadgetSpec> = json::read(specs)?;
-    let registry =
-        Registry::new(specs).map_err(|error| errors::classified("SchemaError", &error))?;
-    let style = CallStyle {
-        form: self::form(py, form)?,
-        markers: &self::markers(markers)?,
-        anchoring: self::anchoring(py, anchoring)?,
-    };
-    let text = PromptTemplate::default().render_registry(&registry, style);
-    Ok(text.unwrap_or_default())
-}
-
-/// Reads the form of calls.
-pub(crate) fn form(py: Python<'_>, form: &str) -> PyResult<CallForm> {
-    match form {
-        "block" => Ok(CallForm::Block),
-        "json" => Ok(CallForm::Json),
-        other => Err(choice(py, "form", other, "`block` or `json`")),
-    }
-}
-
-/// Reads the markers: start, end, argument.
-pub(crate) fn markers(markers: Option<(String, String, String)>) -> PyResult<Markers> {
-    let Some((start, end, argument)) = markers else {
-        return Ok(Markers::default());
-    };
-    Markers::new(start, end, argument).map_err(|error| errors::config(&error))
-}
-
-/// Reads where markers count.
-pub(crate) fn anchoring(py: Python<'_>, anchoring: &str) -> PyResult<Anchoring> {
-    match anchoring {
-        "anywhere" => Ok(Anchoring::Anywhere),
-        "line_start" => Ok(Anchoring::LineStart),
-        other => Err(choice(py, "anchoring", other, "`anywhere` or `line_start`")),
-    }
-}
-
-/// The error of a word that is none of those admitted.
-pub(crate) fn choice(py: Python<'_>, option: &str, value: &str, admitted: &str) -> PyErr {
-    let message = format!("{option} is {admitted}, not {value:?}");
-    errors::named(py, "ConfigError", &message, None)
+    format::instructions(json::read(specs)?, form, markers, anchoring).map_err(errors::raised)
 }

@@ -3,21 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use futures_util::{FutureExt as _, StreamExt as _};
-use gadgetry::approval::{Answer, ApprovalId, Rule};
-use gadgetry::proto::tree::Status;
+use gadgetry::approval::ApprovalId;
 use gadgetry::serde_json;
-use gadgetry::{AgentHandle, AgentRun, Event, EventKind, Finished, Message};
+use gadgetry::{AgentHandle, AgentRun, Finished, Message};
+use gadgetry_bindings::{Problem, run as shared};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyList;
 
 use crate::bridge::{Locals, Waiter, Work, spawn};
 use crate::errors;
 use crate::json;
-
-/// Events that are converted at once.
-const BATCH: usize = 256;
 
 /// The loops of the runs that are going on, for functions of an agent that are called with nothing but the id of the run.
 static RUNS: Mutex<Option<HashMap<String, Weak<Locals>>>> = Mutex::new(None);
@@ -79,25 +75,12 @@ impl Run {
     /// The next events, or those of approvals; none at the end.
     fn next(&self, waiter: Waiter<'_>, approvals_only: bool) -> PyResult<Work> {
         let run = Arc::clone(&self.run);
-        let is_wanted = move |event: &Event| {
-            !approvals_only || matches!(event.kind, EventKind::ApprovalRequired { .. })
-        };
         let work = async move {
             let mut run = run.lock().await;
-            let mut events = Vec::new();
-            let Some(run) = run.as_mut() else {
-                return events;
-            };
-            while events.is_empty() {
-                let Some(first) = run.next().await else { break };
-                events.extend(Some(first).filter(is_wanted));
-                while events.len() < BATCH
-                    && let Some(Some(next)) = run.next().now_or_never()
-                {
-                    events.extend(Some(next).filter(is_wanted));
-                }
+            match run.as_mut() {
+                Some(run) => shared::events(run, approvals_only).await,
+                None => Vec::new(),
             }
-            events
         };
         spawn(&waiter, work, |py, events| {
             let events = events.iter().map(|event| json::serialized(py, event));
@@ -115,13 +98,10 @@ impl Run {
         };
         spawn(&waiter, work, |py, finished| match finished {
             Some(Ok(finished)) => Ok(result(py, &finished)?.into_any().unbind()),
-            Some(Err(error)) => Err(errors::run(py, error)),
-            None => Err(errors::named(
-                py,
-                "ConfigError",
+            Some(Err(error)) => Err(errors::raised(Problem::run(error))),
+            None => Err(errors::raised(Problem::config(
                 "the run has been consumed, or was closed",
-                None,
-            )),
+            ))),
         })
     }
 
@@ -162,46 +142,15 @@ impl Run {
         let approval: ApprovalId = approval
             .parse()
             .map_err(|error| errors::classified("NotDelivered", &error))?;
-        let answer = answer(kind, detail)?;
+        let answer = shared::answer(kind, detail).map_err(errors::raised)?;
         let answered = self.handle.answer(approval, answer);
         answered.map_err(|error| errors::classified("NotDelivered", &error))
     }
 }
 
-/// Reads the answer to an approval.
-pub(crate) fn answer(kind: &str, detail: Option<String>) -> PyResult<Answer> {
-    match (kind, detail) {
-        ("once", _) => Ok(Answer::Once),
-        ("session", Some(rule)) => {
-            let rule: Rule = rule.parse().map_err(|error| errors::config(&error))?;
-            Ok(Answer::Session(rule))
-        }
-        ("no", reason) => Ok(Answer::No(reason)),
-        ("pending", _) => Ok(Answer::Pending),
-        (other, _) => Err(PyValueError::new_err(format!("no answer: {other}"))),
-    }
-}
-
 /// The result of a run, as fields of `gadgetry.Result`.
-pub(crate) fn result<'py>(py: Python<'py>, finished: &Finished) -> PyResult<Bound<'py, PyDict>> {
-    let summary = &finished.summary;
-    let fields = PyDict::new(py);
-    fields.set_item("text", &summary.answer)?;
-    fields.set_item("reason", json::serialized(py, &summary.reason)?)?;
-    fields.set_item("iterations", summary.iterations)?;
-    fields.set_item("cost", summary.total_cost)?;
-    fields.set_item("known_cost", summary.known_cost)?;
-    fields.set_item("usage", json::serialized(py, &finished.usage())?)?;
-    let calls = finished.calls().map(|call| {
-        let status = match call.status {
-            Status::Succeeded => "succeeded",
-            Status::Failed => "failed",
-            Status::Skipped => "skipped",
-            Status::Waiting | Status::Running | Status::Abandoned | _ => "abandoned",
-        };
-        (call.gadget_name, call.invocation_id, status)
-    });
-    fields.set_item("calls", calls.collect::<Vec<_>>())?;
+pub(crate) fn result<'py>(py: Python<'py>, finished: &Finished) -> PyResult<Bound<'py, PyAny>> {
+    let fields = json::to_py(py, &shared::result(finished))?;
     let conversation = Conversation(finished.into());
     fields.set_item("conversation", Py::new(py, conversation)?)?;
     Ok(fields)

@@ -21,7 +21,7 @@ pub(crate) struct CallSpan<S> {
     span: Option<S>,
 }
 
-/// What a span of a call says from its beginning.
+/// Facts in a span of a call from its beginning.
 pub(crate) struct Identity<'a> {
     pub(crate) call: CallId,
     pub(crate) id: &'a InvocationId,

@@ -71,7 +71,7 @@ impl Exporter {
     ///
     /// # Errors
     ///
-    /// [`ExporterError::Environment`] if a variable cannot be used, as a URL that is none.
+    /// [`ExporterError::Environment`] if a variable cannot be used, as an invalid URL.
     ///
     /// # Panics
     ///
@@ -214,7 +214,7 @@ impl Classified for ExporterError {
     }
 }
 
-/// What is known of the collector.
+/// Knowledge about the collector.
 #[derive(Debug, Default)]
 struct Delivery(Mutex<Known>);
 
@@ -235,7 +235,7 @@ impl Delivery {
         self.known().failed.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
-    /// Notes what became of a batch.
+    /// Notes the result of a batch.
     fn note(&self, result: &OTelSdkResult) {
         let mut known = self.known();
         let Err(error) = result else {

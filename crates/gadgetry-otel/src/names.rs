@@ -17,7 +17,7 @@ names! {
     OPERATION = "gen_ai.operation.name";
     /// The provider, in the words of the conventions: a server with the API of OpenAI is `openai`.
     PROVIDER = "gen_ai.provider.name";
-    /// The model that is asked.
+    /// The model of the request.
     REQUEST_MODEL = "gen_ai.request.model";
     /// Always `true`: replies are read while they stream.
     REQUEST_STREAM = "gen_ai.request.stream";
@@ -72,13 +72,13 @@ pub const COST: Key = Key::from_static_str("gadgetry.cost_usd");
 pub const CALL: Key = Key::from_static_str("gadgetry.call");
 /// The dependency because of which a call was not executed, or the name of a limit.
 pub const SKIPPED_BECAUSE: Key = Key::from_static_str("gadgetry.skipped_because");
-/// What a model call is for, if not for a reply.
+/// Purpose of a model call, if not a reply.
 pub const PURPOSE: Key = Key::from_static_str("gadgetry.purpose");
-/// Whether the spans were made from a saved log.
+/// `true` for spans that were made from a saved log.
 pub const REPLAY: Key = Key::from_static_str("gadgetry.replay");
 /// A delay in seconds.
 pub const DELAY: Key = Key::from_static_str("gadgetry.delay");
-/// Whether token counts are estimates.
+/// `true` if token counts are estimates.
 pub const ESTIMATED: Key = Key::from_static_str("gadgetry.usage.estimated");
 
 /// The provider and the model of a run's model, as the conventions name them.

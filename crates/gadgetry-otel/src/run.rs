@@ -117,7 +117,7 @@ impl<S: Span> RunSpans<S> {
     /// Follows an event of the run.
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "the others are part of what a later event tells"
+        reason = "a later event says the rest"
     )]
     pub(crate) fn event<T: Tracer<Span = S>>(
         &mut self,

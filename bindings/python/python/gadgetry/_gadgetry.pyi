@@ -315,18 +315,7 @@ class CallContext:
 @final
 class Model:
     @staticmethod
-    def named(
-        name: str,
-        *,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        reasoning_effort: str | None = None,
-        price: tuple[float, float] | None = None,
-        context_window: int | None = None,
-        extra: dict[str, Any] | None = None,
-    ) -> Model: ...
+    def named(name: str, options: dict[str, Any]) -> Model: ...
     @staticmethod
     def script(script: str) -> Model: ...
     @staticmethod
@@ -336,15 +325,7 @@ class Model:
 
 @final
 class MockModel:
-    def __new__(
-        cls,
-        rules: list[dict[str, Any]],
-        *,
-        name: str,
-        is_strict: bool,
-        price: tuple[float, float] | None,
-        context_window: int | None,
-    ) -> MockModel: ...
+    def __new__(cls, rules: list[dict[str, Any]], options: dict[str, Any]) -> MockModel: ...
     def model(self) -> Model: ...
     def requests(self) -> list[dict[str, Any]]: ...
     def complaints(self) -> str | None: ...

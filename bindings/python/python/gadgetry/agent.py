@@ -146,9 +146,11 @@ class Result(Generic[OutputT]):
             reason=snake(fields["reason"]),
             iterations=fields["iterations"],
             cost=fields["cost"],
-            known_cost=fields["known_cost"],
+            known_cost=fields["knownCost"],
             usage=Usage.of(fields["usage"]),
-            calls=tuple(CallSummary(*call) for call in fields["calls"]),
+            calls=tuple(
+                CallSummary(call["gadgetName"], call["invocationId"], call["status"]) for call in fields["calls"]
+            ),
             conversation=Conversation._of(fields["conversation"]),  # pyright: ignore[reportPrivateUsage]
         )
 

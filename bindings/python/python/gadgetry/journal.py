@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _gadgetry
 from ._bridge import wait
+from ._names import snake
 
 __all__ = ["Journal", "RunRecord"]
 
@@ -60,5 +61,6 @@ def _record(fields: dict[str, Any]) -> RunRecord:
     def time(name: str) -> datetime.datetime:
         return datetime.datetime.fromtimestamp(fields[name], datetime.UTC)
 
-    rest: dict[str, Any] = {**fields, "created": time("created"), "updated": time("updated")}
+    named = {snake(name): value for name, value in fields.items()}
+    rest: dict[str, Any] = {**named, "created": time("created"), "updated": time("updated")}
     return RunRecord(**rest)

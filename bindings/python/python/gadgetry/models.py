@@ -57,14 +57,16 @@ class Model:
         """
         self._native = _gadgetry.Model.named(
             name,
-            base_url=base_url,
-            api_key=api_key,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            reasoning_effort=reasoning_effort,
-            price=price,
-            context_window=context_window,
-            extra=extra,
+            {
+                "base_url": base_url,
+                "api_key": api_key,
+                "temperature": temperature,
+                "max_tokens": max_tokens,
+                "reasoning_effort": reasoning_effort,
+                "price": price,
+                "context_window": context_window,
+                "extra": extra,
+            },
         )
 
     @property
@@ -88,7 +90,7 @@ def native(model: ModelLike) -> _gadgetry.Model:
     if isinstance(model, str):
         if model.startswith("script:"):
             return _gadgetry.Model.script_file(os.fspath(model.removeprefix("script:")))
-        return _gadgetry.Model.named(model)
+        return _gadgetry.Model.named(model, {})
     if isinstance(model, HasModel):  # pyright: ignore[reportUnnecessaryIsInstance]
         return model._model()  # pyright: ignore[reportPrivateUsage]
     raise TypeError(f"a model is a name or a Model, not {model!r}")

@@ -246,7 +246,7 @@ class MockModel:
 
     def _mock(self) -> _gadgetry.MockModel:
         if self._built is None:
-            self._built = _gadgetry.MockModel(self._rules, **self._options)
+            self._built = _gadgetry.MockModel(self._rules, self._options)
         return self._built
 
     def _model(self) -> _gadgetry.Model:

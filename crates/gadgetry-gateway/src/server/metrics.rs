@@ -22,7 +22,7 @@ use crate::upstream::Upstream;
 const MODELS: usize = 200;
 const OTHER: &str = "other";
 
-/// The labels of a request that has ended. Without an upstream, it was refused before one was asked.
+/// The labels of a request that has ended. Without an upstream, it was refused before a request to one.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RequestLabels {
     api: &'static str,
@@ -101,7 +101,7 @@ impl Default for Metrics {
             upstream_up: add(
                 all,
                 "upstream_up",
-                "1 for an upstream that is asked, 0 for one that has failed several times in a row a moment ago",
+                "1 for an upstream in use, 0 for one that has failed several times in a row a moment ago",
             ),
             calls: add(all, "calls", "Tool calls sent to clients"),
             invalid_calls: add(
@@ -174,7 +174,7 @@ impl Metrics {
         self.in_flight.inc();
     }
 
-    /// Records that an upstream is asked.
+    /// Records the first request to an upstream.
     pub(super) fn asked(&self, job: &Job, seconds: f64) {
         let api = job.api.name();
         let overhead = self.overhead.get_or_create(&ApiLabels { api });
@@ -186,7 +186,7 @@ impl Metrics {
         self.first_byte.get_or_create(&labels).observe(seconds);
     }
 
-    /// Records the end of a request. `upstream` is the last one that was asked; `status` is `None` if the client has gone.
+    /// Records the end of a request. `upstream` is the last one that had a request; `status` is `None` if the client has gone.
     pub(super) fn ended(
         &self,
         job: &Job,

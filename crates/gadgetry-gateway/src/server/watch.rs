@@ -26,7 +26,7 @@ pub(super) struct Watch {
     gateway: Gateway,
     job: Arc<Job>,
     began: Instant,
-    /// The last upstream that was asked.
+    /// The last upstream that had a request.
     upstream: Option<Arc<Upstream>>,
     pub(super) outcome: RequestOutcome,
     _permit: Permit,
@@ -45,7 +45,7 @@ impl Watch {
         }
     }
 
-    /// Records that an upstream is asked. What the first one waited for was our own work.
+    /// Records a request to an upstream. The time before the first one is our own work.
     pub(super) fn asked(&mut self, upstream: Arc<Upstream>) {
         if self.upstream.replace(upstream).is_none() {
             let metrics = &self.gateway.0.metrics;

@@ -1,0 +1,20 @@
+/** How the server of the model is reached. */
+export interface WrapOptions {
+  /** The base URL of the server, if it is another one than the client's. */
+  upstream?: string;
+  /** The API of the server. */
+  api?: "chat" | "completions" | "responses" | "messages";
+  /** The key of the server, if it is another one; an empty text for none. */
+  apiKey?: string;
+}
+
+/**
+ * Returns a copy of an `OpenAI` client whose tools work on a model that writes text: `chat.completions.create({ tools, stream: true })` and
+ * `responses.create` stay as they are. The gateway writes the tools into the prompt, and makes tool calls of what the model writes, in this
+ * process.
+ *
+ * ```ts
+ * const client = wrapOpenAI(new OpenAI({ baseURL: "http://localhost:8080/v1", apiKey: "none" }));
+ * ```
+ */
+export function wrapOpenAI<C extends { withOptions(options: any): any }>(client: C, options?: WrapOptions): C;

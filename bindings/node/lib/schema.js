@@ -1,0 +1,53 @@
+// Schemas: JSON Schema as it is, or whatever is a Standard Schema, such as those of zod, Valibot and ArkType.
+import { createRequire } from "node:module";
+
+import { SchemaError, describe } from "./errors.js";
+
+const require = createRequire(import.meta.url);
+
+/** What a schema is: its JSON Schema, and how a value is checked and made; `undefined` where the engine's check is all. */
+export function shape(schema, given, owner) {
+  if (schema === undefined || schema === null) {
+    return { json: given ?? { type: "object", properties: {} }, standard: undefined };
+  }
+  const standard = schema["~standard"];
+  if (standard === undefined) {
+    if (typeof schema !== "object") throw new TypeError(`${owner}: a schema is a JSON Schema or a Standard Schema, not ${String(schema)}`);
+    return { json: schema, standard: undefined };
+  }
+  return { json: clean(given ?? jsonSchema(schema, standard, owner)), standard };
+}
+
+function jsonSchema(schema, standard, owner) {
+  try {
+    if (typeof standard.jsonSchema?.input === "function") return standard.jsonSchema.input({ target: "draft-2020-12" });
+    if (standard.vendor === "zod") {
+      const zod = require("zod");
+      return (zod.toJSONSchema ?? zod.z.toJSONSchema)(schema, { io: "input" });
+    }
+    if (typeof schema.toJsonSchema === "function") return schema.toJsonSchema();
+  } catch (cause) {
+    throw new SchemaError(`${owner}: the schema cannot be written as a JSON Schema: ${describe(cause)}`, { cause });
+  }
+  throw new SchemaError(`${owner}: the schemas of ${standard.vendor} do not give their JSON Schema: give it as well, as \`jsonSchema\``);
+}
+
+function clean({ $schema: _, ...schema }) {
+  return schema;
+}
+
+/** Checks a value. Returns `{ value }`, or `{ mistakes }` as a text. May be a promise. */
+export function checked(standard, value) {
+  if (standard === undefined) return { value };
+  const result = standard.validate(value);
+  return result instanceof Promise ? result.then(read) : read(result);
+}
+
+function read(result) {
+  if (result.issues === undefined) return { value: result.value };
+  const lines = result.issues.map(({ path, message }) => {
+    const keys = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
+    return keys.length === 0 ? message : `${keys.join(".")}: ${message}`;
+  });
+  return { mistakes: lines.join("\n") };
+}

@@ -1,0 +1,153 @@
+// The parser: the vectors of the corpus, equal to what Rust writes, however they are cut.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ConfigError, gadget, instructions, Parser, SchemaError, writeCall } from "gadgetry";
+import { native, read } from "./help.js";
+
+const { parseJson } = native();
+
+/** The same text in several pieces; single units of UTF-16, too, which may be half a character. */
+function* cuts(chunks) {
+  const text = chunks.join("");
+  yield chunks;
+  yield [text];
+  yield text.split("");
+  yield text.match(/[^]{1,3}/g) ?? [];
+  yield [text.slice(0, 1), text.slice(1)];
+}
+
+/** Every text of the corpus, with the options of its parser. */
+function* vectors() {
+  const standard = { startPrefix: "!!!GADGET_START:", endPrefix: "!!!GADGET_END", argPrefix: "!!!ARG:" };
+  for (const { id, input } of JSON.parse(read("corpus/block-vectors.json")).vectors) {
+    if (input.chunks) {
+      const options = {};
+      if (Object.keys(input.options ?? {}).length > 0) {
+        const { startPrefix, endPrefix, argPrefix } = { ...standard, ...input.options };
+        options.markers = [startPrefix, endPrefix, argPrefix];
+      }
+      yield [id, input.chunks, options];
+    }
+    if (input.args) yield [id, [block(input.args)], {}];
+    for (const [number, response] of (input.responses ?? []).entries()) {
+      // Numbers are pauses.
+      const chunks = Array.isArray(response) ? response.filter((part) => typeof part === "string") : [response];
+      yield [`${id}.${number}`, chunks, {}];
+    }
+  }
+  const tags = JSON.parse(read("corpus/tag-vectors.json"));
+  for (const vector of tags.parser) {
+    // Names that no tag can have are refused; a test of their own is below.
+    const names = vector.tags.filter((name) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(name));
+    yield [vector.id, vector.chunks, { tags: names }];
+  }
+  for (const vector of tags.pipeline) {
+    const texts = vector.deltas.filter(({ type }) => type === "text").map(({ delta }) => delta);
+    const names = Object.entries(vector.custom_blocks).map(([key, definition]) => definition.tag ?? key);
+    yield [vector.id, texts, { tags: names }];
+    yield [`${vector.id} as reasoning`, texts, { reasoning: names }];
+  }
+  for (const [number, { form }] of JSON.parse(read("corpus/dialects.json")).entries()) {
+    yield [`dialect ${number}`, [form.replaceAll("{text}", '"a <b>"').replaceAll("{n}", "7")], { tags: ["tool_call", "Calc"] }];
+  }
+}
+
+function block(args) {
+  const lines = args.map(([pointer, value]) => `!!!ARG:${pointer}\n${value === null ? "" : `${value}\n`}`);
+  return `!!!GADGET_START:Cook:k\n${lines.join("")}!!!GADGET_END`;
+}
+
+function parse(chunks, options) {
+  const parser = new Parser(options);
+  return [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
+}
+
+/** The events that Rust writes. It cannot be given half a character, so those are put together first. */
+function expected(chunks, options) {
+  const whole = [];
+  let half = "";
+  for (const chunk of chunks) {
+    const text = half + chunk;
+    half = /[\ud800-\udbff]$/.test(text) ? text.at(-1) : "";
+    whole.push(text.slice(0, text.length - half.length));
+  }
+  if (half !== "") whole.push(half);
+  const json = parseJson(whole, JSON.stringify(options));
+  return json.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+test("the corpus", () => {
+  let checked = 0;
+  for (const [name, chunks, options] of vectors()) {
+    for (const cut of cuts(chunks)) {
+      assert.deepEqual(parse(cut, options), expected(cut, options), `${name} ${JSON.stringify(cut)}`);
+      checked++;
+    }
+    const atLines = { ...options, anchoring: "line_start" };
+    assert.deepEqual(parse([chunks.join("")], atLines), expected([chunks.join("")], atLines), name);
+    checked++;
+  }
+  assert.ok(checked >= 300, String(checked));
+});
+
+test("the expectations of the corpus", () => {
+  // A number whose digits would be lost stays text, see "Numbers" in ARCHITECTURE.md.
+  const deviations = { C01: { a: 12, b: -8, c: "2.50", d: true, e: false }, C02: { zip: "00731" } };
+  let checked = 0;
+  for (const { id, area, recommend, input, expect } of JSON.parse(read("corpus/block-vectors.json")).vectors) {
+    if (area !== "params" || recommend !== "match" || (expect.params === undefined && !(id in deviations))) continue;
+    const calls = parse([block(input.args)]).filter(({ type }) => type === "gadget_call");
+    assert.deepEqual(calls.map(({ parameters }) => parameters), [deviations[id] ?? expect.params], id);
+    checked++;
+  }
+  assert.ok(checked >= 8, String(checked));
+});
+
+test("events are typed by `type`", () => {
+  const events = parse(["Hi\n!!!GADGET_START:Add:sum:a,b\n!!!ARG:n\n2\n!!!GADGET_END\n"]);
+  assert.deepEqual(events[0], { type: "text", text: "Hi\n" });
+  assert.deepEqual(events[1], { type: "gadget_call_start", gadgetName: "Add", invocationId: "sum", dependencies: ["a", "b"] });
+  const last = events.at(-1);
+  assert.deepEqual([last.type, last.gadgetName, last.parameters, last.terminatedBy], ["gadget_call", "Add", { n: 2 }, "endMarker"]);
+  const partial = events.filter(({ type }) => type === "gadget_args_partial");
+  assert.deepEqual(partial.at(-1), { ...partial.at(-1), gadgetName: "Add", invocationId: "sum", fieldPath: "n", isFieldComplete: true });
+});
+
+test("characters that are cut in half", () => {
+  const text = "a\u{1f600}b\u{1f600}";
+  const events = parse(text.split(""));
+  assert.equal(events.map((event) => event.text).join(""), text);
+  // Half a character at the end is not a character.
+  assert.equal(parse(["a\ud83d"]).map((event) => event.text).join(""), "a\ufffd");
+});
+
+test("schemas give values their types", () => {
+  const schema = { type: "object", properties: { code: { type: "string" } } };
+  const text = "!!!GADGET_START:Find\n!!!ARG:code\n7\n!!!GADGET_END";
+  const found = [{ schemas: { find: schema } }, {}].map((options) => parse([text], options).at(-1).parameters);
+  assert.deepEqual(found, [{ code: "7" }, { code: 7 }]);
+});
+
+test("mistakes of the program", () => {
+  assert.throws(() => new Parser({ tags: ["no name"] }), (error) => error instanceof ConfigError && /not a tag name/.test(error.message));
+  assert.throws(() => new Parser({ anchoring: "somewhere" }), { name: "ConfigError", message: /anchoring is/ });
+  assert.throws(() => new Parser({ schemas: { a: { type: "strin" } } }), (error) => error instanceof SchemaError && error instanceof ConfigError);
+  assert.throws(() => new Parser().feed(Buffer.from("bytes")), TypeError);
+  assert.throws(() => new Parser({ tag: "x" }), { name: "TypeError", message: /no option tag/ });
+});
+
+test("calls are written as they are read", () => {
+  const written = writeCall("Cook", { dish: ["pie"], hot: true }, { id: "k", dependencies: ["soup"] });
+  const [call] = parse([written]).filter(({ type }) => type === "gadget_call");
+  assert.deepEqual([call.gadgetName, call.invocationId, call.dependencies, call.parameters], ["Cook", "k", ["soup"], { dish: ["pie"], hot: true }]);
+  assert.throws(() => writeCall("no: name", {}), ConfigError);
+});
+
+test("instructions", () => {
+  const weather = gadget({ name: "Weather", description: "Get the weather.", run: () => "" });
+  const text = instructions([weather, { name: "Clock", description: "The time.", parameters: { type: "object" } }]);
+  assert.match(text, /Weather[^]*Get the weather\.[^]*Clock/);
+  assert.match(text, /!!!GADGET_START:/);
+  assert.doesNotMatch(instructions([weather], { form: "json" }), /!!!GADGET_START:/);
+});

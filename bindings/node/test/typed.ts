@@ -1,0 +1,116 @@
+// What the types promise: this file must compile with `tsc --strict`, its wrong lines with the errors that they expect.
+import Anthropic from "@anthropic-ai/sdk";
+import { wrapLanguageModel, type LanguageModel } from "ai";
+import {
+  Agent,
+  type Approval,
+  BudgetExceeded,
+  Conversation,
+  gadget,
+  GadgetContext,
+  type JsonSchema,
+  Parser,
+  type ParserEvent,
+  type Result,
+  type Run,
+  type RunEvent,
+  RunError,
+  ScriptedModel,
+} from "gadgetry";
+import { gadgetryMiddleware } from "gadgetry/ai";
+import { wrapAnthropic } from "gadgetry/anthropic";
+import { wrapOpenAI } from "gadgetry/openai";
+import { call, reply } from "gadgetry/testing";
+import OpenAI from "openai";
+import * as v from "valibot";
+import { z } from "zod";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(_: Equal<A, B>): void => {};
+
+const weather = gadget({
+  name: "Weather",
+  description: "Get the weather.",
+  parameters: z.object({ city: z.string(), days: z.number().default(1) }),
+  timeout: "10s",
+  run: async ({ city, days }, context) => {
+    same<typeof city, string>(true);
+    same<typeof days, number>(true);
+    same<typeof context.signal, AbortSignal>(true);
+    // @ts-expect-error: there is no such parameter
+    return `${city}${days}${({ city, days } as { city: string; days: number }).town}`;
+  },
+});
+
+gadget({
+  name: "Valid",
+  description: "Of Valibot.",
+  parameters: v.object({ n: v.number() }),
+  jsonSchema: { type: "object" },
+  run: ({ n }) => same<typeof n, number>(true),
+});
+
+const schema: JsonSchema = { type: "object", properties: { a: { type: "number" } } };
+gadget<{ a: number }>({ name: "Plain", description: "Of JSON Schema.", parameters: schema, run: ({ a }) => same<typeof a, number>(true) });
+gadget({ name: "Any", description: "Of JSON Schema.", parameters: { type: "object" }, run: (parameters) => parameters.whatever });
+// @ts-expect-error: a gadget needs a function
+gadget({ name: "None", description: "None." });
+// @ts-expect-error: no such permission
+gadget({ name: "None", description: "None.", permission: "perhaps", run: () => "" });
+
+interface Session {
+  user: string;
+}
+const orders = gadget({
+  name: "Orders",
+  description: "Lists orders.",
+  run: (_parameters: Record<string, unknown>, { deps }: GadgetContext<Session>) => deps.user,
+});
+
+async function main(): Promise<void> {
+  const agent = new Agent<Session>({ model: new ScriptedModel("4"), gadgets: [weather, orders], approvals: ({ gadgetName }: Approval) => gadgetName === "Weather" });
+  const result = await agent.ask("?", { deps: { user: "ada" }, conversation: new Conversation() });
+  same<typeof result, Result<string>>(true);
+  // @ts-expect-error: dependencies of another type
+  await agent.ask("?", { deps: { name: "ada" } });
+  const forecast = await agent.ask("?", { output: z.object({ city: z.string() }) });
+  same<typeof forecast, { city: string }>(true);
+  const run = agent.stream("?", { output: z.number() });
+  same<typeof run, Run<number>>(true);
+  for await (const event of agent.stream("?")) {
+    same<typeof event, RunEvent>(true);
+    switch (event.type) {
+      case "text":
+        same<typeof event.text, string>(true);
+        break;
+      case "gadget_result":
+        same<typeof event.durationMs, number>(true);
+        // @ts-expect-error: this event has no text
+        event.text;
+        break;
+      // @ts-expect-error: there is no such event
+      case "no_such_event":
+        break;
+    }
+  }
+  try {
+    await agent.ask("?");
+  } catch (error) {
+    if (error instanceof BudgetExceeded) same<typeof error.result.knownCost, number>(true);
+    if (error instanceof RunError && error.modelError !== undefined) same<typeof error.modelError.message, string>(true);
+  }
+  const events: ParserEvent[] = new Parser({ tags: ["note"] }).feed("text");
+  for (const event of events) if (event.type === "gadget_call") same<typeof event.invocationId, string>(true);
+  const response: Response = agent.stream("?").toResponse();
+  void response;
+  new ScriptedModel(reply(call("A", { b: 1 }), { tokens: [1, 2] }), "text");
+  const openai: OpenAI = wrapOpenAI(new OpenAI({ apiKey: "none" }));
+  const anthropic: Anthropic = wrapAnthropic(new Anthropic({ apiKey: "none" }), { api: "messages" });
+  void [openai, anthropic];
+}
+
+export function model(inner: Parameters<typeof wrapLanguageModel>[0]["model"]): LanguageModel {
+  return wrapLanguageModel({ model: inner, middleware: gadgetryMiddleware({ form: "json" }) });
+}
+
+void main;

@@ -1,0 +1,99 @@
+//! The package for Node.js.
+//!
+//! Below `node`: `package.json` and `node_modules` (what the tests need, from npm), `outside` (a copy of the tests, with the package).
+
+use std::fs;
+use std::path::Path;
+
+use super::{copied, read, write};
+use crate::shell::{capture, command, root, run as sh};
+
+const NODE: &str = "bindings/node";
+
+/// The oldest Node.js for which the package is made.
+const OLDEST: &str = "process.exit(Number(process.versions.node.split('.')[0]) < 20 ? 1 : 0)";
+
+/// Builds and tests the package in `folder`. Returns why not, where the machine lacks something.
+pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
+    let missing = |why: &str| {
+        Ok(Some(format!(
+            "the package for Node.js was not tested: {why}"
+        )))
+    };
+    if capture(command("node", &["--eval"]).arg(OLDEST)).is_err() {
+        return missing("there is no node from 20 on");
+    }
+    let place = folder.join("node");
+    if let Err(why) = tools(&place) {
+        return missing(&format!("its tools are not to be had: {why}"));
+    }
+    build(folder)?;
+    let outside = place.join("outside");
+    copied(&root().join(NODE).join("test"), &outside)?;
+    install(&outside)?;
+    tests(&outside)?;
+    Ok(None)
+}
+
+/// The packages that the tests need, installed again when their list changes.
+fn tools(place: &Path) -> Result<(), String> {
+    let wanted = read(&root().join(NODE).join("test/package.json"))?;
+    let stamp = place.join("installed.json");
+    if fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    eprintln!(
+        "the tools of the package for Node.js are installed into {}",
+        place.display()
+    );
+    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    write(&place.join("package.json"), &wanted)?;
+    capture(npm(&["install"]).current_dir(place))?;
+    write(&stamp, &wanted)
+}
+
+/// Builds the native part, with the profile `dev`: that of the release takes several times as long.
+fn build(folder: &Path) -> Result<(), String> {
+    let mut build = command("node", &["build.mjs", "--profile", "dev"]);
+    build.current_dir(root().join(NODE));
+    sh(build.env("CARGO_TARGET_DIR", folder))
+}
+
+/// Packs the package, and installs it next to the tests.
+fn install(outside: &Path) -> Result<(), String> {
+    write(
+        &outside.join("package.json"),
+        "{ \"private\": true, \"type\": \"module\" }\n",
+    )?;
+    let mut pack = npm(&["pack"]);
+    pack.arg(format!("--pack-destination={}", outside.display()));
+    let (name, _) = capture(pack.current_dir(root().join(NODE)))?;
+    let name = name.lines().last().unwrap_or_default().trim();
+    let mut install = npm(&["install", "--offline", "--no-save"]);
+    capture(install.arg(format!("./{name}")).current_dir(outside))?;
+    Ok(())
+}
+
+fn npm(arguments: &[&str]) -> std::process::Command {
+    let mut npm = command("npm", arguments);
+    npm.args([
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]);
+    npm
+}
+
+fn tests(outside: &Path) -> Result<(), String> {
+    let listed =
+        fs::read_dir(outside).map_err(|error| format!("{}: {error}", outside.display()))?;
+    let names = listed.flatten().map(|file| file.file_name());
+    let mut names: Vec<_> = names
+        .filter(|name| name.to_string_lossy().ends_with(".test.js"))
+        .collect();
+    names.sort();
+    let mut tests = command("node", &["--test", "--test-reporter=dot"]);
+    tests.args(names).current_dir(outside);
+    sh(tests.env("GADGETRY_ROOT", root()))
+}
