@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
-//! | `logging`, `telemetry`, `log_file`, `run_agent`, `usable` | diagnostics; traces; the log of a run; runs until an interrupt; the models that can be used now |
-//! | `printer` | the one way to stdout and stderr |
+//! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
+//! | `printer`, `telemetry` | the one way to stdout and stderr; traces for OpenTelemetry |
 //! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
