@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import multiprocessing
 import os
 import signal
@@ -9,10 +10,22 @@ import subprocess
 import sys
 import textwrap
 import time
+from typing import Any
 
 import pytest
 
-from gadgetry import Agent, CustomBlock, MockModel, ModelCallError, Parser, RunContext, ScriptedModel, gadget
+from gadgetry import (
+    Agent,
+    CustomBlock,
+    HumanInputRequired,
+    MockModel,
+    ModelCallError,
+    Parser,
+    RunContext,
+    ScriptedModel,
+    TaskComplete,
+    gadget,
+)
 from gadgetry.testing import call, reply
 
 HEAD = """
@@ -62,6 +75,74 @@ def test_exceptions_of_gadgets_are_for_the_model(error, is_async):
     result = agent.ask_sync("?")
     assert result.text == "Sorry." and [item.status for item in result.calls] == ["failed"]
     assert type(error).__name__ in result.conversation.to_json() or isinstance(error, (StopIteration, StopAsyncIteration))
+
+
+class Mute(Exception):
+    """Its words cannot be read."""
+
+    def __str__(self):
+        raise Mute
+
+
+def raises(error):
+    raise error
+
+
+WITHOUT_A_TEXT = [
+    # what a gadget does, what the model reads of it
+    (lambda: "caf\udce9.txt", "caf\\udce9.txt"),
+    (lambda: {"names": ["\ud800"]}, "\\ud800"),
+    (lambda: raises(ValueError("\udfff")), "ValueError: \\udfff"),
+    (lambda: raises(TaskComplete("\ud800")), "\\ud800"),
+    (lambda: raises(HumanInputRequired("\ud800?")), "\\ud800?"),
+    (lambda: raises(Mute()), "Mute"),
+]
+
+
+@pytest.mark.parametrize(("does", "read"), WITHOUT_A_TEXT)
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_is_no_text_is_a_result_all_the_same(does, read, is_async):
+    @gadget(name="Odd")
+    async def later() -> Any:
+        """Is odd."""
+        return does()
+
+    @gadget(name="Odd")
+    def now() -> Any:
+        """Is odd."""
+        return does()
+
+    agent = Agent(ScriptedModel(call("Odd"), "Well."), gadgets=[later if is_async else now])
+    # Without a result, the run would not end.
+    result = agent.ask_sync("?")
+    assert any(read in json.dumps(text) or read in text for text in [result.text, *texts(result.conversation)])
+
+
+def texts(conversation):
+    """All texts in a conversation."""
+
+    def found(value):
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (list, dict)):
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from found(item)
+
+    return list(found(json.loads(conversation.to_json())))
+
+
+@pytest.mark.parametrize("answer", [7, "\ud800", ["x"]])
+def test_an_answer_that_is_no_text_is_none(run, answer):
+    async def human(question, gadget):
+        return answer
+
+    @gadget
+    async def confirm(ctx: RunContext[None]) -> str:
+        """Asks."""
+        return await ctx.ask_human("Sure?")
+
+    result = run(Agent(ScriptedModel(call("Confirm"), "Well."), gadgets=[confirm], on_human_input=human).ask, "?")
+    assert result.text == "Well."
 
 
 def test_exceptions_of_other_callbacks_reach_the_caller(run):

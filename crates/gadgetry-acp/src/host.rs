@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gadgetry::approval::Approval;
 use gadgetry::proto::message::Content;
 use gadgetry::{AgentRun, Event, Finished};
 use serde_json::Value;
@@ -473,8 +474,8 @@ pub trait HostSession: Send + 'static {
     fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription;
 
     /// Returns whether a call that needs approval runs without asking the user, because of the mode.
-    fn approves(&self, gadget: &str) -> bool {
-        let _ = gadget;
+    fn approves(&self, approval: &Approval) -> bool {
+        let _ = approval;
         false
     }
 

@@ -10,6 +10,7 @@ use gadgetry::approval::{Answer, Approval, Rule};
 use serde_json::Value;
 
 use crate::client::{Client, read};
+use crate::updates::one_line;
 
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
@@ -74,7 +75,7 @@ pub(crate) async fn decide(
     )];
     for (number, rule) in rules.iter().enumerate() {
         let id = format!("{ALLOW_ALWAYS}{number}");
-        let name = format!("Allow {} in this session", rule.calls());
+        let name = format!("Allow {} in this session", one_line(rule.calls()));
         options.push(PermissionOption::new(
             id,
             name,
@@ -109,9 +110,9 @@ fn decided(answer: Option<Value>, rules: &[Rule]) -> Decided {
         return no(None);
     };
     let id = &*selected.option_id.0;
-    let rule = id
-        .strip_prefix(ALLOW_ALWAYS)
-        .and_then(|number| rules.get(number.parse::<usize>().ok()?));
+    let mut numbered = rules.iter().enumerate();
+    let rule = numbered.find(|(number, _)| id == format!("{ALLOW_ALWAYS}{number}"));
+    let rule = rule.map(|(_, rule)| rule);
     match (id, rule) {
         (_, Some(rule)) => Decided {
             answer: Answer::Session(rule.clone()),
@@ -126,5 +127,61 @@ fn decided(answer: Option<Value>, rules: &[Rule]) -> Decided {
             is_for_good: true,
         },
         _ => no(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_ids_of_options_allow() {
+        let rules: Vec<Rule> = ["allow ReadFile(a)", "allow ReadFile"]
+            .into_iter()
+            .map(|rule| rule.parse().expect("a rule"))
+            .collect();
+        let check = |answer: Option<Value>, expected: &str| {
+            let decided = decided(answer.clone(), &rules);
+            let found = match decided.answer {
+                Answer::Once => "once".to_owned(),
+                Answer::Session(rule) => rule.to_string(),
+                Answer::No(_) | Answer::Pending => "no".to_owned(),
+            };
+            assert_eq!(found, expected, "{answer:?}");
+        };
+        let selected =
+            |id: &str| Some(json!({ "outcome": { "outcome": "selected", "optionId": id } }));
+        check(selected("allow"), "once");
+        check(selected("allow-always-0"), "allow ReadFile(a)");
+        check(selected("allow-always-1"), "allow ReadFile");
+        for id in [
+            "",
+            "ALLOW",
+            "allow ",
+            "reject",
+            "reject-always",
+            "allow-always",
+            "allow-always-",
+            "allow-always-2",
+            "allow-always-+0",
+            "allow-always-00",
+            "allow-always--1",
+        ] {
+            check(selected(id), "no");
+        }
+        check(None, "no");
+        for answer in [
+            json!(null),
+            json!("allow"),
+            json!([]),
+            json!({}),
+            json!({ "outcome": "allow" }),
+            json!({ "outcome": { "outcome": "cancelled", "optionId": "allow" } }),
+            json!({ "optionId": "allow" }),
+        ] {
+            check(Some(answer), "no");
+        }
     }
 }

@@ -270,7 +270,7 @@ impl<S: HostSession> Session<S> {
         let at_once = if self.rejected.contains(approval) {
             let reason = "the user has rejected the same call before, for the whole session";
             Some(Answer::No(Some(reason.to_owned())))
-        } else if self.host.approves(&approval.gadget_name) {
+        } else if self.host.approves(approval) {
             Some(Answer::Once)
         } else {
             None

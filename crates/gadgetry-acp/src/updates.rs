@@ -12,6 +12,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Approval, CallAnswer};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Content;
+use gadgetry::proto::visible::visible_line;
 use gadgetry::{Event, EventKind, Media, MediaData, MediaKind};
 use serde_json::Value;
 
@@ -395,13 +396,19 @@ fn described(gadget: &str, parameters: Option<&Value>, describe: Describe<'_>) -
     if title.trim().is_empty() {
         gadget.clone_into(title);
     }
-    let mut line = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(TITLE) {
-        line.truncate(end);
-        line.push('…');
-    }
-    *title = line;
+    *title = one_line(title);
     description
+}
+
+/// One line of readable length, without control, bidirectional and invisible characters, which could make it look like another one.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    let line = visible_line(&words);
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.into_owned(),
+    }
 }
 
 fn kind(kind: CallKind) -> ToolKind {
@@ -479,4 +486,18 @@ fn fenced(text: &str) -> String {
     }
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}\n{text}{end}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line_that_shows_everything() {
+        let check = |text: &str, expected: &str| assert_eq!(one_line(text), expected);
+        check("ls", "ls");
+        check("ls\n\n   \t; rm x", "ls ; rm x");
+        check("echo \u{1b}[2J\u{202e}x", "echo \\u{1b}[2J\\u{202e}x");
+        check(&"x".repeat(300), &format!("{}…", "x".repeat(200)));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::pending;
-use gadgetry::approval::{Approvals, Rules};
+use gadgetry::approval::{Approval, Approvals, Rules};
 use gadgetry::{
     Agent, CallPreview, Conversation, Event, ExecutionContext, Finished, Gadget, GadgetError,
     GadgetInfo, Permission, ScriptedModel, Subject,
@@ -287,7 +287,7 @@ impl HostSession for TestSession {
         }
     }
 
-    fn approves(&self, _: &str) -> bool {
+    fn approves(&self, _: &Approval) -> bool {
         self.mode == "edit"
     }
 

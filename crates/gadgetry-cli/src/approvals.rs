@@ -96,6 +96,7 @@ pub(crate) fn check_names(
         declared,
         servers,
     };
+    names.check_hooks()?;
     names.check(options)
 }
 

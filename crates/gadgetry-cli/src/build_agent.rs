@@ -9,7 +9,9 @@ use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, HumanQuestion, Model, Observer};
+use gadgetry::{
+    Agent, AgentBuilder, AgentError, DynGadget, Hooks, Human, HumanQuestion, Model, Observer,
+};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::blocks::Blocks;
@@ -47,6 +49,8 @@ pub(crate) struct Situation {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Decides which calls run, instead of the rules of the options.
     pub(crate) approvals: Option<Approvals>,
+    /// Decide about calls, also those of subagents, before the commands of the configuration do.
+    pub(crate) hooks: Hooks,
     /// Rules and MCP servers of files.
     pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
@@ -110,7 +114,10 @@ impl<'o> Parts<'o> {
         let declared = Arc::clone(&situation.declared);
         let mut style = style(options)?;
         // Of subagents, too: a model could pass on what it may not do itself.
-        let hooks = ConfiguredHooks::of(&declared);
+        if !situation.hooks.is_empty() {
+            style = style.hook(situation.hooks.clone());
+        }
+        let hooks = ConfiguredHooks::of(&declared, options);
         if let Some(hooks) = hooks.filter(|_| !options.approvals.dry_run) {
             style = style.hook(hooks);
         }

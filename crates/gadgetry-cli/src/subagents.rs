@@ -13,34 +13,68 @@ use serde_json::{Value, json};
 use crate::cli::{ModelArgs, ServerArgs};
 use crate::connect::{self, ModelOverrides};
 use crate::lines::{one_line, short};
+use crate::project::{agent_field, our_name};
 
 /// The name of the gadget.
 pub(crate) const RUN_AGENT: &str = "RunAgent";
-
-/// Gadgets by the names that other programs have for theirs.
-const NAMES: [(&str, &str); 11] = [
-    ("Bash", "RunCommand"),
-    ("Edit", "EditFile"),
-    ("Glob", "Search"),
-    ("Grep", "Search"),
-    ("LS", "ListDirectory"),
-    ("MultiEdit", "EditFile"),
-    ("NotebookEdit", "EditFile"),
-    ("Read", "ReadFile"),
-    ("Skill", "LoadSkill"),
-    ("WebFetch", "HttpFetch"),
-    ("Write", "WriteFile"),
-];
 
 /// A subagent.
 #[derive(Clone)]
 struct Subagent {
     description: String,
     system: String,
-    /// The names of its gadgets; `None` for those of the run.
-    tools: Option<Vec<String>>,
+    tools: Choice,
     /// Its model; `None` for that of the run.
     model: Option<Arc<dyn Model>>,
+}
+
+/// The gadgets of the run that a subagent has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Choice {
+    /// The names of its gadgets; `None` for those of the run.
+    only: Option<Vec<String>>,
+    /// The names of gadgets that it does not have.
+    without: Vec<String>,
+}
+
+impl Choice {
+    /// Reads `tools` and `disallowedTools`, or what other programs call the first of them. What cannot be read gives no gadget.
+    fn of(file: &Skill) -> Result<Self, &'static str> {
+        let named = |key: &str| agent_field(file, key);
+        let only = match named("tools").or_else(|| named("allowedTools")) {
+            Some(value) => tools(value)?,
+            None => match &*file.front_matter().allowed_tools {
+                [] => None,
+                names => Some(names.iter().map(|it| ours(it)).collect()),
+            },
+        };
+        let without = match named("disallowedTools").map(tools) {
+            Some(Ok(None)) => return Err("disallowedTools excludes everything"),
+            Some(names) => names?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        // Less than all of a gadget is excluded, so all of it is.
+        let whole = |name: String| match name.split_once('(') {
+            Some((name, _)) => ours(name),
+            None => name,
+        };
+        Ok(Self {
+            only,
+            without: without.into_iter().map(whole).collect(),
+        })
+    }
+
+    fn none() -> Self {
+        Self {
+            only: Some(Vec::new()),
+            without: Vec::new(),
+        }
+    }
+
+    fn has(&self, gadget: &str) -> bool {
+        let is_named = |names: &Vec<String>| names.iter().any(|it| it == gadget);
+        self.only.as_ref().is_none_or(is_named) && !is_named(&self.without)
+    }
 }
 
 /// Subagents by name.
@@ -57,8 +91,7 @@ impl Subagents {
     ) -> Self {
         let mut all = BTreeMap::new();
         for file in files {
-            let other = &file.front_matter().other;
-            let name = other.get("model").and_then(Value::as_str);
+            let name = agent_field(file, "model").and_then(Value::as_str);
             let name = name
                 .map(str::trim)
                 .filter(|it| !matches!(*it, "" | "inherit"));
@@ -76,10 +109,15 @@ impl Subagents {
                 },
                 None => None,
             };
+            let tools = Choice::of(file).unwrap_or_else(|why| {
+                let agent = file.name();
+                notes.push(format!("subagent {agent} has no gadgets: {why}"));
+                Choice::none()
+            });
             let agent = Subagent {
                 description: short(file.description()),
                 system: file.body().to_owned(),
-                tools: other.get("tools").and_then(tools),
+                tools,
                 model: own,
             };
             all.insert(file.name().to_owned(), agent);
@@ -97,10 +135,7 @@ impl Subagents {
             return None;
         }
         let builders = self.0.iter().map(|(name, agent)| {
-            let has = |gadget: &&Arc<dyn DynGadget>| {
-                let tools = agent.tools.as_ref();
-                tools.is_none_or(|it| it.contains(&gadget.spec().name))
-            };
+            let has = |gadget: &&Arc<dyn DynGadget>| agent.tools.has(&gadget.spec().name);
             let chosen = gadgets.iter().filter(has).cloned();
             let mut builder = style
                 .clone()
@@ -192,18 +227,27 @@ async fn own_model(
     found.map_err(|error| error.to_string())
 }
 
-/// Names of gadgets: a list, or a text with commas. A tool with a pattern is left out, since all of the gadget would be more.
-fn tools(value: &Value) -> Option<Vec<String>> {
-    let named = |name: &str| {
-        let name = name.trim();
-        let ours = NAMES.iter().find(|(theirs, _)| *theirs == name);
-        ours.map_or(name, |(_, ours)| *ours).to_owned()
-    };
+/// The name that a tool has here.
+fn ours(name: &str) -> String {
+    let name = name.trim();
+    our_name(name).unwrap_or(name).to_owned()
+}
+
+/// Names of gadgets: a list, or a text with commas; `None` for all. A tool with a pattern is not a name, since all of the gadget would be
+/// more.
+fn tools(value: &Value) -> Result<Option<Vec<String>>, &'static str> {
     match value {
-        Value::String(text) if text.trim() == "*" => None,
-        Value::String(text) => Some(text.split(',').map(named).collect()),
-        Value::Array(items) => Some(items.iter().filter_map(Value::as_str).map(named).collect()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        Value::Null => Ok(None),
+        Value::String(text) if text.trim() == "*" => Ok(None),
+        Value::String(text) => Ok(Some(text.split(',').map(ours).collect())),
+        Value::Array(items) => {
+            let names = items.iter().map(|it| it.as_str().map(ours));
+            let names = names.collect::<Option<_>>();
+            names.map(Some).ok_or("each tool needs a name")
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            Err("tools are a list of names, or a text with commas")
+        }
     }
 }
 
@@ -211,22 +255,66 @@ fn tools(value: &Value) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
+    /// Which of these gadgets a subagent with this front matter has; an error if it has none because of a mistake.
+    #[track_caller]
+    fn check(front: &str, expected: Result<&[&str], ()>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.md");
+        let text = format!("---\ndescription: d\n{front}\n---\nHelp.\n");
+        std::fs::write(&path, text).expect("a file");
+        let choice = Choice::of(&Skill::from_markdown(&path).expect("a subagent"));
+        let all = ["ReadFile", "Search", "WriteFile", "RunCommand", "mcp__x__y"];
+        let found = choice.as_ref().map(|choice| {
+            let has = all.into_iter().filter(|it| choice.has(it));
+            has.collect::<Vec<_>>()
+        });
+        assert_eq!(found.as_deref().map_err(|_| ()), expected, "{front}");
+    }
+
     #[test]
     fn names_of_tools() {
-        let check = |value: Value, expected: Option<&[&str]>| {
-            let found = tools(&value);
-            let found: Option<Vec<&str>> = found
-                .as_ref()
-                .map(|it| it.iter().map(String::as_str).collect());
-            assert_eq!(found.as_deref(), expected, "{value}");
-        };
-        check(json!("Read, Grep"), Some(&["ReadFile", "Search"]));
+        let all: &[&str] = &["ReadFile", "Search", "WriteFile", "RunCommand", "mcp__x__y"];
+        for front in ["", "tools:", "tools: '*'", "tools: null", "color: red"] {
+            check(front, Ok(all));
+        }
+        check("tools: Read, Grep", Ok(&["ReadFile", "Search"]));
+        check("tools: [Bash, mcp__x__y]", Ok(&["RunCommand", "mcp__x__y"]));
+        // Keys in whatever case, and as skills have them.
+        for key in [
+            "Tools",
+            "TOOLS",
+            "allowed-tools",
+            "allowed_tools",
+            "allowedTools",
+        ] {
+            check(&format!("{key}: Read"), Ok(&["ReadFile"]));
+        }
         check(
-            json!(["Bash", "mcp__x__y"]),
-            Some(&["RunCommand", "mcp__x__y"]),
+            "disallowedTools: Write, Bash(rm:*)",
+            Ok(&["ReadFile", "Search", "mcp__x__y"]),
         );
-        check(json!("Bash(git log:*)"), Some(&["Bash(git log:*)"]));
-        check(json!("*"), None);
-        check(json!(null), None);
+        check(
+            "disallowed-tools: [Write, Bash, Grep]",
+            Ok(&["ReadFile", "mcp__x__y"]),
+        );
+        check(
+            "tools: Read, Write\ndisallowedTools: Write",
+            Ok(&["ReadFile"]),
+        );
+        // What is no list of names gives nothing, and not everything.
+        for front in [
+            "tools: []",
+            "tools: ''",
+            "tools: read",
+            "tools: Bash(git log:*)",
+            "tools: [Bash(x)]",
+        ] {
+            check(front, Ok(&[]));
+        }
+        for value in ["5", "true", "false", "{ Read: true }", "[5]", "[[Write]]"] {
+            check(&format!("tools: {value}"), Err(()));
+            check(&format!("disallowedTools: {value}"), Err(()));
+        }
+        check("disallowedTools: '*'", Err(()));
     }
 }

@@ -78,20 +78,22 @@ class Coroutine:
 
     def _begin(self) -> None:
         if self._is_cancelled:
-            self._done("error", "cancelled")
+            finish(self._done, ("error", "cancelled"))
             return
-        self._task = self._loop.create_task(self._function(*self._arguments), context=self._context)
+        try:
+            coroutine = self._function(*self._arguments)
+            self._task = self._loop.create_task(coroutine, context=self._context)
+        except BaseException as error:
+            finish(self._done, ("error", describe(error)))
+            raise
         self._task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[Outcome]) -> None:
         if task.cancelled():
-            self._done("error", "Gadget execution was cancelled")
+            finish(self._done, ("error", "Gadget execution was cancelled"))
             return
         error = task.exception()
-        if error is None:
-            self._done(*task.result())
-        else:
-            self._done("error", describe(error))
+        finish(self._done, task.result() if error is None else ("error", describe(error)))
 
     def cancel(self) -> None:
         """Cancels it, from any thread."""
@@ -129,13 +131,13 @@ class Threaded:
     def run(self) -> None:
         """Runs it in this thread."""
         if self._is_cancelled:
-            self._done("error", "cancelled")
+            finish(self._done, ("error", "cancelled"))
             return
         try:
             outcome = self._context.run(self._function, *self._arguments)
         except BaseException as error:  # noqa: BLE001: the model reads it, and the thread lives on
             outcome = ("error", describe(error))
-        self._done(*outcome)
+        finish(self._done, outcome)
 
     def cancel(self) -> None:
         """Cancels it if it has not begun: nothing can stop a function in its thread."""
@@ -183,9 +185,26 @@ else:
 atexit.register(_gadgetry.close)
 
 
+def finish(done: Done, outcome: Outcome) -> None:
+    """Gives the native part a result, whatever it is: without one, the run would wait for it without end."""
+    try:
+        kind, text = outcome
+        try:
+            done(kind, text)
+        except UnicodeEncodeError:
+            # Surrogates, as in the name of a file that is not UTF-8.
+            done(kind, text.encode("utf-8", "backslashreplace").decode())
+    except BaseException as error:  # noqa: BLE001: it is the result
+        text = describe(error).encode("utf-8", "backslashreplace").decode()
+        done("error", text)
+
+
 def describe(error: BaseException) -> str:
-    """The text of an exception for a model: its class and its words."""
-    text = str(error)
+    """The text of an exception for a model: its class and its words, if it has any."""
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001: a model can do without them
+        text = ""
     name = type(error).__name__
     return f"{name}: {text}" if text else name
 

@@ -3,7 +3,6 @@
 //! A gadget may come from a file or a server that this run does not have. So a name that resembles a known one is an error, and any
 //! other name is a note.
 
-use gadgetry::approval::Rule;
 use gadgetry::proto::convo::viewer;
 use gadgetry::proto::prompt::search;
 use gadgetry::proto::schema::closest;
@@ -13,9 +12,10 @@ use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp::Connected;
+use crate::project::our_name;
 
 /// Gadgets that a run may have next to the built-in ones.
-const OTHERS: [&str; 3] = ["LoadSkill", viewer::NAME, search::NAME];
+const OTHERS: [&str; 4] = ["LoadSkill", "RunAgent", viewer::NAME, search::NAME];
 
 /// The names that rules may have.
 pub(crate) struct Names<'a> {
@@ -32,7 +32,7 @@ impl Names<'_> {
     pub(crate) fn check(&self, options: &ApprovalOptions) -> Result<Vec<String>, Error> {
         let mut notes = Vec::new();
         for rule in &options.approval {
-            let Some(problem) = self.problem(rule) else {
+            let Some(problem) = self.problem(rule.gadget()) else {
                 continue;
             };
             let words = format!("--approval '{rule}' is about no gadget of this run");
@@ -44,7 +44,7 @@ impl Names<'_> {
             }
         }
         for written in &self.declared.approvals {
-            let Some(problem) = self.problem(&written.rule) else {
+            let Some(problem) = self.problem(written.rule.gadget()) else {
                 continue;
             };
             let name = written.rule.gadget();
@@ -64,8 +64,26 @@ impl Names<'_> {
         Ok(notes)
     }
 
-    fn problem(&self, rule: &Rule) -> Option<Problem> {
-        let name = rule.gadget();
+    /// Checks the names in matchers of `[[hooks]]`: a guard with a misspelt one never runs.
+    pub(crate) fn check_hooks(&self) -> Result<(), Error> {
+        for hook in &self.declared.hooks {
+            for (name, place) in hook.names() {
+                let Some(problem) = self.problem(name) else {
+                    continue;
+                };
+                let near = our_name(name).map(str::to_owned);
+                let near = near.or(problem.near.filter(|_| problem.is_certain));
+                // One for two programs may have the names of both.
+                if let Some(near) = near.filter(|near| !hook.matches(near)) {
+                    let words = format_args!("there is no gadget {name}; did you mean {near}?");
+                    return Err(place.error(words));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn problem(&self, name: &str) -> Option<Problem> {
         let own = self.gadgets.iter().copied();
         let known = own.chain(gadgetry_builtins::NAMES).chain(OTHERS);
         let mut known = known.collect::<Vec<_>>().into_iter();

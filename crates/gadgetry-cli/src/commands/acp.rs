@@ -22,7 +22,7 @@ use crate::cli::AcpArgs;
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_at_terminal};
 
 use ground::Ground;
 use host::AcpHost;
@@ -35,6 +35,11 @@ pub(super) async fn run(
 ) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
+    }
+    if is_at_terminal() {
+        printer.progress(
+            "an editor starts this, and talks to it in JSON lines; `gadgetry chat` is for terminals\n",
+        );
     }
     let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
     let ground = Ground::new(args.options.model.data, invocation, printer.clone())?;

@@ -133,7 +133,7 @@ pub(crate) fn parse(
                 }
             }
             "approvals" => file.approvals = tables::approvals(item)?,
-            "hooks" => file.hooks = hooks::hooks(item)?,
+            "hooks" => file.hooks = hooks::hooks(item, origin)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
             "models" => {
                 few("models", item)?;

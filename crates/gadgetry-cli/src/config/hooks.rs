@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use gadgetry::command::parse_duration;
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use super::layer::unknown;
 use super::value::{Item, Value};
 use crate::error::Error;
 use crate::lines::short;
-use crate::options::Place;
+use crate::options::{Origin, Place};
 
 /// The time that a command has, if the file does not say.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -44,12 +44,20 @@ impl HookEvent {
     }
 }
 
+/// A pattern for names of gadgets.
+#[derive(Clone, Debug)]
+struct Matcher {
+    written: String,
+    pattern: Regex,
+    place: Place,
+}
+
 /// A table of `[[hooks]]`.
 #[derive(Clone, Debug)]
 pub(crate) struct HookCommand {
     pub(crate) event: HookEvent,
     /// The names of the gadgets that it is about, as written and to be matched; `None` for all.
-    matcher: Option<(String, Regex)>,
+    matcher: Option<Matcher>,
     /// The text for `sh -c`.
     pub(crate) command: String,
     pub(crate) timeout: Duration,
@@ -59,7 +67,19 @@ impl HookCommand {
     /// Returns whether it is about a gadget.
     pub(crate) fn matches(&self, gadget: &str) -> bool {
         let mut matcher = self.matcher.iter();
-        matcher.all(|(_, it)| it.is_match(gadget))
+        matcher.all(|it| it.pattern.is_match(gadget))
+    }
+
+    /// The names that its matcher has as words, each with the place of the matcher.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Place)> {
+        let is_word = |it: &&str| {
+            let mut chars = it.chars();
+            !it.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        self.matcher.iter().flat_map(move |it| {
+            let words = it.written.split('|').filter(is_word);
+            words.map(|word| (word, &it.place))
+        })
     }
 
     /// The command in a few words, for messages.
@@ -70,14 +90,14 @@ impl HookCommand {
     /// All that decides what it does, for who consents to it.
     pub(super) fn written(&self) -> String {
         let matcher = self.matcher.as_ref();
-        let matcher = matcher.map(|(written, _)| format!(" {written:?}"));
+        let matcher = matcher.map(|it| format!(" {:?}", it.written));
         let (event, matcher) = (self.event.name(), matcher.unwrap_or_default());
         format!("hook {event}{matcher} = {:?}", self.command)
     }
 }
 
-/// Reads `[[hooks]]`.
-pub(super) fn hooks(item: &Item) -> Result<Vec<HookCommand>, Error> {
+/// Reads `[[hooks]]` of a file of this origin.
+pub(super) fn hooks(item: &Item, origin: Origin) -> Result<Vec<HookCommand>, Error> {
     let Value::List(items) = &item.value else {
         return Err(item.wrong_type("hooks", "a list of tables, [[hooks]]"));
     };
@@ -85,10 +105,10 @@ pub(super) fn hooks(item: &Item) -> Result<Vec<HookCommand>, Error> {
         let problem = format_args!("there are more than {MOST} hooks");
         return Err(item.place.error(problem));
     }
-    items.iter().map(hook).collect()
+    items.iter().map(|item| hook(item, origin)).collect()
 }
 
-fn hook(item: &Item) -> Result<HookCommand, Error> {
+fn hook(item: &Item, origin: Origin) -> Result<HookCommand, Error> {
     let (mut event, mut matcher, mut command, mut timeout) = (None, None, None, TIMEOUT);
     for entry in item.table("hooks")? {
         let (key, place) = (entry.key.as_str(), &entry.item.place);
@@ -105,13 +125,29 @@ fn hook(item: &Item) -> Result<HookCommand, Error> {
                 })?);
             }
             "matcher" => {
-                let written = text()?;
+                let written = text()?.trim();
                 matcher = match written {
                     "" | "*" => None,
-                    _ => Some((written.to_owned(), pattern(written, place)?)),
+                    _ => Some(Matcher {
+                        written: written.to_owned(),
+                        pattern: pattern(written, place)?,
+                        place: place.clone(),
+                    }),
                 };
             }
-            "command" => command = Some(text()?.to_owned()),
+            "command" => {
+                let text = text()?;
+                let is_relative = ["./", "../"]
+                    .iter()
+                    .any(|it| text.trim_start().starts_with(it));
+                if is_relative && origin == Origin::User {
+                    return Err(place.error(
+                        "this would run a program of whatever folder gadgetry is started in, also of a repository that was just cloned; \
+                         write its whole path, such as ~/bin/check.sh",
+                    ));
+                }
+                command = Some(text.to_owned());
+            }
             "timeout" => {
                 let text = text()?;
                 timeout = parse_duration(text).ok_or_else(|| {
@@ -132,7 +168,9 @@ fn hook(item: &Item) -> Result<HookCommand, Error> {
 
 /// The pattern of a whole name.
 fn pattern(written: &str, place: &Place) -> Result<Regex, Error> {
-    Regex::new(&format!("^(?:{written})$")).map_err(|_| {
+    // A guard that is about `writefile` is meant for `WriteFile`, as in rules of approvals.
+    let mut pattern = RegexBuilder::new(&format!("^(?:{written})$"));
+    pattern.case_insensitive(true).build().map_err(|_| {
         place.error(format_args!(
             "{written:?} is not a regular expression; expected names of gadgets, such as WriteFile|EditFile"
         ))

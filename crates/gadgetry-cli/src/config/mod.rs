@@ -180,7 +180,8 @@ impl Config {
             }
             self.commands.extend(file.commands);
             declared.approvals.extend(file.approvals);
-            declared.hooks.extend(file.hooks);
+            // The user's come last: they see what a project's have rewritten.
+            declared.hooks.splice(0..0, file.hooks);
             self.skills.extend(file.skills);
             self.models.extend(file.models);
             let servers = file.servers.into_iter();

@@ -65,7 +65,7 @@ impl McpServer {
 pub(crate) struct Declared {
     /// The rules of approvals in their order: the user's before the project's.
     pub(crate) approvals: Vec<ApprovalRule>,
-    /// The commands of `[[hooks]]` in their order: the user's before the project's.
+    /// The commands of `[[hooks]]` in their order: the project's before the user's.
     pub(crate) hooks: Vec<HookCommand>,
     /// MCP servers by name. The project's replace the user's.
     pub(crate) servers: BTreeMap<String, McpServer>,

@@ -76,10 +76,10 @@ impl Consent {
             let words = match discovery::read(file) {
                 Ok(skill) => {
                     let of_agent = |key: &str| {
-                        let value = skill.front_matter().other.get(key)?;
+                        let value = discovery::agent_field(&skill, key)?;
                         Some(format!("; {key} {value}"))
                     };
-                    let keys = ["model", "tools"].into_iter();
+                    let keys = ["model", "tools", "allowedTools", "disallowedTools"].into_iter();
                     let keys: String = match file.kind {
                         Kind::Agent => keys.filter_map(of_agent).collect(),
                         Kind::Skill | Kind::Command => String::new(),

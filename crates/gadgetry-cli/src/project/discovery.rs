@@ -1,11 +1,12 @@
 //! Skills, commands and subagents in `.agents` and `.claude`, found by themselves.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use gadgetry::Skill;
-use gadgetry::skill::SkillError;
+use gadgetry::skill::{SKILL_FILE_LIMIT, SkillError};
+use serde_json::Value;
 
 use super::instructions::inside;
 use crate::lines::one_line;
@@ -14,12 +15,29 @@ use crate::lines::one_line;
 const MOST: usize = 200;
 /// Folders of commands in folders, at most.
 const DEPTH: usize = 3;
+/// Entries of folders that are looked at, at most: links can make few of them endless.
+const ENTRIES: usize = 10_000;
 
 const SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];
 const COMMANDS: [&str; 1] = [".claude/commands"];
 const AGENTS: [&str; 2] = [".agents/agents", ".claude/agents"];
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
+
+/// Gadgets by the names that other programs have for theirs.
+const NAMES: [(&str, &str); 11] = [
+    ("Bash", "RunCommand"),
+    ("Edit", "EditFile"),
+    ("Glob", "Search"),
+    ("Grep", "Search"),
+    ("LS", "ListDirectory"),
+    ("MultiEdit", "EditFile"),
+    ("NotebookEdit", "EditFile"),
+    ("Read", "ReadFile"),
+    ("Skill", "LoadSkill"),
+    ("WebFetch", "HttpFetch"),
+    ("Write", "WriteFile"),
+];
 
 /// What a file is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +81,14 @@ impl Files {
         root: Option<&Path>,
     ) -> Self {
         let mut found = Self::default();
+        let mut walk = Walk {
+            root,
+            left: ENTRIES,
+            known: BTreeSet::new(),
+        };
         for folder in folders {
             for skills in SKILLS {
-                for skill in entries(&folder.join(skills)) {
+                for skill in walk.entries(&folder.join(skills), &mut found) {
                     found.add(Kind::Skill, skill.join(SKILL_FILE), root);
                 }
             }
@@ -74,11 +97,17 @@ impl Files {
                 (Kind::Agent, &AGENTS[..], 1),
             ] {
                 for name in names {
-                    for path in markdown(&folder.join(name), depth) {
+                    for path in walk.markdown(&folder.join(name), depth, &mut found) {
                         found.add(kind, path, root);
                     }
                 }
             }
+        }
+        if walk.left == 0 {
+            let words = format!(
+                "more than {ENTRIES} files in .agents and .claude: the rest is not looked at"
+            );
+            found.problems.push(words);
         }
         if found.files.len() > MOST {
             found.files.truncate(MOST);
@@ -93,13 +122,22 @@ impl Files {
         if path.symlink_metadata().is_err() {
             return;
         }
-        match root.map_or_else(|| path.canonicalize(), |root| inside(&path, root)) {
-            Ok(_) => self.files.push(File { kind, path }),
-            Err(error) => {
-                let path = one_line(&path.to_string_lossy());
-                self.problems.push(format!("{path} is not read: {error}"));
+        let real = real_path(&path, root).and_then(|real| {
+            if real.metadata()?.len() <= SKILL_FILE_LIMIT {
+                return Ok(());
             }
+            let limit = SKILL_FILE_LIMIT >> 10;
+            Err(io::Error::other(format!("it is larger than {limit} KiB")))
+        });
+        match real {
+            Ok(()) => self.files.push(File { kind, path }),
+            Err(error) => self.not_read(&path, &error),
         }
+    }
+
+    fn not_read(&mut self, path: &Path, error: &io::Error) {
+        let path = one_line(&path.to_string_lossy());
+        self.problems.push(format!("{path} is not read: {error}"));
     }
 
     /// Reads the files of one kind. Of two with one name, the first counts; what is invalid is a problem.
@@ -127,27 +165,154 @@ pub(super) fn read(file: &File) -> Result<Skill, SkillError> {
     }
 }
 
-/// What is in a folder, by name; nothing if it cannot be read.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    // A folder with a million files is not sorted.
-    let mut entries: Vec<PathBuf> = entries.take(10 * MOST).map(|it| it.path()).collect();
-    entries.sort();
-    entries
+/// The name that a tool of other programs has here.
+pub(crate) fn our_name(theirs: &str) -> Option<&'static str> {
+    let found = NAMES.iter().find(|(name, _)| *name == theirs);
+    found.map(|(_, ours)| *ours)
 }
 
-fn markdown(folder: &Path, depth: usize) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for path in entries(folder) {
-        let is_markdown = path.extension().is_some_and(|it| it == "md");
-        if is_markdown {
-            found.push(path);
-        } else if depth > 1 && path.is_dir() {
-            found.extend(markdown(&path, depth - 1));
+/// A field of a subagent's front matter, in whatever case and with whatever hyphens its author has written the key.
+pub(crate) fn agent_field<'s>(agent: &'s Skill, key: &str) -> Option<&'s Value> {
+    let plain = |key: &str| key.replace(['-', '_'], "").to_ascii_lowercase();
+    let mut other = agent.front_matter().other.iter();
+    let found = other.find(|(written, _)| plain(written) == plain(key));
+    found.map(|(_, value)| value)
+}
+
+fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
+    root.map_or_else(|| path.canonicalize(), |root| inside(path, root))
+}
+
+/// A walk through folders, each of which counts once, by whatever links it is reached.
+struct Walk<'r> {
+    root: Option<&'r Path>,
+    /// Entries that may still be looked at.
+    left: usize,
+    /// Folders that were read, by their real paths.
+    known: BTreeSet<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// What is in a folder, by name; nothing if it cannot be read or was read before.
+    fn entries(&mut self, folder: &Path, found: &mut Files) -> Vec<PathBuf> {
+        if folder.symlink_metadata().is_err() {
+            return Vec::new();
         }
-        if found.len() > MOST {
-            break;
+        match real_path(folder, self.root) {
+            Ok(real) => {
+                if !self.known.insert(real) {
+                    return Vec::new();
+                }
+            }
+            Err(error) => {
+                found.not_read(folder, &error);
+                return Vec::new();
+            }
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut entries: Vec<PathBuf> = entries.take(self.left).map(|it| it.path()).collect();
+        self.left -= entries.len();
+        entries.sort();
+        entries
+    }
+
+    fn markdown(&mut self, folder: &Path, depth: usize, files: &mut Files) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for path in self.entries(folder, files) {
+            let is_markdown = path.extension().is_some_and(|it| it == "md");
+            if is_markdown {
+                found.push(path);
+            } else if depth > 1 && path.is_dir() {
+                found.extend(self.markdown(&path, depth - 1, files));
+            }
+            if found.len() > MOST {
+                break;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// The files that are found in a folder, and what is said of others.
+    fn found(make: impl FnOnce(&Path)) -> (Vec<String>, Vec<String>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder
+            .path()
+            .canonicalize()
+            .expect("a folder")
+            .join("repository");
+        for name in [".claude/commands", ".claude/agents", ".agents/skills/s"] {
+            fs::create_dir_all(root.join(name)).expect("a folder");
+        }
+        make(&root);
+        let found = Files::find([root.as_path()], Some(&root));
+        let files = found.files.iter().map(|it| {
+            let path = it.path.strip_prefix(&root).expect("it is inside");
+            path.to_string_lossy().into_owned()
+        });
+        let problems = found.problems.iter();
+        let root = format!("{}/", root.display());
+        let problems = problems.map(|it| it.replace(&root, "")).collect();
+        (files.collect(), problems)
+    }
+
+    #[test]
+    fn links_are_not_endless() {
+        // With 2,000 of them, there would be 8 billion entries.
+        let (files, problems) = found(|root| {
+            let commands = root.join(".claude/commands");
+            for number in 0..2_000 {
+                symlink(".", commands.join(format!("d{number}"))).expect("a link");
+            }
+            fs::write(commands.join("x.md"), "x").expect("a file");
+            symlink("../commands", root.join(".claude/commands/again")).expect("a link");
+        });
+        assert_eq!(files, [".claude/commands/x.md"]);
+        assert_eq!(problems, [""; 0]);
+        let (files, problems) = found(|root| {
+            for number in 0..=ENTRIES {
+                fs::write(root.join(format!(".claude/commands/{number}")), "").expect("a file");
+            }
+        });
+        assert_eq!(files, [""; 0]);
+        assert_eq!(
+            problems,
+            ["more than 10000 files in .agents and .claude: the rest is not looked at"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_of_the_repository_is_not_looked_at() {
+        let check = |expected: &str, make: &dyn Fn(&Path)| {
+            let (files, problems) = found(make);
+            assert_eq!((files.len(), &*problems), (0, &[expected.to_owned()][..]));
+        };
+        let leaves = "is not read: it is a link that leaves the repository";
+        check(&format!(".claude/commands/out {leaves}"), &|root| {
+            fs::write(root.join("../x.md"), "x").expect("a file");
+            symlink("../../..", root.join(".claude/commands/out")).expect("a link");
+        });
+        check(&format!(".claude/agents/x.md {leaves}"), &|root| {
+            fs::write(root.join("../x.md"), "x").expect("a file");
+            symlink("../../../x.md", root.join(".claude/agents/x.md")).expect("a link");
+        });
+        let large = "is not read: it is larger than 256 KiB";
+        for name in [
+            ".claude/commands/x.md",
+            ".claude/agents/x.md",
+            ".agents/skills/s/SKILL.md",
+        ] {
+            check(&format!("{name} {large}"), &|root| {
+                let file = fs::File::create(root.join(name)).expect("a file");
+                // It takes no room on the disk.
+                file.set_len(1 << 40).expect("a size");
+            });
         }
     }
-    found
 }

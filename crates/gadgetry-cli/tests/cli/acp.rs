@@ -35,6 +35,8 @@ struct Editor {
 impl Editor {
     fn new(workshop: &Workshop, args: &[&str]) -> Self {
         let mut command = workshop.command(args);
+        // Subagents of the user are those of the test.
+        command.env("HOME", workshop.path("home"));
         let mut agent = command.stdin(Stdio::piped()).spawn().expect("it starts");
         let stdout = agent.stdout.take().expect("a pipe");
         let (sender, lines) = channel();
@@ -218,6 +220,77 @@ fn read_only() {
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
     assert!(!workshop.has("a.txt"));
     editor.leave().check("", "", 0);
+}
+
+/// Runs a prompt in a mode, with approvals of these rules: whether `a.txt` was written, and what the client was asked.
+#[track_caller]
+fn in_mode(mode: &str, rules: &[&str], calls: &[&str]) -> (bool, Vec<Value>) {
+    let mut script: String = calls.iter().map(|it| reply(it)).collect();
+    script += &(reply("Done.") + &reply("Done."));
+    let workshop = Workshop::new(&script);
+    std::fs::create_dir_all(workshop.path("home/.claude/agents")).expect("a folder");
+    let helper = "---\ndescription: Helps\n---\nHelp.\n";
+    workshop.write("home/.claude/agents/helper.md", helper);
+    let rules = rules.iter().flat_map(|rule| ["--approval", rule]);
+    let args: Vec<&str> = AGENT.into_iter().chain(rules).collect();
+    let mut editor = Editor::new(&workshop, &args);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = answer["result"]["sessionId"].clone();
+    let mode = json!({ "sessionId": session, "modeId": mode });
+    editor.ask("session/set_mode", mode);
+    let params = prompt(&session, "Write it.");
+    editor
+        .send(&json!({ "jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": params }));
+    let mut asked = Vec::new();
+    loop {
+        let message = editor.receive();
+        if message["method"] == "session/request_permission" {
+            let outcome = json!({ "outcome": { "outcome": "selected", "optionId": "reject" } });
+            editor.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": outcome }));
+            asked.push(message["params"]["toolCall"]["title"].clone());
+        } else if message["id"] == 9 {
+            assert_eq!(message["result"]["stopReason"], "end_turn", "{message}");
+            break;
+        }
+    }
+    editor.leave();
+    (workshop.has("a.txt"), asked)
+}
+
+/// A mode holds for the calls of subagents, and none is stronger than a rule of the user.
+#[test]
+fn modes_and_rules() {
+    let write = call(
+        "WriteFile",
+        "!!!ARG:filePath\na.txt\n!!!ARG:content\nhello\n",
+    );
+    let delegate = call(
+        "RunAgent",
+        "!!!ARG:agent\nhelper\n!!!ARG:prompt\nWrite it.\n",
+    );
+    let check = |mode: &str, rules: &[&str], calls: &[&str], written: bool, asked: usize| {
+        let (is_there, questions) = in_mode(mode, rules, calls);
+        let found = (is_there, questions.len());
+        assert_eq!(found, (written, asked), "{mode} {rules:?}: {questions:?}");
+    };
+    let by_helper = [&*delegate, &write];
+    check("ask", &[], &by_helper, false, 1);
+    check("ask", &["allow *"], &by_helper, true, 0);
+    check("read-only", &[], &by_helper, false, 0);
+    check("read-only", &["allow *"], &by_helper, false, 0);
+    check("read-only", &["allow *"], &[&write], false, 0);
+    check("accept-edits", &[], &by_helper, true, 0);
+    check("accept-edits", &["ask WriteFile"], &[&write], false, 1);
+    check(
+        "accept-edits",
+        &["ask WriteFile(a.*)"],
+        &by_helper,
+        false,
+        1,
+    );
+    check("accept-edits", &["ask WriteFile(b.*)"], &[&write], true, 0);
+    check("accept-edits", &["deny WriteFile"], &[&write], false, 0);
 }
 
 /// Skills and custom commands are slash commands, and their prompts are what the model reads.

@@ -164,7 +164,7 @@ fn nothing_outside_of_the_repository_is_read() {
         &app,
         &[
             "app/AGENTS.md is not read: it is a link that leaves the repository",
-            "SKILL.md is not read: it is a link that leaves the repository",
+            ".agents/skills is not read: it is a link that leaves the repository",
         ],
     );
     // Without a repository, only the folder itself counts.

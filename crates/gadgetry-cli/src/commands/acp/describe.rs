@@ -27,7 +27,7 @@ pub(super) fn describe(gadget: &str, parameters: Option<&Value>) -> CallDescript
     let title = match gadget {
         "ReadFile" => format!("Read {path}{}", lines(parameters)),
         "ListDirectory" => format!("List {path}"),
-        "LoadSkill" => format!("Skill {}", text("name")),
+        "LoadSkill" => format!("Skill {}", text("skill")),
         "WriteFile" => format!("Write {path}"),
         "EditFile" => format!("Edit {path}"),
         "DeleteFile" => format!("Delete {path}"),
@@ -123,6 +123,12 @@ mod tests {
             json!({ "command": "make" }),
             CallKind::Execute,
             "make",
+        );
+        check(
+            "LoadSkill",
+            json!({ "skill": "release-notes" }),
+            CallKind::Read,
+            "Skill release-notes",
         );
         // Whatever a model writes.
         for wrong in [json!(null), json!([]), json!({ "filePath": 1 }), json!("x")] {

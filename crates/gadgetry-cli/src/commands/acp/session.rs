@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gadgetry::approval::Approvals;
+use gadgetry::approval::{Approval, Approvals};
 use gadgetry::journal::RunId;
-use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills};
+use gadgetry::{Agent, AgentRun, Conversation, Finished, Hooks, RunError, Skill, Skills, Subject};
 use gadgetry_acp::{
     CallDescription, Choice, Client, HostError, HostSession, Offer, OptionKind, Past, Prompt,
     SessionOption, Setup, SlashCommand, Turn,
@@ -150,7 +150,14 @@ impl AcpSession {
         // The client has no question about a project, so consent is given by `gadgetry config trust`.
         let project = Project::read(&options, context, Asking::Prompt, &ground.printer);
         let project = project.map_err(words)?;
-        let situation = situation(ground, &setup.client, &approvals, &workspaces, &project);
+        let situation = situation(
+            ground,
+            &setup.client,
+            &approvals,
+            &mode,
+            &workspaces,
+            &project,
+        );
         let situation = Situation {
             replies,
             ..situation
@@ -195,7 +202,14 @@ impl AcpSession {
         let model = self.ground.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
         let (workspaces, project) = (&self.workspaces, &self.project);
-        let situation = situation(&self.ground, client, approvals, workspaces, project);
+        let situation = situation(
+            &self.ground,
+            client,
+            approvals,
+            &self.mode,
+            workspaces,
+            project,
+        );
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
         self.skills = parts.skills;
@@ -208,7 +222,7 @@ impl AcpSession {
 
     fn durable(&self, run: &RunId) -> gadgetry::agent::Durable {
         let durable = self.agent.durable(&self.sessions.journal);
-        durable.run_id(run.as_str()).hook(self.mode.clone())
+        durable.run_id(run.as_str())
     }
 
     /// Replaces a slash command by what it means.
@@ -315,9 +329,18 @@ impl HostSession for AcpSession {
         describe(gadget, parameters)
     }
 
-    fn approves(&self, gadget: &str) -> bool {
+    fn approves(&self, approval: &Approval) -> bool {
+        let gadget = &*approval.gadget_name;
         let is_edit = matches!(gadget, "WriteFile" | "EditFile");
-        self.mode.get() == Mode::AcceptEdits && is_edit && self.has_builtin(gadget)
+        if self.mode.get() != Mode::AcceptEdits || !is_edit || !self.has_builtin(gadget) {
+            return false;
+        }
+        // A rule that has led to the question is one that asks.
+        let subject = approval.subject.as_ref();
+        let subject = subject.map(|it| Subject::Path(it.text.clone()));
+        let rules = self.approvals.rules();
+        let rule = rules.decide(gadget, &approval.parameters, subject.as_ref());
+        rule.is_none()
     }
 
     fn runs(&self) -> Vec<u32> {
@@ -402,6 +425,7 @@ fn situation(
     ground: &Ground,
     client: &Client,
     approvals: &Approvals,
+    mode: &CurrentMode,
     workspaces: &Workspaces,
     project: &Project,
 ) -> Situation {
@@ -409,6 +433,7 @@ fn situation(
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
         approvals: Some(approvals.clone()),
+        hooks: Hooks::default().with(mode.clone()),
         declared: Arc::clone(&ground.config.declared),
         workspaces: workspaces.clone(),
         ..Situation::default()

@@ -69,11 +69,10 @@ fn a_command_before_a_call_decides_about_it() {
         None,
         &["Denied: Never"],
     );
-    check(
-        &own(r#""permissionDecision": "ask""#),
-        None,
-        &["hooks allow or deny"],
-    );
+    for word in [r#""ask""#, r#""DENY""#, "null", "7"] {
+        let said = own(&format!("\"permissionDecision\": {word}"));
+        check(&said, None, &["hooks allow or deny"]);
+    }
     check(
         &own(r#""permissionDecision": "allow""#),
         Some("x"),
@@ -91,9 +90,97 @@ fn a_command_before_a_call_decides_about_it() {
     );
     // It is about these gadgets only.
     let deny = |matcher: &str| format!("matcher = '{matcher}'\ncommand = 'exit 2'");
-    check(&deny("Write"), Some("x"), &["Result (w)"]);
+    check(&deny("Write."), Some("x"), &["Result (w)"]);
+    check(&deny("ReadFile|server__tool"), Some("x"), &["Result (w)"]);
     check(&deny("EditFile|Write.*"), None, &["denied it"]);
+    check(&deny("Write|writefile"), None, &["denied it"]);
     check(&deny("*"), None, &["denied it"]);
+}
+
+/// What was meant as a denial, and is not one in our words, lets nothing pass.
+#[test]
+fn an_answer_that_is_not_understood_denies() {
+    let check = |output: &str, said: &str| {
+        // In a file, because shells differ in what they make of escapes.
+        let configured = Configured::new("");
+        configured.0.write("answer", output);
+        let hook = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'cat answer'\n";
+        let ended = run(&configured, hook, &[said]);
+        assert_eq!(ended.stdout, "Done.\n", "{output}: {ended:?}");
+        let passes = said == "Result (w)";
+        assert_eq!(configured.0.has("new.txt"), passes, "{output}: {ended:?}");
+    };
+    let block = r#"{"decision": "block", "reason": "No."}"#;
+    check(r#"{"decision": "deny", "reason": "No."}"#, "Denied: No.");
+    check(r#"{"decision": "Block"}"#, "decided \"Block\"");
+    check(r#"{"decision": 1}"#, "decided 1");
+    check(r#"{"continue": false, "stopReason": "No."}"#, "Denied: No.");
+    check(r#"{"continue": "no"}"#, "denied it");
+    check(&format!("\u{feff}{block}"), "Denied: No.");
+    check(&format!("\0{block}"), "Denied: No.");
+    check(r#"{"permissionDecision": "deny"}"#, "means nothing");
+    check(
+        r#"{"hookSpecificOutput": {"permission_decision": "deny"}}"#,
+        "means nothing",
+    );
+    check(&format!("Welcome!\n{block}"), "other text before its JSON");
+    check(&format!("[{block}]"), "other text before its JSON");
+    check(&format!("{}{block}", " ".repeat(70_000)), "Denied: ");
+    check("[]", "JSON that is not an object");
+    check(r#""deny""#, "JSON that is not an object");
+    check(&"x".repeat(70_000), "wrote more than 64 KiB");
+    // Text that decides nothing.
+    for text in [
+        "",
+        "ok",
+        "{}",
+        "7",
+        r#"{"decision": "approve", "systemMessage": "x"}"#,
+    ] {
+        check(text, "Result (w)");
+    }
+}
+
+/// The last one to see a call is the user's, whatever a project's rewrites.
+#[test]
+fn no_rewrite_of_a_project_passes_the_users_guard_by() {
+    let configured = Configured::new("");
+    let rewrite = r#"echo '{"hookSpecificOutput": {"updatedInput": {"filePath": "new.txt", "content": "evil"}}}'"#;
+    let project = format!(
+        "[[hooks]]\nevent = 'PreToolUse'\ncommand = \"\"\"{}\"\"\"\n",
+        rewrite.replace('"', "\\\"")
+    );
+    configured.0.write("gadgetry.toml", &project);
+    configured.ended(&["config", "trust"]);
+    let guard = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'grep -q evil && exit 2; exit 0'\n";
+    run(&configured, guard, &["denied it"]);
+    assert!(!configured.0.has("new.txt"));
+}
+
+/// `cwd` and a path of a call lead to the file that the call is about.
+#[test]
+fn a_command_reads_the_folder_of_the_paths() {
+    let configured = Configured::new("");
+    std::fs::create_dir(configured.0.path("there")).expect("a folder");
+    configured.user("[[hooks]]\nevent = 'PreToolUse'\ncommand = 'cat > before.json'\n");
+    let script = reply(&call("WriteFile:w", WRITE)) + &reply("Done.");
+    configured.0.write("script.jsonl", &script);
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--no-session",
+    ];
+    let there = ["--approval", "allow *", "--workspace", "there"];
+    configured.ended(&[&agent[..], &there].concat());
+    let input: serde_json::Value =
+        serde_json::from_str(&configured.0.read("before.json")).expect("JSON");
+    let folder = input["cwd"].as_str().expect("a folder");
+    assert!(
+        std::path::Path::new(folder).join("new.txt").exists(),
+        "{input}"
+    );
 }
 
 #[test]
@@ -111,6 +198,11 @@ fn a_command_after_a_call_adds_to_its_result() {
         &["3 warnings"],
     );
     check(&after("exit 3"), Some("x"), &["failed (exit status: 3)"]);
+    check(
+        &after("echo 3 errors; exit 2"),
+        Some("x"),
+        &["wrote nothing to stderr"],
+    );
     // A call that was denied has not failed, nor succeeded.
     let both = "event = 'PreToolUse'\ncommand = 'exit 2'\n[[hooks]]\nevent = 'PostToolUse'\ncommand = 'touch after'";
     let configured = Configured::new("");
@@ -139,6 +231,36 @@ fn a_command_reads_the_call() {
     assert!(before.get("tool_response").is_none());
     assert!(after["tool_response"].is_string(), "{after}");
     assert!(!configured.0.read("env.txt").contains("API_KEY"));
+}
+
+/// Also not one whose variable has an ordinary name.
+#[test]
+fn no_key_reaches_a_command() {
+    let configured = Configured::new("");
+    let hook = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'env > env.txt'\n";
+    configured.user(&format!("api-key-env = 'MINE'\n{hook}"));
+    let script = reply(&call("WriteFile:w", WRITE)) + &reply("Done.");
+    configured.0.write("script.jsonl", &script);
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--no-session",
+        "--approval",
+        "allow *",
+    ];
+    let mut command = configured.command(&agent);
+    let ended = Ended::of(command.envs([
+        ("MINE", "s3cret"),
+        ("OPENAI_API_KEY", "s3cret"),
+        ("OTHER", "kept"),
+    ]));
+    let env = configured.0.read("env.txt");
+    assert!(
+        env.contains("OTHER=kept") && !env.contains("s3cret"),
+        "{env}: {ended:?}"
+    );
 }
 
 /// None can approve a call: a question remains a question.
@@ -205,4 +327,22 @@ fn mistakes_have_positions() {
         "event = 'PreToolUse'\ncomand = 'x'",
         "did you mean command?",
     );
+    // A guard that would never run.
+    for (name, near) in [
+        ("Bash", "RunCommand"),
+        ("Edit|Read", "EditFile"),
+        ("WriteFle", "WriteFile"),
+    ] {
+        check(
+            &format!("event = 'PreToolUse'\ncommand = 'exit 2'\nmatcher = '{name}'"),
+            &format!("did you mean {near}?"),
+        );
+    }
+    // The program of whatever folder it is.
+    for command in ["./check.sh", " ../check.sh x"] {
+        check(
+            &format!("event = 'PreToolUse'\ncommand = '{command}'"),
+            "write its whole path",
+        );
+    }
 }
