@@ -4,6 +4,9 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::message::{Content, Message, Role};
 use serde_json::{Value, json};
 
+/// The type of a part with a result.
+const RESPONSE: &str = "tool_call_response";
+
 /// The messages of a request that are not the system's, and the parts of those that are, both as JSON. The second is `None` if there is
 /// no system message.
 pub(crate) fn of_request<'a>(
@@ -16,7 +19,14 @@ pub(crate) fn of_request<'a>(
             system.extend(parts);
         } else {
             let parts: Vec<_> = parts.collect();
-            others.push(json!({ "role": message.role.name(), "parts": parts }));
+            // To a text model, results are a message of the user; the conventions have a role for them.
+            let is_of_tools = !parts.is_empty() && parts.iter().all(|it| it["type"] == RESPONSE);
+            let role = if is_of_tools {
+                "tool"
+            } else {
+                message.role.name()
+            };
+            others.push(json!({ "role": role, "parts": parts }));
         }
     }
     let system = (!system.is_empty()).then(|| Value::from(system).to_string());
@@ -70,7 +80,7 @@ fn part(content: &Content) -> Option<Value> {
             text,
             ..
         } => {
-            json!({ "type": "tool_call_response", "id": invocation_id.as_str(), "response": text })
+            json!({ "type": RESPONSE, "id": invocation_id.as_str(), "response": text })
         }
         Content::Media(media) => json!({ "type": "blob", "mime_type": media.mime_type }),
         // Opaque data, turns that were left out, and what is added later.

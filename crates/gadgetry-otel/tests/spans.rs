@@ -216,7 +216,7 @@ async fn messages_are_in_the_form_of_the_conventions() {
             .flat_map(|it| it["parts"].as_array().unwrap().clone())
             .collect::<Vec<_>>()
     };
-    let answered = parts("user")
+    let answered = parts("tool")
         .into_iter()
         .find(|part| part["type"] == "tool_call_response");
     assert_eq!(answered.unwrap()["id"], "a");
@@ -304,4 +304,13 @@ async fn a_run_is_below_the_current_span() {
         (root.span_context.trace_id(), root.parent_span_id),
         (trace, span)
     );
+}
+
+#[test]
+fn names_are_those_of_the_conventions() {
+    let published = include_str!("../../../corpus/traces/attributes.txt");
+    let published: Vec<&str> = published.lines().collect();
+    for name in gadgetry_otel::names::CONVENTIONAL {
+        assert!(published.contains(name), "{name}");
+    }
 }
