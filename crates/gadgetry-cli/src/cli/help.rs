@@ -133,6 +133,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "no-config",
             "profile",
             "data-dir",
+            "otel-content",
         ],
     ),
 ];
