@@ -151,7 +151,6 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
         verbose: matches.get_count("verbose"),
         #[cfg(feature = "otel")]
         otel_content: matches.get_flag("otel_content"),
-        chosen,
         chosen: found.chosen.unwrap_or(chosen),
         verb: found.verb,
         settings: found.settings,
