@@ -1,4 +1,4 @@
-// Measures the package that is built here: `node bindings/node/bench.mjs`. Prints the best of several rounds.
+// Measures the package that is built here (`npm run build -- --profile measure`): `node bindings/node/bench.mjs`. Prints the best of several rounds.
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 

@@ -70,7 +70,9 @@ export function dispatcher(parts, deps) {
       live.get(number)?._abort();
       return;
     }
-    void answers[kind](number, target, json).then(([word, text]) => native.settle(number, word, text));
+    const answered = answers[kind](number, target, json).then(([word, text]) => native.settle(number, word, String(text)));
+    // Whatever was thrown, such as an error whose message is no text: no call may be left without an answer.
+    answered.catch(() => native.settle(number, "error", "the function failed with an error that has no text"));
   };
   // Functions see the asynchronous context of the one who asks.
   dispatcher.dispatch = AsyncResource.bind(dispatch);

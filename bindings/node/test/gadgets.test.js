@@ -98,6 +98,9 @@ const EXCEPTIONS = [
   [Object.create(null), "an error that has no text"],
   [new Odd(), "an error that has no text"],
   [new GadgetError("just this"), "just this"],
+  [Object.assign(new GadgetError("x"), { message: 7 }), "7"],
+  [Object.assign(new GadgetError("x"), { message: Object.create(null) }), "the function failed with an error that has no text"],
+  [new Proxy(new Error("x"), { getPrototypeOf: () => { throw new Error("no"); } }), "the function failed with an error that has no text"],
 ];
 
 test("exceptions are for the model", async () => {

@@ -181,7 +181,7 @@ fn custom_block(block: &Bound<'_, PyAny>) -> PyResult<CustomBlock> {
     let transform = move |block: &CustomContentBlock| {
         let mapped = attach(|py| -> PyResult<Option<String>> {
             let block = json::serialized(py, block)?;
-            Ok(map.call1(py, (block,))?.extract(py)?)
+            map.call1(py, (block,))?.extract(py)
         });
         match mapped {
             Some(Ok(text)) => text,

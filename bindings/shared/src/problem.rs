@@ -16,7 +16,7 @@ pub struct Problem {
     /// True if the same attempt may succeed later.
     pub is_retryable: bool,
     /// The error of the model call that ended a run.
-    pub model_error: Option<Value>,
+    pub model_error: Option<Box<Value>>,
     /// The end of a run without an answer.
     pub finished: Option<Box<Finished>>,
 }
@@ -76,7 +76,7 @@ impl Problem {
         Self {
             model_error: error
                 .model_error()
-                .and_then(|it| serde_json::to_value(it).ok()),
+                .and_then(|it| serde_json::to_value(it).ok().map(Box::new)),
             ..Self::classified("RunError", &error)
         }
         .ended(error)
@@ -104,7 +104,7 @@ impl Problem {
         fields.insert("fault".to_owned(), json!(self.fault));
         fields.insert("isRetryable".to_owned(), json!(self.is_retryable));
         if let Some(error) = &self.model_error {
-            fields.insert("modelError".to_owned(), error.clone());
+            fields.insert("modelError".to_owned(), (**error).clone());
         }
         Value::Object(fields)
     }

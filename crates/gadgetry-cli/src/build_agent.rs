@@ -29,6 +29,8 @@ use crate::project::Project;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
 use crate::subagents::{RUN_AGENT, Subagents};
+#[cfg(feature = "otel")]
+use crate::telemetry;
 use crate::workspaces::Workspaces;
 use crate::{catalog, logging, skills};
 
@@ -282,6 +284,10 @@ fn builder(
     }
     if logging::is_on() {
         agent = agent.observer(Logging);
+    }
+    #[cfg(feature = "otel")]
+    if let Some(spans) = telemetry::spans() {
+        agent = agent.hook(spans);
     }
     agent
 }

@@ -7,7 +7,7 @@
 //! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
-//! | `printer` | the one way to stdout and stderr |
+//! | `printer`, `telemetry` | the one way to stdout and stderr; traces for OpenTelemetry |
 //! | `input`, `cli` | prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
@@ -59,6 +59,8 @@ mod sessions;
 mod skills;
 mod sources;
 mod subagents;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod timeline;
 mod usable;
 mod usage_totals;
@@ -77,6 +79,8 @@ use tokio::runtime::Builder;
 use cli::Verb;
 use error::Error;
 use printer::Printer;
+#[cfg(feature = "otel")]
+use telemetry::traced;
 use work::Work;
 
 /// Maximum delay of the program's end by a thread that is stuck, such as one that reads from a terminal.
@@ -108,6 +112,8 @@ fn run(printer: &Printer) -> Result<(), Error> {
         invocation = invocation::of_words(words, printer)?;
     }
     logging::start(invocation.verbose)?;
+    #[cfg(feature = "otel")]
+    telemetry::content(invocation.otel_content);
     let work = match invocation.verb.take() {
         None => return Err(Error::Help(invocation::help(&invocation.config))),
         #[cfg(feature = "chat")]
@@ -117,10 +123,10 @@ fn run(printer: &Printer) -> Result<(), Error> {
     match work {
         // No threads are started.
         Work::Done => Ok(()),
-        Work::Waits(work) => wait_for(work, WORKERS),
+        Work::Waits(work) => wait_for(traced(work, printer), WORKERS),
         Work::Serves(work) => {
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            wait_for(work, cores.max(WORKERS))
+            wait_for(traced(work, printer), cores.max(WORKERS))
         }
     }
 }
@@ -138,6 +144,12 @@ fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Re
     // Processes that are left are killed.
     runtime.shutdown_timeout(PATIENCE);
     done
+}
+
+/// Without the feature `otel`, there are no traces.
+#[cfg(not(feature = "otel"))]
+async fn traced(work: impl Future<Output = Result<(), Error>>, _: &Printer) -> Result<(), Error> {
+    work.await
 }
 
 /// Fails if the system does not allow the threads that are needed. tokio would panic where it misses one.

@@ -99,6 +99,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "no-config",
             "profile",
             "data-dir",
+            "otel-content",
         ],
     ),
 ];

@@ -105,6 +105,14 @@ pub(crate) struct Gadgetry {
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 
+    /// Add what models read and write to traces
+    ///
+    /// Traces of runs are sent to the collector of OpenTelemetry that `OTEL_EXPORTER_OTLP_ENDPOINT` names. Without this option, they
+    /// have names, times, tokens and errors, but no messages, parameters or results.
+    #[cfg(feature = "otel")]
+    #[arg(long, global = true, display_order = 901)]
+    pub(crate) otel_content: bool,
+
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
@@ -195,6 +203,11 @@ pub(crate) enum Verb {
     ///
     /// Writes the same events, one JSON object per line.
     Replay(ReplayArgs),
+    /// Sends the spans of a saved run to a collector of OpenTelemetry, without model or gadgets.
+    ///
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` names the collector. Exit code 1: it did not take them.
+    #[cfg(feature = "otel")]
+    Export(SpansArgs),
     /// Describes the events of a run, the lines of `agent --events jsonl` and `replay`.
     Events(EventsArgs),
     /// Serves runs of an agent to a Restate server, which keeps them durable and distributes them over workers.
@@ -347,6 +360,19 @@ pub(crate) struct BlockArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The log that `gadgetry agent --save FILE` wrote
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Options of `gadgetry export`.
+#[cfg(feature = "otel")]
+#[derive(Debug, Args)]
+pub(crate) struct SpansArgs {
+    /// Send them as OTLP over HTTP
+    #[arg(long, required = true)]
+    pub(crate) otlp: bool,
+
+    /// The log that `gadgetry agent --save FILE` or `gadgetry sessions export` wrote
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }

@@ -11,6 +11,8 @@ pub(crate) mod continued;
 mod demo;
 mod doctor;
 mod eval;
+#[cfg(feature = "otel")]
+mod export;
 mod gadget;
 mod init;
 mod json_line;
@@ -106,6 +108,13 @@ pub(crate) fn run(
         #[cfg(feature = "mcp")]
         Verb::Mcp(typed) => return mcp::run(chosen.clone(), typed, printer),
         Verb::Replay(args) => replay::run(&args, printer)?,
+        #[cfg(feature = "otel")]
+        Verb::Export(args) => {
+            let content = invocation.otel_content;
+            return Ok(Work::waits(
+                async move { export::run(&args, content).await },
+            ));
+        }
         Verb::Events(args) => {
             let of_result = args.schema && args.result;
             printer.text(if of_result { SCHEMA } else { EVENTS_SCHEMA });

@@ -43,6 +43,9 @@ const ACP: &str = "acp";
 #[derive(Debug, Default)]
 pub(crate) struct Invocation {
     pub(crate) verbose: u8,
+    /// Whether traces have content.
+    #[cfg(feature = "otel")]
+    pub(crate) otel_content: bool,
     /// The options about configuration before the verb.
     pub(crate) chosen: ConfigArgs,
     /// Without one, this is a request for help.
@@ -109,6 +112,8 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     }
     Ok(Invocation {
         verbose: matches.get_count("verbose"),
+        #[cfg(feature = "otel")]
+        otel_content: matches.get_flag("otel_content"),
         chosen,
         verb: found.verb,
         settings: found.settings,

@@ -194,6 +194,8 @@ const ALL: &[(&str, Attributes)] = &[
     ("no-session", KEY.harmless().once()),
     ("no-stop-early", KEY.harmless()),
     ("older-than", INVOCATION),
+    ("otel-content", INVOCATION),
+    ("otlp", INVOCATION),
     ("output-format", INVOCATION),
     ("output-limit", KEY.harmless().taking(Kind::NumberOrText)),
     ("own-url", KEY),
@@ -277,7 +279,12 @@ mod tests {
             missing.is_empty(),
             "options without attributes: {missing:?}"
         );
-        if cfg!(all(feature = "chat", feature = "mcp", feature = "restate")) {
+        if cfg!(all(
+            feature = "chat",
+            feature = "mcp",
+            feature = "otel",
+            feature = "restate"
+        )) {
             let gone: Vec<&&str> = known.iter().filter(|it| !defined.contains(**it)).collect();
             assert!(gone.is_empty(), "no option is called {gone:?}");
         }

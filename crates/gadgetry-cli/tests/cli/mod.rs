@@ -53,6 +53,8 @@ mod server;
 mod sessions;
 mod skill;
 mod task;
+#[cfg(feature = "otel")]
+mod telemetry;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod workshop;

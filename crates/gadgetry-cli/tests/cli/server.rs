@@ -245,7 +245,14 @@ fn serve(
     let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let body = serde_json::from_slice(&body).unwrap_or_default();
+    let body = serde_json::from_slice(&body).unwrap_or_else(|_| {
+        let text = String::from_utf8_lossy(&body);
+        if text.is_empty() {
+            Value::Null
+        } else {
+            Value::from(text)
+        }
+    });
     let line = line.trim_end_matches(" HTTP/1.1\r\n").to_owned();
     let path = line.split_once(' ').map_or("", |(_, path)| path);
     let get = gets

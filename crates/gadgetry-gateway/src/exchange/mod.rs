@@ -371,7 +371,7 @@ impl Exchange {
                         DiagnosticCode::NearMiss | DiagnosticCode::CutHeader
                     ) =>
                 {
-                    self.turn.note_near_miss(|| said.message);
+                    self.note_near_miss(|| said.message);
                 }
                 Delta::ContentMetadata { .. } | Delta::ReasoningMetadata { .. } if !is_repair => {
                     out.push(delta);
@@ -380,6 +380,12 @@ impl Exchange {
             }
         }
         self.scratch = read;
+    }
+
+    /// Something looked like a call, and was not one.
+    fn note_near_miss(&mut self, problem: impl FnOnce() -> String) {
+        self.tally.counts.near_misses += 1;
+        self.turn.note_near_miss(problem);
     }
 
     /// Takes what the gate has let through.
@@ -400,7 +406,7 @@ impl Exchange {
                     self.emit(kept, out);
                     self.decide(WrittenCall::in_other_form(call, &self.setup), out);
                 }
-                Gated::Cut(_) => self.turn.note_near_miss(|| CUT.to_owned()),
+                Gated::Cut(_) => self.note_near_miss(|| CUT.to_owned()),
                 // The gate has made text of those that are to be seen.
                 Gated::Reasoning(_) | Gated::Opening(_) | Gated::Closing(_) => {}
             }

@@ -16,6 +16,15 @@ pub struct Counts {
     pub repairs: u32,
     /// Calls that wait for others.
     pub held: u32,
+    /// Replies with something that looked like a call, and was not one.
+    pub near_misses: u32,
+}
+
+impl Counts {
+    /// Returns `true` if the model wrote what looks like a call, and no call was sent or waits for others.
+    pub fn is_unparsed(&self) -> bool {
+        self.calls == 0 && self.held == 0 && (self.invalid > 0 || self.near_misses > 0)
+    }
 }
 
 /// Counts over all replies of the upstream.

@@ -30,13 +30,15 @@ pub(super) async fn answer(
     let mut failure = None;
     for upstream in upstreams {
         let log = PromptLog::new(&job.id, settings.log_prompts);
-        let mut reply = match UpstreamReply::begin(gateway, &job, upstream, log).await {
+        let begun = UpstreamReply::begin(gateway, &job, Arc::clone(&upstream), log).await;
+        let mut reply = match begun {
             Ok(reply) => reply,
             Err(error) => {
                 failure = Some(error);
                 continue;
             }
         };
+        watch.asked(upstream);
         // Not the id in its calls: who is shown the one must not know the other.
         let id = format!("{:032x}", gateway.id());
         let mut encoder = job.api.encoder(client, &id, now());

@@ -89,10 +89,11 @@ async fn health(State(gateway): State<Gateway>) -> Response {
 }
 
 async fn metrics(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
-    if let Err(failure) = admission::authenticate(&gateway.settings(), &headers) {
+    let settings = gateway.settings();
+    if let Err(failure) = admission::authenticate(&settings, &headers) {
         return failed(ClientApi::Chat, &failure);
     }
-    let mut response = Response::new(Body::from(gateway.0.metrics.text()));
+    let mut response = Response::new(Body::from(gateway.0.metrics.text(&settings)));
     let kind =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

@@ -312,6 +312,9 @@ impl UpstreamReply {
         if tokens > 0 {
             headers.insert("x-gadgetry-injected-tokens", tokens.into());
         }
+        if self.is_over && self.exchange.counts().is_unparsed() {
+            headers.insert("x-gadgetry-unparsed", HeaderValue::from_static("1"));
+        }
         put_id(headers, &self.job.id);
     }
 

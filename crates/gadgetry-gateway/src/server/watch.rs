@@ -9,6 +9,7 @@ use super::Gateway;
 use super::admission::Permit;
 use super::job::Job;
 use crate::exchange::Counts;
+use crate::upstream::Upstream;
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +26,8 @@ pub(super) struct Watch {
     gateway: Gateway,
     job: Arc<Job>,
     began: Instant,
+    /// The last upstream that had a request.
+    upstream: Option<Arc<Upstream>>,
     pub(super) outcome: RequestOutcome,
     _permit: Permit,
 }
@@ -36,15 +39,26 @@ impl Watch {
             gateway,
             job,
             began,
+            upstream: None,
             outcome: RequestOutcome::default(),
             _permit: permit,
         }
     }
 
+    /// Records a request to an upstream. The time before the first one is our own work.
+    pub(super) fn asked(&mut self, upstream: Arc<Upstream>) {
+        if self.upstream.replace(upstream).is_none() {
+            let metrics = &self.gateway.0.metrics;
+            metrics.asked(&self.job, self.began.elapsed().as_secs_f64());
+        }
+    }
+
     /// Records the time until the client receives a part of the answer.
     pub(super) fn first_byte(&self) {
-        let metrics = &self.gateway.0.metrics;
-        metrics.first_byte(self.began.elapsed().as_secs_f64());
+        if let Some(upstream) = &self.upstream {
+            let metrics = &self.gateway.0.metrics;
+            metrics.first_byte(&self.job, upstream, self.began.elapsed().as_secs_f64());
+        }
     }
 }
 
@@ -57,15 +71,23 @@ impl Drop for Watch {
             usage,
         } = self.outcome;
         let metrics = &self.gateway.0.metrics;
-        metrics.ended(self.job.api, status, seconds);
-        metrics.exchange(counts, usage);
+        let upstream = self.upstream.as_deref();
+        metrics.ended(&self.job, upstream, status, seconds);
+        if let Some(upstream) = upstream {
+            metrics.exchange(&self.job, upstream, counts, usage);
+        }
         tracing::info!(
+            id = self.job.id,
             api = self.job.api.name(),
             model = self.job.request.client.model,
             client = self.job.client,
             status = status.map_or_else(|| "disconnected".to_owned(), |it| it.to_string()),
+            upstream = upstream.map(Upstream::name),
             calls = counts.calls,
             repairs = counts.repairs,
+            unparsed = counts.is_unparsed(),
+            input_tokens = usage.input_tokens,
+            output_tokens = usage.output_tokens,
             seconds,
             "request"
         );

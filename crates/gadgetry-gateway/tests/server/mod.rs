@@ -3,6 +3,7 @@
 mod completions;
 mod grammars;
 mod keys;
+mod metrics;
 mod operation;
 mod replies;
 mod tenants;

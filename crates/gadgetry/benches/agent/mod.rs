@@ -11,7 +11,7 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::Request;
-use gadgetry::{Agent, Model, from_fn};
+use gadgetry::{Agent, AgentBuilder, Model, from_fn};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::support::loads::{Load, fetch, look_at, spec};
@@ -24,14 +24,20 @@ pub fn runtime() -> Runtime {
 
 /// An agent that is good for one run of `load`.
 pub fn agent(load: &Load, size: usize) -> Agent {
+    builder(load, size)
+        .build()
+        .expect("the agent is well formed")
+}
+
+/// The same, before it is built.
+pub fn builder(load: &Load, size: usize) -> AgentBuilder {
     let replies = load.replies(size).into_iter();
-    let builder = Agent::builder()
+    Agent::builder()
         .model(Ready(Mutex::new(replies)))
         .gadget(from_fn(spec(), |parameters, _| async move {
             fetch(&parameters)
         }))
-        .max_iterations(load.iterations + 1);
-    builder.build().expect("the agent is well formed")
+        .max_iterations(load.iterations + 1)
 }
 
 /// Does the run, and looks at every event. Returns how many there were.

@@ -1,0 +1,116 @@
+//! The span of a gadget: from its start to its answer.
+
+use std::time::SystemTime;
+
+use gadgetry::proto::event::CallAnswer;
+use gadgetry::proto::id::{CallId, InvocationId};
+use gadgetry::proto::piece::CallStart;
+use gadgetry::serde_json::Value;
+use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::{Context, KeyValue};
+
+use crate::names;
+
+/// A call that the model has written.
+pub(crate) struct CallSpan<S> {
+    /// The span of the reply that wrote it.
+    reply: SpanContext,
+    dependencies: Vec<InvocationId>,
+    arguments: Option<String>,
+    /// The span, from the start of the gadget on.
+    span: Option<S>,
+}
+
+/// Facts in a span of a call from its beginning.
+pub(crate) struct Identity<'a> {
+    pub(crate) call: CallId,
+    pub(crate) id: &'a InvocationId,
+    pub(crate) name: &'a str,
+}
+
+impl<S: Span> CallSpan<S> {
+    pub(crate) fn of(start: &CallStart, reply: SpanContext) -> Self {
+        Self {
+            reply,
+            dependencies: start.dependencies.clone(),
+            arguments: None,
+            span: None,
+        }
+    }
+
+    /// The context of the span, once the gadget has started.
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        Some(self.span.as_ref()?.span_context().clone())
+    }
+
+    /// Keeps the parameters as content of the span.
+    pub(crate) fn arguments(&mut self, parameters: &Value) {
+        self.arguments = Some(parameters.to_string());
+    }
+
+    /// Begins the span, with links to the calls that it depends on.
+    pub(crate) fn begin<T: Tracer<Span = S>>(
+        &mut self,
+        tracer: &T,
+        identity: &Identity<'_>,
+        spans: impl Fn(&InvocationId) -> Option<SpanContext>,
+        at: SystemTime,
+    ) -> &mut S {
+        let (reply, arguments, dependencies) =
+            (&self.reply, &mut self.arguments, &self.dependencies);
+        self.span.get_or_insert_with(|| {
+            let links = dependencies.iter().filter_map(spans);
+            let links = links.map(Link::with_context).collect();
+            let mut attributes = vec![
+                KeyValue::new(names::OPERATION, "execute_tool"),
+                KeyValue::new(names::TOOL_NAME, identity.name.to_owned()),
+                KeyValue::new(names::TOOL_CALL_ID, identity.id.as_str().to_owned()),
+                KeyValue::new(names::TOOL_TYPE, "function"),
+                KeyValue::new(names::CALL, i64::from(identity.call.0)),
+            ];
+            let arguments = arguments.take();
+            attributes.extend(arguments.map(|it| KeyValue::new(names::TOOL_ARGUMENTS, it)));
+            let parent = Context::new().with_remote_span_context(reply.clone());
+            tracer
+                .span_builder(format!("execute_tool {}", identity.name))
+                .with_kind(SpanKind::Internal)
+                .with_start_time(at)
+                .with_attributes(attributes)
+                .with_links(links)
+                .start_with_context(tracer, &parent)
+        })
+    }
+
+    /// The span, if the gadget has started and its call is not answered.
+    pub(crate) fn span(&mut self) -> Option<&mut S> {
+        self.span.as_mut()
+    }
+}
+
+/// Ends the span of a call with its answer.
+pub(crate) fn answered<S: Span>(
+    span: &mut S,
+    answer: &CallAnswer,
+    cost: f64,
+    content: bool,
+    at: SystemTime,
+) {
+    if cost > 0.0 {
+        span.set_attribute(KeyValue::new(names::COST, cost));
+    }
+    let (CallAnswer::Result(text) | CallAnswer::Error(text)) = answer;
+    if content {
+        span.set_attribute(KeyValue::new(names::TOOL_RESULT, text.clone()));
+    }
+    if matches!(answer, CallAnswer::Error(_)) {
+        fail(span, "gadget_error", content.then_some(text.as_str()));
+    }
+    span.end_with_timestamp(at);
+}
+
+/// Marks a span as failed. The message is for those who want content.
+pub(crate) fn fail(span: &mut impl Span, kind: &str, message: Option<&str>) {
+    span.set_attribute(KeyValue::new(names::ERROR_TYPE, kind.to_owned()));
+    let message = message.unwrap_or(kind).to_owned();
+    span.set_status(Status::error(message));
+}
