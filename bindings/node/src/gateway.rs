@@ -62,7 +62,6 @@ pub struct Abort(Arc<Notify>);
 impl Abort {
     /// Makes it.
     #[napi(constructor)]
-    #[expect(clippy::new_without_default, reason = "JavaScript makes it")]
     pub fn new() -> Self {
         Self(Arc::new(Notify::new()))
     }

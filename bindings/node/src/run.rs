@@ -16,7 +16,7 @@ use crate::host::{Host, POLLED, with_runs};
 /// A run of an agent.
 #[napi]
 pub struct Run {
-    agent_run: Arc<tokio::sync::Mutex<Option<AgentRun<'static>>>>,
+    driven: Arc<tokio::sync::Mutex<Option<AgentRun<'static>>>>,
     handle: AgentHandle,
     id: String,
     output: Output,
@@ -33,7 +33,7 @@ impl Run {
         with_runs(|runs| runs.insert(id.clone(), Arc::downgrade(&host)));
         Self {
             handle: run.handle(),
-            agent_run: Arc::new(tokio::sync::Mutex::new(Some(run))),
+            driven: Arc::new(tokio::sync::Mutex::new(Some(run))),
             id,
             output,
             host,
@@ -62,7 +62,7 @@ impl Run {
         env: &'env Env,
         approvals_only: bool,
     ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
-        let (run, host) = (Arc::clone(&self.agent_run), Arc::clone(&self.host));
+        let (run, host) = (Arc::clone(&self.driven), Arc::clone(&self.host));
         env.spawn_future(contained(POLLED.scope(host, async move {
             let mut run = run.lock().await;
             let Some(run) = run.as_mut() else {
@@ -79,7 +79,7 @@ impl Run {
     /// The end of the run, after the events that are left.
     #[napi]
     pub fn finish<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Ended>> {
-        let (run, host) = (Arc::clone(&self.agent_run), Arc::clone(&self.host));
+        let (run, host) = (Arc::clone(&self.driven), Arc::clone(&self.host));
         env.spawn_future(contained(POLLED.scope(host, async move {
             let Some(run) = run.lock().await.take() else {
                 let text = "the run has been consumed, or was closed";
@@ -123,7 +123,7 @@ impl Run {
     /// Drops the run, with everything that it has begun.
     #[napi]
     pub fn close(&self) {
-        match self.agent_run.try_lock() {
+        match self.driven.try_lock() {
             Ok(mut run) => drop(run.take()),
             Err(_) => self.handle.cancel(),
         }
@@ -203,7 +203,6 @@ pub struct Conversation(pub(crate) gadgetry::Conversation);
 impl Conversation {
     /// An empty one.
     #[napi(constructor)]
-    #[expect(clippy::new_without_default, reason = "JavaScript makes it")]
     pub fn new() -> Self {
         Self(gadgetry::Conversation::default())
     }

@@ -16,7 +16,6 @@ pub struct UiMessages(gadgetry_axum::UiMessages);
 impl UiMessages {
     /// Begins a stream.
     #[napi(constructor)]
-    #[expect(clippy::new_without_default, reason = "JavaScript makes it")]
     pub fn new() -> Self {
         Self(gadgetry_axum::UiMessages::default())
     }

@@ -141,6 +141,8 @@ async fn answer(
     let Ok(id) = approval.parse::<ApprovalId>() else {
         return not_answered(NotAnswered::Unknown);
     };
+    // A list is read as an enum, too, and its first item as the answer.
+    let body = Some(body).filter(Value::is_object).unwrap_or_default();
     let answer = match serde_json::from_value(body) {
         Ok(ApprovalAnswer::Allowed) => Answer::Once,
         Ok(ApprovalAnswer::Denied { reason }) => Answer::No(reason),

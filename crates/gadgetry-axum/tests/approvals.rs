@@ -123,6 +123,18 @@ async fn approvals_are_listed_and_answered() {
             r#"{"answer":1}"#.to_owned(),
             (400, "invalid_answer"),
         ),
+        (
+            path.clone(),
+            JSON,
+            r#"["allowed"]"#.to_owned(),
+            (400, "invalid_answer"),
+        ),
+        (
+            path.clone(),
+            JSON,
+            r#""allowed""#.to_owned(),
+            (400, "invalid_answer"),
+        ),
         // Two answers to one approval.
         (path.clone(), JSON, yes.to_owned(), (204, "")),
         (
