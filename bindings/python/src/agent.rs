@@ -9,6 +9,7 @@ use gadgetry_bindings::{Problem, options};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tokio::task::block_in_place;
 
 use crate::bridge::{Locals, Waiter, Work, spawn, unwind};
 use crate::errors;
@@ -123,12 +124,14 @@ fn answering(
 ) -> PyResult<AgentRun<'static>> {
     let output = Arc::clone(output);
     let accept = move |answer: &gadgetry::serde_json::Value| {
-        let validated = attach(|py| -> PyResult<()> {
-            let answer = json::to_py(py, answer)?;
-            let value = validate.call1(py, (answer,))?;
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-            output.get_or_insert(value);
-            Ok(())
+        let validated = block_in_place(|| {
+            attach(|py| -> PyResult<()> {
+                let answer = json::to_py(py, answer)?;
+                let value = validate.call1(py, (answer,))?;
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                output.get_or_insert(value);
+                Ok(())
+            })
         });
         match validated {
             Some(Ok(())) => Ok(()),
@@ -179,9 +182,12 @@ fn custom_block(block: &Bound<'_, PyAny>) -> PyResult<CustomBlock> {
     }
     let map = block.getattr("_map")?.unbind();
     let transform = move |block: &CustomContentBlock| {
-        let mapped = attach(|py| -> PyResult<Option<String>> {
-            let block = json::serialized(py, block)?;
-            map.call1(py, (block,))?.extract(py)
+        // The function may run an agent itself, which needs the queue of this thread.
+        let mapped = block_in_place(|| {
+            attach(|py| -> PyResult<Option<String>> {
+                let block = json::serialized(py, block)?;
+                map.call1(py, (block,))?.extract(py)
+            })
         });
         match mapped {
             Some(Ok(text)) => text,

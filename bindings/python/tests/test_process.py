@@ -53,6 +53,21 @@ def program(body, *, send=None, timeout=60):
     return process.returncode, first + out, err
 
 
+def test_a_transform_may_run_an_agent():
+    code, out, err = program("""
+        inner = Agent(ScriptedModel("inner", "inner"))
+        block = CustomBlock(key="ask", transform=lambda block: inner.ask_sync(block.content).text)
+        agent = Agent(ScriptedModel("A <ask>b</ask> c", "A <ask>b</ask> c"), blocks=[block])
+        print(agent.ask_sync("?").text.split())
+
+        async def main():
+            print((await agent.ask("?")).text.split())
+
+        asyncio.run(main())
+    """)
+    assert (code, out) == (0, "['A', 'inner', 'c']\n" * 2), err
+
+
 EXCEPTIONS = [RuntimeError("no way"), ValueError(), KeyError("k"), StopIteration(), KeyboardInterrupt("now"), SystemExit(3), StopAsyncIteration()]
 
 
