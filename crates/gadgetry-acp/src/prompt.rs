@@ -79,6 +79,13 @@ impl Prompt {
         self
     }
 
+    /// The same message with a text added at its end.
+    #[must_use]
+    pub fn and_text(mut self, text: impl Into<String>) -> Self {
+        self.content.push(Content::Text { text: text.into() });
+        self
+    }
+
     /// Returns the texts of the message, joined.
     pub fn texts(&self) -> String {
         let mut texts = String::new();

@@ -86,7 +86,7 @@ use crate::shell::Shell;
 pub use after_edit::AfterEdit;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
-    Editor, EditorAnswer, FileError, Undone, Workspace, WorkspaceError, WorkspacePath,
+    Checkpoint, Editor, EditorAnswer, FileError, Undone, Workspace, WorkspaceError, WorkspacePath,
 };
 
 /// Runs as a process of the sandbox, or as a [supervisor](gadgetry::command::supervisor), and does not return if this process was

@@ -17,6 +17,7 @@ use crate::cli::{ApprovalOptions, GadgetOptions};
 use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp::Connected;
+use crate::modes::Mode;
 use crate::printer::is_at_terminal;
 
 use terminal::ByTerminal;
@@ -40,13 +41,14 @@ pub(crate) enum Approving {
 }
 
 impl Approving {
-    /// Decides as the options say. `approver` is the user, if there may be one.
+    /// Decides as the options say. `approver` is the user, if there may be one, and `edits` are the built-in gadgets that edit files.
     pub(crate) fn new(
         options: &ApprovalOptions,
+        edits: &[&str],
         gadgets: &[Arc<dyn DynGadget>],
         approver: Option<Arc<TerminalApprover>>,
     ) -> Result<Self, Error> {
-        let rules = rules(options)?;
+        let rules = rules_in_mode(options, edits)?;
         if options.dry_run {
             let mut toolbox = Toolbox::default();
             for gadget in gadgets {
@@ -106,6 +108,17 @@ pub(crate) fn rules(options: &ApprovalOptions) -> Result<Rules, Error> {
     let mut rules: Rules = given.cloned().collect();
     if options.yes && !options.dry_run {
         rules.push(Rule::new(Permission::Allow, "*").map_err(Error::input)?);
+    }
+    Ok(rules)
+}
+
+/// The same, and after them what the mode of the options allows, for a run whose mode does not change.
+pub(crate) fn rules_in_mode(options: &ApprovalOptions, edits: &[&str]) -> Result<Rules, Error> {
+    let mut rules = rules(options)?;
+    if options.approval_mode == Mode::AcceptEdits {
+        for edit in edits {
+            rules.push(Rule::new(Permission::Allow, edit).map_err(Error::input)?);
+        }
     }
     Ok(rules)
 }

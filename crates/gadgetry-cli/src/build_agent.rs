@@ -25,10 +25,11 @@ use crate::error::Error;
 use crate::hooks::ConfiguredHooks;
 use crate::log_file::InUse;
 use crate::mcp;
+use crate::modes::{CurrentMode, Mode};
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::Asker;
-use crate::sources::{Environment, Sources};
+use crate::sources::{Environment, Sources, builtin_edits};
 use crate::subagents::{RUN_AGENT, Subagents};
 #[cfg(feature = "otel")]
 use crate::telemetry;
@@ -52,6 +53,8 @@ pub(crate) struct Situation {
     pub(crate) approvals: Option<Approvals>,
     /// Decide about calls, also those of subagents, before the commands of the configuration do.
     pub(crate) hooks: Hooks,
+    /// The mode, if the user can change it; otherwise it is that of the options.
+    pub(crate) mode: Option<CurrentMode>,
     /// Rules and MCP servers of files.
     pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
@@ -71,6 +74,7 @@ pub(crate) struct Parts<'o> {
     /// Has all but gadgets and approvals.
     builder: AgentBuilder,
     approvals: Option<Approvals>,
+    mode: Option<CurrentMode>,
     approver: Option<Arc<TerminalApprover>>,
     declared: Arc<Declared>,
     subagents: Subagents,
@@ -124,6 +128,12 @@ impl<'o> Parts<'o> {
         if !situation.hooks.is_empty() {
             style = style.hook(situation.hooks.clone());
         }
+        let mode = options.approvals.approval_mode;
+        let mode = (mode != Mode::Ask).then(|| CurrentMode::new(mode));
+        let mode = situation.mode.clone().or(mode);
+        if let Some(mode) = &mode {
+            style = style.hook(mode.clone());
+        }
         let hooks = ConfiguredHooks::of(&declared, options, situation.folder.clone());
         if let Some(hooks) = hooks.filter(|_| !options.approvals.dry_run) {
             style = style.hook(hooks);
@@ -134,6 +144,7 @@ impl<'o> Parts<'o> {
             gadgets,
             builder: builder(options, model, style.clone(), situation),
             approvals,
+            mode,
             approver,
             declared,
             subagents,
@@ -157,22 +168,29 @@ impl<'o> Parts<'o> {
         self.agent_with(servers, |gadget| gadget)
     }
 
-    /// The same, with what `wrap` makes of each gadget.
+    /// The same, with what `wrap` makes of each gadget, also of those of subagents.
     pub(crate) fn agent_with(
         &self,
         servers: Option<&mcp::Connected>,
-        wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
+        mut wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
     ) -> Result<Agent, Error> {
         let options = self.options;
         let mut gadgets = self.gadgets.clone();
         if let Some(servers) = servers {
             gadgets.extend(servers.gadgets(&gadgets));
         }
-        gadgets.extend(self.subagents.gadget(&self.style, &gadgets));
-        let gadgets: Vec<_> = gadgets.into_iter().map(wrap).collect();
+        let edits = builtin_edits(&options.source);
+        if let Some(mode) = &self.mode {
+            mode.know(&gadgets, &edits);
+        }
+        let mut gadgets: Vec<_> = gadgets.into_iter().map(&mut wrap).collect();
+        let subagents = self.subagents.gadget(&self.style, &gadgets);
+        gadgets.extend(subagents.map(wrap));
         let approvals = match self.approvals.clone() {
             Some(approvals) if !options.approvals.dry_run => Approving::ByRules(approvals),
-            Some(_) | None => Approving::new(&options.approvals, &gadgets, self.approver.clone())?,
+            Some(_) | None => {
+                Approving::new(&options.approvals, &edits, &gadgets, self.approver.clone())?
+            }
         };
         let builder = approvals.add_to(self.builder.clone().gadgets(gadgets));
         let agent = builder.build().map_err(|error| mistake(options, error))?;

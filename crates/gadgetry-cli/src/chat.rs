@@ -11,6 +11,7 @@
 
 mod again;
 mod changes;
+mod checkpoints;
 mod commands;
 mod conversation;
 mod editor;
@@ -22,17 +23,19 @@ mod injected;
 mod markdown;
 mod perform;
 mod plain;
+mod prompt;
 mod report;
 mod requests;
 mod screen;
+mod shell;
 mod state;
 mod talk;
 mod terminal;
 mod text;
 
-use crate::cli::ChatArgs;
+use crate::cli::{ChatArgs, Verb};
 use crate::error::Error;
-use crate::invocation::Invocation;
+use crate::invocation::{self, Invocation};
 use crate::printer::Printer;
 
 /// Runs the command.
@@ -44,9 +47,19 @@ pub(crate) async fn run(
     if args.options.model.quiet {
         printer.be_quiet();
     }
-    if terminal::is_capable() {
-        Box::pin(conversation::run(args, invocation, printer)).await
-    } else {
-        Box::pin(plain::run(args, invocation, printer)).await
+    if !terminal::is_capable() {
+        return Box::pin(plain::run(args, invocation, printer)).await;
     }
+    let mut next = Some((args, invocation));
+    while let Some((args, invocation)) = next.take() {
+        let words = Box::pin(conversation::run(args, invocation, printer)).await?;
+        let Some(words) = words else {
+            break;
+        };
+        let mut invocation = invocation::of_words(words, printer)?;
+        if let Some(Verb::Chat(args)) = invocation.verb.take() {
+            next = Some((*args, invocation));
+        }
+    }
+    Ok(())
 }

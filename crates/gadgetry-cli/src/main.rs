@@ -4,11 +4,11 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `error`, `work`, `lines`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: costs, times, what happens; what is approved, in pages |
+//! | `error`, `work`, `lines`, `calls`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: calls, costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
 //! | `printer`, `telemetry` | the one way to stdout and stderr; traces for OpenTelemetry |
-//! | `input`, `cli` | prompts from stdin; the command line as typed |
+//! | `modes`, `input`, `cli` | modes of approval; prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
 //! | `project` | what an agent learns from its folder: environment, instructions, skills, commands, subagents |
@@ -22,6 +22,7 @@
 mod approvals;
 mod blocks;
 mod build_agent;
+mod calls;
 mod catalog;
 #[cfg(feature = "chat")]
 mod chat;
@@ -43,6 +44,7 @@ mod log_file;
 mod logging;
 mod mcp;
 mod media;
+mod modes;
 mod narrator;
 mod open_files;
 mod options;

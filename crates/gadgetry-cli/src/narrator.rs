@@ -7,6 +7,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
+use crate::calls::failure;
 use crate::lines::short;
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
@@ -138,15 +139,19 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         }
         EventKind::GadgetResult {
             invocation_id,
+            gadget_name,
             answer,
             duration_ms,
             ..
         } => match answer {
-            CallAnswer::Result(text) => format!(
-                "  + {} done in {duration_ms} ms: {}",
-                id(invocation_id),
-                short(text)
-            ),
+            CallAnswer::Result(text) => {
+                let (mark, how) = match failure(gadget_name, text) {
+                    Some(how) => ("x", format!("ended with {how}")),
+                    None => ("+", "done".to_owned()),
+                };
+                let (id, text) = (id(invocation_id), short(text));
+                format!("  {mark} {id} {how} in {duration_ms} ms: {text}")
+            }
             CallAnswer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
         },
         EventKind::GadgetSkipped {

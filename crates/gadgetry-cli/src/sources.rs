@@ -76,6 +76,17 @@ pub(crate) fn wanted_builtins(options: &GadgetOptions) -> &str {
     options.builtins.as_deref().unwrap_or(default)
 }
 
+/// Returns the built-in gadgets of the options that write and edit files.
+pub(crate) fn builtin_edits(options: &GadgetOptions) -> Vec<&'static str> {
+    let wanted = wanted_builtins(options);
+    let is_wanted = |name: &&str| {
+        let mut names = wanted.split(',').map(str::trim);
+        wanted == "all" || names.any(|it| it.eq_ignore_ascii_case(name))
+    };
+    let edits = ["WriteFile", "EditFile"].into_iter();
+    edits.filter(is_wanted).collect()
+}
+
 fn builtins(
     options: &GadgetOptions,
     environment: &Environment<'_>,

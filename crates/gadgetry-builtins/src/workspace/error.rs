@@ -82,6 +82,14 @@ pub enum FileError {
     /// A change cannot be undone.
     #[error("{0} has been changed since; it was left as it is")]
     ChangedSince(WorkspacePath),
+    /// A change that cannot be undone, because the contents were not kept.
+    #[error(
+        "{0} was changed by a command and is left as it is, because its content was not kept: it is large, or cannot be read"
+    )]
+    NotKept(WorkspacePath),
+    /// More files than a checkpoint covers.
+    #[error("the workspace has more than {0} files, so changes by commands are not recorded")]
+    TooManyFiles(usize),
     /// The folder of a file was moved, or became a repository, while the file was changed.
     #[error(
         "{path}: its folder was moved, or became a repository of Git, meanwhile; {}",

@@ -1,5 +1,6 @@
 //! The folder that built-in gadgets work in, and cannot leave.
 
+mod checkpoint;
 mod editor;
 mod error;
 mod history;
@@ -10,6 +11,7 @@ mod removal;
 pub(crate) mod repository;
 mod resolve;
 pub(crate) mod state;
+mod survey;
 mod unsaved;
 mod walk;
 
@@ -26,6 +28,7 @@ use crate::diff::unified;
 use history::{Change, History};
 use place::Place;
 
+pub use checkpoint::Checkpoint;
 pub use editor::{Editor, EditorAnswer};
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
@@ -150,6 +153,7 @@ impl Workspace {
             path: path.clone(),
             before: before.clone(),
             after: Some(after.clone()),
+            is_kept: true,
         });
         Ok(Changed { before, after })
     }
@@ -237,6 +241,7 @@ impl Workspace {
                         path: path.clone(),
                         before: Some(before),
                         after: None,
+                        is_kept: true,
                     });
                 }
             }
@@ -244,18 +249,67 @@ impl Workspace {
         Ok(kind)
     }
 
-    /// Undoes the latest change of a file by a built-in gadget; `None` if there is no change left.
+    /// Undoes the latest change of a file by a built-in gadget, or within a [`Checkpoint`]; `None` if there is no change left.
     ///
     /// # Errors
     ///
     /// [`FileError`] if the file was changed since by something else, which is then kept, or cannot be written. The next
     /// call undoes the change before it.
     pub fn undo(&self) -> Result<Option<Undone>, FileError> {
+        self.undo_after(0, &mut self.history())
+    }
+
+    /// Undoes all changes after the first `changes`, the latest first: those since [`Workspace::changes`] has returned this number.
+    pub fn undo_to(&self, changes: u64) -> Vec<Result<Undone, FileError>> {
         let mut history = self.history();
-        let Some(change) = history.pop() else {
+        let mut undone = Vec::new();
+        loop {
+            match self.undo_after(changes, &mut history) {
+                Ok(None) => return undone,
+                Ok(Some(it)) => undone.push(Ok(it)),
+                Err(error) => undone.push(Err(error)),
+            }
+        }
+    }
+
+    /// Returns the files that differ from what they were before the first change that can be undone, each with a unified diff.
+    pub fn differences(&self) -> Vec<(WorkspacePath, String)> {
+        let history = self.history();
+        let originals = history.originals().into_iter();
+        let differing = originals.filter_map(|(path, before)| {
+            let now = self.content(path).ok()?;
+            let is_same = now.as_deref() == before;
+            let now = now.unwrap_or_default();
+            let diff = || unified(&path.to_string(), before, &now);
+            (!is_same).then(|| (path.clone(), diff()))
+        });
+        differing.collect()
+    }
+
+    /// Returns the number of changes so far, of which the first [`forgotten`](Self::forgotten) ones are not kept any more.
+    pub fn changes(&self) -> u64 {
+        self.history().count()
+    }
+
+    /// Returns how many changes can not be undone any more, because their contents and later ones exceed 64 MiB.
+    pub fn forgotten(&self) -> u64 {
+        self.history().forgotten()
+    }
+
+    /// Returns how many changes there were before the latest step: a change of a gadget, or the changes within a
+    /// [`Checkpoint`]. `None` if there is nothing to undo.
+    pub fn latest_step(&self) -> Option<u64> {
+        self.history().latest_step()
+    }
+
+    fn undo_after(&self, count: u64, history: &mut History) -> Result<Option<Undone>, FileError> {
+        let Some(change) = history.pop_after(count) else {
             return Ok(None);
         };
         let path = &change.path;
+        if !change.is_kept {
+            return Err(FileError::NotKept(path.clone()));
+        }
         let place = self.place(path)?;
         let now = self.content_of(&place)?;
         if now.as_ref().map(|(bytes, _)| bytes) != change.after.as_ref() {
@@ -274,14 +328,16 @@ impl Workspace {
             let removed = dir.remove_file(name);
             removed.map_err(|source| FileError::io(path, source))?;
         }
+        history.knows(path, change.before.as_deref());
         Ok(Some(Undone {
-            path: change.path,
             removed: change.before.is_none(),
+            path: change.path,
             diff,
         }))
     }
 
-    /// Returns the files that built-in gadgets have created, changed or deleted, in alphabetical order. An undo does not remove them.
+    /// Returns the files that built-in gadgets have created, changed or deleted, and those that were changed within a [`Checkpoint`], in
+    /// alphabetical order. An undo does not remove them.
     pub fn changed(&self) -> Vec<WorkspacePath> {
         self.history().files().cloned().collect()
     }

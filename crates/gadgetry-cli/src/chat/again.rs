@@ -1,5 +1,6 @@
 //! The command that continues a conversation.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gadgetry::proto::visible::visible_line;
@@ -21,6 +22,16 @@ impl Again {
         Self {
             data_dir: folder.map(PathBuf::from),
         }
+    }
+
+    /// The words of the command for the session of this name.
+    pub(super) fn words(&self, name: &SessionName) -> Vec<OsString> {
+        let mut words = vec![OsString::from("gadgetry"), "chat".into()];
+        if let Some(folder) = &self.data_dir {
+            words.extend(["--data-dir".into(), folder.clone().into_os_string()]);
+        }
+        words.extend(["--continue".into(), name.to_string().into()]);
+        words
     }
 
     /// The command for the session of this name.

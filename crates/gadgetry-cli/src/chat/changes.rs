@@ -1,4 +1,4 @@
-//! `/undo`: changes of files that built-in gadgets have made in this conversation.
+//! `/undo` and `/rewind`: changes of files in this conversation.
 
 use gadgetry_builtins::{FileError, Undone, Workspace};
 
@@ -11,43 +11,64 @@ pub(super) struct Undoing {
     /// For the model: each file, and what happened to it.
     pub(super) changes: Vec<String>,
     pub(super) reports: Vec<Report>,
+    problems: Vec<String>,
 }
 
-/// Undoes the latest `count` changes. Stops at a file that was changed since; that change is not offered again.
+/// Undoes the latest `count` steps: the change of a file, or all changes of a command. Stops after a step with a file that was changed
+/// since; that change is not offered again.
 ///
 /// Fails if nothing was undone.
 pub(super) fn undo(workspace: Option<&Workspace>, count: usize) -> Result<Undoing, Error> {
     let mut undoing = Undoing::default();
-    let next = || workspace.map_or(Ok(None), Workspace::undo);
     for _ in 0..count {
-        match next() {
-            Ok(Some(undone)) => undoing.add(undone),
-            Ok(None) if undoing.changes.is_empty() => {
+        let step = workspace.and_then(|it| Some((it, it.latest_step()?)));
+        let Some((workspace, step)) = step else {
+            if undoing.changes.is_empty() {
                 return Err(Error::input(
-                    "there is no change of a file to undo; only changes by built-in gadgets since the start of this program can be undone",
+                    "there is no change of a file to undo; only changes since the start of this program can be undone",
                 ));
             }
-            Ok(None) => {
-                let words = "there is nothing more to undo".to_owned();
-                undoing.reports.push(Report::Note(Tone::Alert, words));
-                break;
-            }
-            Err(error) if undoing.changes.is_empty() => return Err(refused(&error)),
-            Err(error) => {
-                let words = refused(&error).to_string();
-                undoing.reports.push(Report::Note(Tone::Bad, words));
-                break;
-            }
+            let words = "there is nothing more to undo".to_owned();
+            undoing.reports.push(Report::Note(Tone::Alert, words));
+            break;
+        };
+        undoing.add_all(workspace.undo_to(step));
+        if !undoing.problems.is_empty() {
+            break;
         }
     }
+    if undoing.changes.is_empty() {
+        return Err(Error::input(undoing.problems.join("\n")));
+    }
+    undoing.say_problems();
     Ok(undoing)
 }
 
-fn refused(error: &FileError) -> Error {
-    Error::input(format_args!("cannot undo the change: {error}"))
+/// Undoes all changes after the first `count`, as far as they can be.
+pub(super) fn undo_to(workspace: &Workspace, count: u64) -> Undoing {
+    let mut undoing = Undoing::default();
+    undoing.add_all(workspace.undo_to(count));
+    let forgotten = workspace.forgotten().saturating_sub(count);
+    if forgotten > 0 {
+        let words = format!("{forgotten} earlier changes are not kept any more, and stay");
+        undoing.problems.push(words);
+    }
+    undoing.say_problems();
+    undoing
 }
 
 impl Undoing {
+    fn add_all(&mut self, undone: Vec<Result<Undone, FileError>>) {
+        for undone in undone {
+            match undone {
+                Ok(undone) => self.add(undone),
+                Err(error) => self
+                    .problems
+                    .push(format!("cannot undo the change: {error}")),
+            }
+        }
+    }
+
     fn add(&mut self, undone: Undone) {
         let Undone {
             path,
@@ -61,5 +82,11 @@ impl Undoing {
         if !removed {
             self.reports.push(Report::Diff(diff));
         }
+    }
+
+    fn say_problems(&mut self) {
+        let problems = std::mem::take(&mut self.problems).into_iter();
+        let notes = problems.map(|words| Report::Note(Tone::Bad, words));
+        self.reports.extend(notes);
     }
 }

@@ -2,6 +2,8 @@
 
 use gadgetry::proto::schema::closest;
 
+use crate::cli::SessionName;
+
 /// A command, for the help and for completion.
 #[derive(Debug)]
 pub(crate) struct SlashCommand {
@@ -26,12 +28,12 @@ const fn command(
 }
 
 /// All commands.
-pub(crate) const COMMANDS: [SlashCommand; 10] = [
+pub(crate) const COMMANDS: &[SlashCommand] = &[
     command("/help", "", "lists commands and keys"),
     command(
         "/model",
-        "NAME",
-        "uses another model from the next message on",
+        "[NAME]",
+        "uses another model from the next message on, or shows them",
     ),
     command(
         "/profile",
@@ -44,6 +46,13 @@ pub(crate) const COMMANDS: [SlashCommand; 10] = [
         "[NAME [TEXT]]",
         "sends the instructions of a skill, or lists the skills",
     ),
+    command("/approvals", "", "lists the rules about calls"),
+    command(
+        "/init",
+        "",
+        "lets the model write AGENTS.md for this project",
+    ),
+    command("/copy", "", "copies the last answer to the clipboard"),
     command("/cost", "", "shows tokens and cost"),
     command(
         "/compact",
@@ -53,23 +62,43 @@ pub(crate) const COMMANDS: [SlashCommand; 10] = [
     command(
         "/undo",
         "[N]",
-        "undoes the latest changes of files by built-in gadgets",
+        "undoes the latest changes of files, by gadgets and commands",
     ),
+    command(
+        "/rewind",
+        "[N]",
+        "returns to before message N, with conversation and files, or lists the messages",
+    ),
+    command(
+        "/diff",
+        "",
+        "shows the changes of files in this conversation",
+    ),
+    command(
+        "/resume",
+        "[NAME]",
+        "continues another session, or shows them",
+    ),
+    command("/fork", "", "continues in another session from here"),
+    command("/new", "", "begins a new conversation; so does /clear"),
     command(
         "/export",
         "FILE",
         "writes the conversation to a new file as Markdown",
     ),
-    command("/quit", "", "leaves"),
+    command("/quit", "", "leaves; so does /exit"),
 ];
+
+/// Other names of commands.
+const ALSO: [(&str, &str); 2] = [("/clear", "/new"), ("/exit", "/quit")];
 
 /// A command that was entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
     /// `/help`.
     Help,
-    /// `/model NAME`.
-    Model(String),
+    /// `/model [NAME]`.
+    Model(Option<String>),
     /// `/profile [NAME]`.
     Profile(Option<String>),
     /// `/tools`.
@@ -84,6 +113,22 @@ pub(crate) enum Entered {
     Compact,
     /// `/undo [N]`.
     Undo(usize),
+    /// `/rewind [N]`.
+    Rewind(Option<usize>),
+    /// `/diff`.
+    Diff,
+    /// `/approvals`.
+    Approvals,
+    /// `/copy`.
+    Copy,
+    /// `/init`.
+    Init,
+    /// `/resume [NAME]`.
+    Resume(Option<SessionName>),
+    /// `/fork`.
+    Fork,
+    /// `/new`.
+    New,
     /// `/export FILE`.
     Export(String),
     /// `/quit`.
@@ -93,6 +138,14 @@ pub(crate) enum Entered {
 }
 
 impl Entered {
+    /// Returns whether it waits for the end of a run in progress.
+    pub(crate) fn needs_quiet(&self) -> bool {
+        matches!(
+            self,
+            Self::Undo(_) | Self::Rewind(Some(_)) | Self::Fork | Self::New | Self::Resume(Some(_))
+        )
+    }
+
     /// The command in a text, which may be one of `named`, each with its slash; `None` if the text is a message. A path such as `/etc/hosts is wrong` is a message, and so is a
     /// text of several lines, unless it begins with `/skill`.
     pub(crate) fn of(text: &str, named: &[(String, String)]) -> Option<Self> {
@@ -101,6 +154,8 @@ impl Entered {
             return None;
         }
         let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let also = ALSO.iter().find(|(other, _)| *other == name);
+        let name = also.map_or(name, |(_, name)| name);
         let is_own = COMMANDS.iter().any(|it| it.name == name);
         if !is_own && named.iter().any(|(it, _)| it == name) {
             let argument = argument.trim().to_owned();
@@ -130,7 +185,13 @@ impl Entered {
 fn read(name: &str, argument: &str) -> Option<Entered> {
     let some = || (!argument.is_empty()).then(|| argument.to_owned());
     Some(match name {
-        "/model" => Entered::Model(argument.to_owned()),
+        "/model" => Entered::Model(some()),
+        "/diff" => Entered::Diff,
+        "/approvals" => Entered::Approvals,
+        "/copy" => Entered::Copy,
+        "/init" => Entered::Init,
+        "/resume" if argument.is_empty() => Entered::Resume(None),
+        "/resume" => Entered::Resume(Some(argument.parse().ok()?)),
         "/profile" => Entered::Profile(some()),
         "/tools" => Entered::Tools,
         "/skill" if argument.is_empty() => Entered::Skills,
@@ -143,6 +204,10 @@ fn read(name: &str, argument: &str) -> Option<Entered> {
         "/compact" => Entered::Compact,
         "/undo" if argument.is_empty() => Entered::Undo(1),
         "/undo" => Entered::Undo(argument.parse().ok().filter(|it| *it > 0)?),
+        "/rewind" if argument.is_empty() => Entered::Rewind(None),
+        "/rewind" => Entered::Rewind(Some(argument.parse().ok()?)),
+        "/fork" => Entered::Fork,
+        "/new" => Entered::New,
         "/export" => Entered::Export(argument.to_owned()),
         "/quit" => Entered::Quit,
         _ => Entered::Help,
@@ -151,6 +216,7 @@ fn read(name: &str, argument: &str) -> Option<Entered> {
 
 fn unknown(name: &str, named: &[(String, String)]) -> String {
     let names = COMMANDS.iter().map(|it| it.name);
+    let names = names.chain(ALSO.iter().map(|(name, _)| *name));
     let names = names.chain(named.iter().map(|(name, _)| &**name));
     match closest(name, names).first() {
         Some(near) => format!("unknown command {name}; did you mean {near}?"),
@@ -175,7 +241,10 @@ mod tests {
         check("/help\nme", None);
         check(" /help ", Some(Entered::Help));
         check("/quit", Some(Entered::Quit));
-        check("/model haiku", Some(Entered::Model("haiku".to_owned())));
+        check(
+            "/model haiku",
+            Some(Entered::Model(Some("haiku".to_owned()))),
+        );
         check("/profile", Some(Entered::Profile(None)));
         check("/profile a", Some(Entered::Profile(Some("a".to_owned()))));
         check("/skill", Some(Entered::Skills));
@@ -197,8 +266,21 @@ mod tests {
         check("/undo 3", Some(Entered::Undo(3)));
         check("/undo 0", invalid("usage: /undo [N]"));
         check("/undo it", invalid("usage: /undo [N]"));
+        check("/rewind", Some(Entered::Rewind(None)));
+        check("/rewind 3", Some(Entered::Rewind(Some(3))));
+        check("/rewind it", invalid("usage: /rewind [N]"));
+        check("/fork", Some(Entered::Fork));
+        check("/new", Some(Entered::New));
+        check("/clear", Some(Entered::New));
+        check("/exit", Some(Entered::Quit));
+        check(
+            "/exti",
+            invalid("unknown command /exti; did you mean /exit?"),
+        );
         check("/export a b.md", Some(Entered::Export("a b.md".to_owned())));
-        check("/model", invalid("usage: /model NAME"));
+        check("/model", Some(Entered::Model(None)));
+        check("/resume", Some(Entered::Resume(None)));
+        check("/resume a b", invalid("usage: /resume [NAME]"));
         check("/tools now", invalid("usage: /tools"));
         check(
             "/modle x",

@@ -4,6 +4,7 @@ mod answers;
 mod runs;
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
@@ -20,12 +21,14 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::again::Again;
 use super::files;
 use super::history_file::HistoryFile;
+use super::injected::{Fate, Injected};
 use super::report::{Report, Tone};
 use super::requests::{Desk, Request};
+use super::shell::{self, Shell};
 use super::state::{App, Effect, Message};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
-use crate::cli::ChatArgs;
+use crate::cli::{ChatArgs, SessionName};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;
@@ -40,18 +43,22 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum time for gadgets to end when the user leaves.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Holds the conversation until the user leaves.
+/// Holds the conversation until the user leaves. Returns the command line for another session, if the user leaves for that.
 pub(super) async fn run(
     args: ChatArgs,
     invocation: Invocation,
     printer: &Printer,
-) -> Result<(), Error> {
+) -> Result<Option<Vec<OsString>>, Error> {
     let (desk, requests) = Desk::new();
     let (history_file, history) = HistoryFile::open(&args.options.model.data);
     let first = args.prompt.clone();
     let is_continued = args.continues.is_some();
     let user_file = invocation.config.user_path.clone();
-    let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
+    let (injected, fates) = Injected::new();
+    let user = User {
+        injected,
+        ..User::new(Arc::new(desk.clone()), Some(Arc::new(desk)))
+    };
     let again = Again::new(&invocation.settings);
     let opened = Box::pin(Talk::open(args, invocation, user, printer)).await?;
     let mut app = App::new(opened.talk.facts().clone(), history);
@@ -62,6 +69,7 @@ pub(super) async fn run(
     let Opened {
         talk, last, run, ..
     } = opened;
+    let mut next = None;
     let (talk, done) = match Terminal::enter() {
         Ok(terminal) => {
             let mut conversation = Conversation {
@@ -69,17 +77,22 @@ pub(super) async fn run(
                 talk,
                 terminal,
                 requests,
+                fates,
                 history_file,
                 started: Instant::now(),
                 run: None,
                 answers: Answers::new(user_file),
                 listing: None,
+                shell: None,
                 effects: VecDeque::new(),
                 is_over: false,
+                is_away: false,
+                next: None,
                 is_dirty: true,
                 painted: None,
             };
             let done = conversation.hold(last, run, first).await;
+            next = conversation.next.take();
             (Box::pin(conversation.leave()).await, done)
         }
         Err(error) => (talk, Err(error)),
@@ -87,11 +100,12 @@ pub(super) async fn run(
     talk.flush().await;
     if let Some(name) = talk
         .name()
-        .filter(|_| is_continued || !talk.said().is_empty())
+        .filter(|_| next.is_none() && (is_continued || !talk.said().is_empty()))
     {
         printer.progress(&format!("continue with: {}\n", again.of(name)));
     }
-    done.map_err(|error| Error::Failed(format!("cannot use the terminal: {error}")))
+    done.map_err(|error| Error::Failed(format!("cannot use the terminal: {error}")))?;
+    Ok(next.map(|name| again.words(&name)))
 }
 
 struct Conversation {
@@ -99,14 +113,21 @@ struct Conversation {
     talk: Talk,
     terminal: Terminal,
     requests: mpsc::Receiver<Request>,
+    fates: mpsc::UnboundedReceiver<Fate>,
     history_file: HistoryFile,
     started: Instant,
     run: Option<(AgentRun<'static>, AgentHandle)>,
     answers: Answers,
     listing: Option<JoinHandle<Vec<String>>>,
+    /// A command of the user that runs.
+    shell: Option<Shell>,
     /// Effects to perform.
     effects: VecDeque<Effect>,
     is_over: bool,
+    /// Whether the terminal has said that another window has the user's attention.
+    is_away: bool,
+    /// The session that follows.
+    next: Option<SessionName>,
     /// Whether the state has changed since the last frame.
     is_dirty: bool,
     painted: Option<Instant>,
@@ -117,6 +138,8 @@ enum Happened {
     Terminal(Option<io::Result<TerminalEvent>>),
     Run(Option<Box<Event>>),
     Request(Option<Request>),
+    Fate(Fate),
+    Shell(Option<shell::Ended>),
     Files(Vec<String>),
     Signal,
     Time,
@@ -158,6 +181,8 @@ impl Conversation {
                         self.update(message);
                     }
                 }
+                Happened::Fate(fate) => self.fate(fate).await,
+                Happened::Shell(ended) => self.shell_ended(ended),
                 Happened::Files(files) => self.update(Message::Files(files)),
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
@@ -173,6 +198,9 @@ impl Conversation {
             () = interrupts.next() => Happened::Signal,
             event = self.terminal.next() => Happened::Terminal(event),
             request = self.requests.recv() => Happened::Request(request),
+            // The talk has the other end, so they do not end.
+            Some(fate) = self.fates.recv() => Happened::Fate(fate),
+            ended = shell::ended(&mut self.shell) => Happened::Shell(ended),
             files = listed(&mut self.listing) => Happened::Files(files),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Happened::Time,
             event = next_event(&mut self.run) => Happened::Run(event.map(Box::new)),
@@ -209,7 +237,15 @@ impl Conversation {
     fn update(&mut self, message: Message) {
         self.is_dirty = true;
         let now = self.started.elapsed();
+        let waited = self.app.waits_for().is_some();
         self.effects.extend(self.app.update(now, message));
+        if self.is_away
+            && !waited
+            && let Some(what) = self.app.waits_for()
+        {
+            // A terminal that is gone is noticed elsewhere.
+            let _ = Terminal::notify(what);
+        }
     }
 
     async fn carry_out(&mut self) {
@@ -223,9 +259,9 @@ impl Conversation {
             Some(Ok(TerminalEvent::Key(key))) => self.update(Message::Key(key)),
             Some(Ok(TerminalEvent::Paste(text))) => self.update(Message::Paste(text)),
             Some(Ok(TerminalEvent::Resize(..))) => self.is_dirty = true,
-            Some(Ok(
-                TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_),
-            )) => {}
+            Some(Ok(TerminalEvent::FocusGained)) => self.is_away = false,
+            Some(Ok(TerminalEvent::FocusLost)) => self.is_away = true,
+            Some(Ok(TerminalEvent::Mouse(_))) => {}
             Some(Err(error)) => return Err(error),
             None => self.is_over = true,
         }
@@ -236,6 +272,7 @@ impl Conversation {
         match effect {
             Effect::Send(text) => self.send(text).await,
             Effect::Inject(text) => self.inject(text).await,
+            Effect::Retract(text) => self.retract(&text),
             Effect::Remember(text) => self.history_file.add(&text),
             Effect::CancelGadgets => self.talk.cancel_gadgets(),
             Effect::CancelRun => {
@@ -248,6 +285,19 @@ impl Conversation {
                 if let Some(problem) = self.answers.decide(id, verdict) {
                     self.note(Tone::Bad, problem);
                 }
+            }
+            Effect::Shell(line) => {
+                self.shell = Some(Shell::start(line, &self.talk.folder()));
+            }
+            Effect::CancelShell => {
+                if let Some(shell) = &self.shell {
+                    shell.cancel();
+                }
+            }
+            Effect::Mode(mode) => {
+                self.talk.use_mode(mode);
+                let facts = self.talk.facts().clone();
+                self.update(Message::Facts(facts));
             }
             Effect::Perform(command) => self.perform(command).await,
             Effect::ListFiles => {
@@ -262,6 +312,22 @@ impl Conversation {
             }
             Effect::Leave => self.is_over = true,
         }
+    }
+
+    fn shell_ended(&mut self, ended: Option<shell::Ended>) {
+        let Some(ended) = ended else {
+            return self.update(Message::ShellEnded(Vec::new()));
+        };
+        let tone = if ended.is_ok { Tone::Plain } else { Tone::Bad };
+        let mut reports = vec![Report::Note(
+            tone,
+            format!("$ {} · {}", ended.line, ended.how),
+        )];
+        if !ended.output.is_empty() {
+            reports.push(Report::Output(ended.output.clone()));
+        }
+        self.talk.ran(ended.note());
+        self.update(Message::ShellEnded(reports));
     }
 
     fn note(&mut self, tone: Tone, text: String) {

@@ -80,6 +80,11 @@ impl Editor {
         self.area.lines().iter().all(|line| line.trim().is_empty())
     }
 
+    /// Returns whether completions or a search are open, which Esc closes.
+    pub(crate) fn has_popup(&self) -> bool {
+        self.menu.is_some() || self.search.is_some()
+    }
+
     /// Takes the text, with pastes in full, and adds it to the history.
     pub(crate) fn take(&mut self) -> String {
         let text = self.pastes.expand(&self.visible());
@@ -100,6 +105,16 @@ impl Editor {
         self.set("");
         self.pastes = Pastes::default();
         self.history.leave();
+    }
+
+    /// Shows a text to change and to send, unless there is one. For a slash command, its completions are open.
+    pub(crate) fn propose(&mut self, text: &str) {
+        if self.is_empty() {
+            self.set(&without_invisible(text));
+            if text.starts_with('/') {
+                self.complete();
+            }
+        }
     }
 
     /// Adds pasted text: as it is, or as a label if it is long. Fails if it is too long.

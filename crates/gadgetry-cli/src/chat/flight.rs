@@ -1,4 +1,4 @@
-//! The gadgets in flight, to cancel them without their run.
+//! The gadgets in flight, to cancel them without their run, and to record what they change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,9 +9,14 @@ use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{CallPreview, CancellationToken, DynGadget, ExecutionContext, Permission};
 use serde_json::Value;
 
+use super::checkpoints::Checkpoints;
+
 /// The gadgets in flight. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flight(Arc<Mutex<Tokens>>);
+pub(super) struct Flight {
+    tokens: Arc<Mutex<Tokens>>,
+    pub(super) checkpoints: Checkpoints,
+}
 
 #[derive(Debug, Default)]
 struct Tokens {
@@ -20,6 +25,14 @@ struct Tokens {
 }
 
 impl Flight {
+    /// Records there what the gadgets change.
+    pub(super) fn recording(checkpoints: Checkpoints) -> Self {
+        Self {
+            tokens: Arc::default(),
+            checkpoints,
+        }
+    }
+
     /// The same gadget, which is in flight here while it runs.
     pub(super) fn watch(&self, gadget: Arc<dyn DynGadget>) -> Arc<dyn DynGadget> {
         Arc::new(Watched {
@@ -36,7 +49,7 @@ impl Flight {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tokens> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(&self, token: CancellationToken) -> Entry {
@@ -70,9 +83,14 @@ impl DynGadget for Watched {
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
         let entry = self.flight.begin(context.cancellation().clone());
         let work = self.gadget.execute(parameters, context);
+        let checkpoints = Checkpoints::are_for(&self.spec().name);
+        let checkpoints = checkpoints.then(|| self.flight.checkpoints.clone());
         Box::pin(async move {
             let _entry = entry;
-            work.await
+            match checkpoints {
+                Some(checkpoints) => checkpoints.record(work).await,
+                None => work.await,
+            }
         })
     }
 

@@ -1,28 +1,70 @@
-//! Messages that were added to a run, until the run has read them.
+//! Messages that were added to a run, until the model reads them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gadgetry::Observer;
-use gadgetry::proto::event::Event;
+use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::run::{Command, Input};
 use gadgetry::proto::time::Time;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The messages that wait. A run that ends at the same moment leaves some. Clones share them.
+/// The messages that wait. A run that ends leaves some. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Injected(Arc<Mutex<VecDeque<Message>>>);
+pub(super) struct Injected {
+    waiting: Arc<Mutex<VecDeque<Message>>>,
+    fates: Option<UnboundedSender<Fate>>,
+}
+
+/// End of the wait of a message, as it was typed.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// The next request has it.
+    Read(String),
+    /// The user has taken it back.
+    TakenBack(String),
+}
 
 #[derive(Debug)]
 struct Message {
     /// As the run reads it.
     full: String,
     typed: String,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On its way to the run.
+    Sent,
+    /// In the run.
+    Taken,
+    /// In the next request, if there is one.
+    Due,
 }
 
 impl Injected {
+    /// No messages yet, and the channel that reports when their wait ends.
+    pub(super) fn new() -> (Self, UnboundedReceiver<Fate>) {
+        let (fates, receiver) = unbounded_channel();
+        let injected = Self {
+            waiting: Arc::default(),
+            fates: Some(fates),
+        };
+        (injected, receiver)
+    }
+
     /// Takes note of a message that was added.
     pub(super) fn add(&self, full: String, typed: String) {
-        self.lock().push_back(Message { full, typed });
+        let place = Place::Sent;
+        self.lock().push_back(Message { full, typed, place });
+    }
+
+    /// Returns the latest message that was typed like this, as the run reads it.
+    pub(super) fn full(&self, typed: &str) -> Option<String> {
+        let waiting = self.lock();
+        let latest = waiting.iter().rfind(|it| it.typed == typed);
+        latest.map(|it| it.full.clone())
     }
 
     /// Takes the messages that no run will read, as they were typed.
@@ -31,19 +73,66 @@ impl Injected {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Message>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, fate: Fate) {
+        if let Some(fates) = &self.fates {
+            // The conversation may be over.
+            let _ = fates.send(fate);
+        }
     }
 }
 
 impl Observer for Injected {
-    fn event(&mut self, _: &Event) {}
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others decide nothing about messages"
+    )]
+    fn event(&mut self, event: &Event) {
+        if !event.path.is_empty() {
+            return;
+        }
+        let mut waiting = self.lock();
+        match event.kind {
+            // The run takes what it has into the next request, in the same step.
+            EventKind::IterationEnd { .. } => {
+                for message in waiting.iter_mut().filter(|it| it.place == Place::Taken) {
+                    message.place = Place::Due;
+                }
+            }
+            EventKind::ModelCallStart { .. } => {
+                while let Some(index) = waiting.iter().position(|it| it.place == Place::Due) {
+                    if let Some(message) = waiting.remove(index) {
+                        self.send(Fate::Read(message.typed));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 
     fn input(&mut self, _: Time, input: &Input) {
-        if let Input::Command(Command::Inject(text)) = input {
-            let mut messages = self.lock();
-            if let Some(index) = messages.iter().position(|it| it.full == *text) {
-                messages.remove(index);
+        let Input::Command(command) = input else {
+            return;
+        };
+        let mut waiting = self.lock();
+        match command {
+            Command::Inject(text) => {
+                let mut sent = waiting.iter_mut();
+                let sent = sent.find(|it| it.place == Place::Sent && it.full == *text);
+                if let Some(message) = sent {
+                    message.place = Place::Taken;
+                }
             }
+            Command::Retract(text) => {
+                let is_latest = |it: &Message| it.place == Place::Taken && it.full == *text;
+                let index = waiting.iter().rposition(is_latest);
+                if let Some(message) = index.and_then(|index| waiting.remove(index)) {
+                    self.send(Fate::TakenBack(message.typed));
+                }
+            }
+            Command::Cancel | Command::Compact => {}
         }
     }
 }

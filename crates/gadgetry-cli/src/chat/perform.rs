@@ -5,42 +5,46 @@ use std::path::Path;
 use gadgetry::AgentHandle;
 
 use super::commands::Entered;
+use super::export;
 use super::report::Report;
 use super::talk::Talk;
-use super::{export, files};
 use crate::error::Error;
 
-/// A message, as it was typed and as the model reads it.
-#[derive(Debug)]
-pub(super) struct Prompt {
-    pub(super) typed: String,
-    pub(super) full: String,
-    /// Reasons why files that it mentions are missing.
-    pub(super) problems: Vec<String>,
+/// Result of a command.
+#[derive(Debug, Default)]
+pub(super) struct Performed {
+    /// What it shows.
+    pub(super) reports: Vec<Report>,
+    /// A message for the input line.
+    pub(super) draft: Option<String>,
 }
 
-impl Prompt {
-    /// The message that a text means: the instructions of a skill after `/skill`, and the files that it mentions.
-    pub(super) fn of(talk: &Talk, typed: String) -> Result<Self, Error> {
-        let (full, problems) = match Entered::of(&typed, &talk.facts().names.named) {
-            Some(Entered::Skill(name, text)) => {
-                let instructions = talk.instructions(&name, &text)?;
-                // The files that the user mentions, and not those that the skill mentions.
-                let (with_files, problems) = files::attach(&text);
-                (instructions + &with_files[text.len()..], problems)
-            }
-            Some(_) | None => files::attach(&typed),
-        };
-        Ok(Self {
-            typed,
-            full,
-            problems,
-        })
-    }
-}
-
-/// Carries out a command, and returns what it shows. `run` is the run in progress. An error has changed nothing.
+/// Carries out a command. `run` is the run in progress. An error has changed nothing.
 pub(super) async fn perform(
+    talk: &mut Talk,
+    run: Option<&AgentHandle>,
+    command: Entered,
+) -> Result<Performed, Error> {
+    if run.is_some() && command.needs_quiet() {
+        return Err(Error::input(
+            "a run is in progress; wait for its end or cancel it first",
+        ));
+    }
+    if let Entered::Rewind(Some(number)) = command {
+        let rewound = talk.rewind(number).await?;
+        return Ok(Performed {
+            reports: rewound.reports,
+            draft: Some(rewound.prompt),
+        });
+    }
+    let reports = reports(talk, run, command).await?;
+    Ok(Performed {
+        reports,
+        draft: None,
+    })
+}
+
+async fn reports(
     talk: &mut Talk,
     run: Option<&AgentHandle>,
     command: Entered,
@@ -51,7 +55,15 @@ pub(super) async fn perform(
         "now"
     };
     Ok(match command {
-        Entered::Model(name) => {
+        Entered::Model(None) => {
+            return Err(Error::input(
+                "usage: /model NAME; `gadgetry models` lists models",
+            ));
+        }
+        Entered::Diff => talk.diff()?,
+        Entered::Approvals => vec![talk.rules()],
+        Entered::Resume(_) => vec![talk.sessions().await?],
+        Entered::Model(Some(name)) => {
             let has_left = talk.use_model(&name).await?;
             let mut reports = vec![Report::plain(format!("{name} is in use {when}"))];
             if has_left {
@@ -80,12 +92,10 @@ pub(super) async fn perform(
             let words = "the conversation is compacted before the next request";
             vec![Report::plain(words)]
         }
-        Entered::Undo(_) if run.is_some() => {
-            return Err(Error::input(
-                "a run is in progress; wait for its end or cancel it, then undo",
-            ));
-        }
         Entered::Undo(count) => talk.undo(count).await?,
+        Entered::Rewind(_) => talk.turns().await?,
+        Entered::Fork => vec![talk.fork()?],
+        Entered::New => vec![talk.anew()],
         Entered::Export(path) => {
             let written = export::write(Path::new(&path), &talk.said());
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;
@@ -94,6 +104,8 @@ pub(super) async fn perform(
         Entered::Invalid(problem) => return Err(Error::Input(problem)),
         Entered::Help => vec![Report::Table(Report::commands())],
         // A skill is a message, and the others belong to who shows the conversation.
-        Entered::Skill(..) | Entered::Cost | Entered::Quit => Vec::new(),
+        Entered::Skill(..) | Entered::Init | Entered::Cost | Entered::Copy | Entered::Quit => {
+            Vec::new()
+        }
     })
 }

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::again::Again;
 use super::commands::Entered;
-use super::perform::{Prompt, perform};
+use super::perform::perform;
 use super::report::Report;
 use super::talk::{Opened, Talk, User};
 use crate::approvals::{TerminalApprover, by_terminal};
@@ -124,7 +124,7 @@ impl Plain<'_> {
         let reports = if command == Entered::Cost {
             vec![Report::plain(self.totals.words())]
         } else {
-            perform(&mut self.talk, None, command).await?
+            perform(&mut self.talk, None, command).await?.reports
         };
         for report in reports {
             self.printer.progress(&report.text());
@@ -134,12 +134,16 @@ impl Plain<'_> {
 
     /// A message and its answer.
     async fn exchange(&mut self, message: String) -> Result<(), Error> {
-        let prompt = Prompt::of(&self.talk, message)?;
-        for problem in prompt.problems {
+        let prompt = self.talk.prompt(message)?;
+        for problem in &prompt.problems {
             self.printer.progress(&format!("{problem}\n"));
         }
-        let run = self.talk.ask(prompt.full).await?;
-        self.follow(run).await
+        let run = self.talk.ask(prompt).await?;
+        let done = self.follow(run).await;
+        if let Some(problem) = self.talk.take_problem() {
+            self.printer.progress(&format!("{problem}\n"));
+        }
+        done
     }
 
     async fn follow(&mut self, run: AgentRun<'static>) -> Result<(), Error> {

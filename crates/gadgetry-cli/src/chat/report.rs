@@ -28,6 +28,8 @@ pub(crate) enum Report {
     Table(Vec<(String, String)>),
     /// The change of a file, as a unified diff.
     Diff(String),
+    /// The output of a command.
+    Output(String),
 }
 
 impl Report {
@@ -59,8 +61,8 @@ impl Report {
                     let _ = writeln!(text, "{}", format!("  {name}  {what}").trim_end());
                 }
             }
-            Self::Diff(diff) => {
-                for line in diff.lines() {
+            Self::Diff(lines) | Self::Output(lines) => {
+                for line in lines.lines() {
                     let _ = writeln!(text, "  {}", clean(line));
                 }
             }

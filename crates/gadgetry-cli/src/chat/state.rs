@@ -3,6 +3,7 @@
 mod answers;
 mod call;
 mod dialog;
+mod folded;
 mod keys;
 mod progress;
 mod run;
@@ -14,16 +15,19 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use gadgetry::proto::event::Event;
-use ratatui_core::text::Line;
+use ratatui_core::text::{Line, Span};
 
 use crate::approvals::{Approval, Verdict};
 use crate::chat::commands::Entered;
 use crate::chat::editor::{Editor, History, Names};
 use crate::chat::report::{Report, Tone};
+use crate::chat::text::{BOLD, DIM, clean};
+use crate::modes::Mode;
 use crate::usage_totals::UsageTotals;
 
 use dialog::Dialog;
 pub(crate) use dialog::RequestId;
+use folded::Folded;
 use run::Run;
 use transcript::{Item, Transcript};
 
@@ -44,8 +48,12 @@ pub(crate) enum Message {
     Run(Box<Event>),
     /// The run has ended. The error says why, unless it has an answer.
     Ended(Result<(), String>),
-    /// A message was added to the run.
+    /// A message was added to the run, which has not read it.
     Added(String),
+    /// The run has read it.
+    Read(String),
+    /// It was taken back.
+    TakenBack(String),
     /// A text was added to the run too late, so it begins another one.
     NotInjected(String),
     /// A call needs approval.
@@ -58,8 +66,12 @@ pub(crate) enum Message {
     Files(Vec<String>),
     /// Other options are in use.
     Facts(Facts),
+    /// The command of the user has ended.
+    ShellEnded(Vec<Report>),
     /// Something to show.
     Report(Report),
+    /// A message to change and to send, unless another one is being typed.
+    Draft(String),
 }
 
 /// Effect to perform.
@@ -69,6 +81,8 @@ pub(crate) enum Effect {
     Send(String),
     /// Add this message to the run.
     Inject(String),
+    /// Take this message back from the run.
+    Retract(String),
     /// Store this text in the history.
     Remember(String),
     /// Cancel the gadgets in flight; the run continues.
@@ -79,6 +93,12 @@ pub(crate) enum Effect {
     Answer(RequestId, Option<String>),
     /// Decide about a call.
     Decide(RequestId, Verdict),
+    /// Run this command line of the user.
+    Shell(String),
+    /// End it.
+    CancelShell,
+    /// Use this mode of approval.
+    Mode(Mode),
     /// Carry out a command.
     Perform(Entered),
     /// List the files of the working directory.
@@ -96,8 +116,12 @@ pub(crate) struct Facts {
     pub(crate) name: String,
     /// Tokens of a whole conversation, if known.
     pub(crate) window: Option<u64>,
-    /// Approval mode.
+    /// The folder and its branch.
+    pub(crate) place: String,
+    /// Description of how calls are approved.
     pub(crate) mode: String,
+    /// Mode of approval.
+    pub(crate) approval: Mode,
     pub(crate) names: Names,
 }
 
@@ -107,10 +131,18 @@ pub(crate) struct App {
     editor: Editor,
     transcript: Transcript,
     run: Option<Run>,
+    /// The command of the user that runs, and when it began.
+    shell: Option<(String, Duration)>,
+    /// Messages that were added to the run, which has not read them.
+    added: Vec<String>,
     /// Messages that were typed when the run was about to end.
     queue: VecDeque<String>,
     /// One of these that begins a run now.
     resent: Option<String>,
+    /// Reasoning and results that a key prints.
+    folded: Folded,
+    /// Changes of files that were approved, by gadget and file: the user has seen them.
+    seen: Vec<(String, String)>,
     /// Approvals and questions; the first one is open.
     dialogs: VecDeque<Dialog>,
     totals: UsageTotals,
@@ -130,12 +162,20 @@ impl App {
     pub(crate) fn new(facts: Facts, history: History) -> Self {
         let mut editor = Editor::new(history);
         editor.set_names(facts.names.clone());
+        let mut transcript = Transcript::default();
+        if !facts.place.is_empty() {
+            transcript.print(vec![start(&facts.place), Line::default()]);
+        }
         Self {
             editor,
-            transcript: Transcript::default(),
+            transcript,
             run: None,
+            shell: None,
+            added: Vec::new(),
             queue: VecDeque::new(),
             resent: None,
+            folded: Folded::default(),
+            seen: Vec::new(),
             dialogs: VecDeque::new(),
             totals: UsageTotals::default(),
             context: 0,
@@ -161,8 +201,19 @@ impl App {
             Message::Began(prompt) => self.begin(&prompt),
             Message::Run(event) => self.event(&event),
             Message::Ended(result) => return self.end(result),
-            Message::Added(text) => self.transcript.add(Item::Prompt(text, true)),
-            Message::NotInjected(text) => self.queue.push_back(text),
+            Message::Added(text) => self.added.push(text),
+            Message::Read(text) => {
+                self.remove_added(&text);
+                self.transcript.add(Item::Prompt(text, true));
+            }
+            Message::TakenBack(text) => {
+                self.remove_added(&text);
+                self.editor.propose(&text);
+            }
+            Message::NotInjected(text) => {
+                self.remove_added(&text);
+                self.queue.push_back(text);
+            }
             Message::Approval(id, approval) => self.open(Dialog::approval(id, approval)),
             Message::Question(id, question) => self.open(Dialog::question(id, &question)),
             Message::Withdrawn(id) => self.close(id),
@@ -171,7 +222,14 @@ impl App {
                 self.editor.set_names(facts.names.clone());
                 self.facts = facts;
             }
+            Message::ShellEnded(reports) => {
+                self.shell = None;
+                for report in reports {
+                    self.transcript.add(Item::Report(report));
+                }
+            }
             Message::Report(report) => self.transcript.add(Item::Report(report)),
+            Message::Draft(text) => self.editor.propose(&text),
         }
         Vec::new()
     }
@@ -183,7 +241,18 @@ impl App {
 
     /// Returns whether the rows change with time alone.
     pub(crate) fn is_moving(&self) -> bool {
-        self.run.is_some() || !self.dialogs.is_empty()
+        self.run.is_some() || self.shell.is_some() || !self.dialogs.is_empty()
+    }
+
+    /// Returns what the conversation waits for, unless a run is in progress that needs nothing.
+    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+        if !self.dialogs.is_empty() {
+            Some("a question waits for you")
+        } else if self.run.is_none() {
+            Some("the run has ended")
+        } else {
+            None
+        }
     }
 
     /// Settles what is left, because the conversation is over.
@@ -193,10 +262,24 @@ impl App {
         self.dialogs.clear();
     }
 
+    fn remove_added(&mut self, text: &str) {
+        if let Some(index) = self.added.iter().position(|it| it == text) {
+            self.added.remove(index);
+        }
+    }
+
     fn note(&mut self, tone: Tone, text: impl Into<String>) {
         let report = Report::Note(tone, text.into());
         self.transcript.add(Item::Report(report));
     }
+}
+
+/// The first line of a conversation. The status line has the model and the mode.
+fn start(place: &str) -> Line<'static> {
+    let name = Span::styled("gadgetry", BOLD);
+    let version = env!("CARGO_PKG_VERSION");
+    let rest = format!(" {version} in {}, /help for commands", clean(place));
+    Line::from(vec![name, Span::styled(rest, DIM)])
 }
 
 #[cfg(test)]

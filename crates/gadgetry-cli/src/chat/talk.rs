@@ -3,16 +3,22 @@
 mod base;
 mod describe;
 mod options;
+mod rewind;
+mod turn;
 
 use std::mem;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
+use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::{Content, Message, Role};
+
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
+use super::prompt::Prompt;
 use super::report::Report;
 use super::state::Facts;
 use crate::cli::{ChatArgs, SessionName};
@@ -32,6 +38,10 @@ use crate::sessions::{
 use base::{Base, agent, approvals};
 
 pub(super) use base::User;
+use turn::Turn;
+
+/// Note for the model before a message that follows an interrupted reply.
+const INTERRUPTED: &str = "[The user has interrupted your reply.]";
 
 /// A conversation.
 pub(super) struct Talk {
@@ -51,8 +61,16 @@ pub(super) struct Talk {
     conversation: Conversation,
     /// Whether the next run begins with a compaction.
     compacts_next: bool,
+    /// Whether the user has interrupted the latest reply, which the model reads with the next message.
+    is_interrupted: bool,
     /// The session; `None` before the first message.
     kept: Option<Kept>,
+    /// Commands of the user, about which the model reads with the next message.
+    ran: Vec<String>,
+    /// The session that was left for a new one.
+    last: Option<Kept>,
+    /// The messages so far.
+    turns: Vec<Turn>,
     /// Details to store with each run.
     details: Option<Details>,
     /// The number of the latest run.
@@ -112,6 +130,7 @@ impl Talk {
         user: User,
         printer: &Printer,
     ) -> Result<Self, Error> {
+        user.mode.set(args.options.approvals.approval_mode);
         let approvals = approvals(&args.options, &user)?;
         let parts = base
             .parts(&args.options, replies, &user, &approvals)
@@ -125,7 +144,8 @@ impl Talk {
         };
         parts.note(printer);
         let skills = parts.skills;
-        let facts = base.facts(&args.options, &skills).await?;
+        let mode = user.mode.get();
+        let facts = base.facts(&args.options, &skills, mode).await?;
         Ok(Self {
             args,
             settings,
@@ -138,7 +158,11 @@ impl Talk {
             servers,
             conversation: Conversation::default(),
             compacts_next: false,
+            is_interrupted: false,
+            ran: Vec::new(),
             kept: None,
+            last: None,
+            turns: Vec::new(),
             details: None,
             number: 0,
         })
@@ -196,6 +220,12 @@ impl Talk {
         let run = durable.resume().await;
         let run = run.map_err(|error| problem(&error))?;
         talk.kept = Some(kept);
+        let turns = session.runs.values().map(|run| Turn {
+            run: run.id.clone(),
+            prompt: None,
+            changes: None,
+        });
+        talk.turns = turns.collect();
         talk.details = Some(details);
         talk.number = number;
         let run = if is_ended {
@@ -228,11 +258,26 @@ impl Talk {
     }
 
     /// Begins a run about a message.
-    pub(super) async fn ask(&mut self, message: String) -> Result<AgentRun<'static>, Error> {
+    pub(super) async fn ask(&mut self, prompt: Prompt) -> Result<AgentRun<'static>, Error> {
         self.refresh().await?;
-        let message = self.details_mut()?.with_undone(message);
+        let mut message = self.details_mut()?.with_undone(prompt.full);
+        for note in self.ran.drain(..).rev() {
+            message = format!("{note}\n\n{message}");
+        }
+        if mem::take(&mut self.is_interrupted) {
+            message = format!("{INTERRUPTED}\n\n{message}");
+        }
+        if let Some(note) = self.user.mode.note() {
+            message = format!("{message}\n\n{note}");
+        }
         self.next_run().await?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
+        let workspace = self.user.workspaces.current();
+        self.turns.push(Turn {
+            run: kept.run.clone(),
+            prompt: Some(prompt.typed),
+            changes: workspace.map(|it| it.changes()),
+        });
         let durable = self.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = durable.after(self.conversation.clone());
@@ -268,7 +313,21 @@ impl Talk {
         self.store().await
     }
 
-    /// Takes the messages that were added too late for the run, which has ended.
+    /// Returns the latest message that was added like this, as the run reads it.
+    pub(super) fn full(&self, typed: &str) -> Option<String> {
+        self.user.injected.full(typed)
+    }
+
+    /// Takes note that a message was taken back from the run.
+    pub(super) async fn taken_back(&mut self, typed: &str) -> Result<(), Error> {
+        let added = &mut self.details_mut()?.added;
+        if let Some(index) = added.iter().rposition(|it| it == typed) {
+            added.remove(index);
+        }
+        self.store().await
+    }
+
+    /// Takes the messages that the run has not read before its end.
     pub(super) async fn take_unread(&mut self) -> Result<Vec<String>, Error> {
         let unread = self.user.injected.take();
         if !unread.is_empty() {
@@ -280,6 +339,7 @@ impl Talk {
 
     /// The next message continues after this run.
     pub(super) fn ended(&mut self, finished: &Finished) {
+        self.is_interrupted = finished.summary.reason == FinishReason::Cancelled;
         self.conversation = Conversation::from(finished);
     }
 
@@ -298,6 +358,19 @@ impl Talk {
         Ok(undoing.reports)
     }
 
+    /// Shows the changes of files since the start of the program.
+    pub(super) fn diff(&self) -> Result<Vec<Report>, Error> {
+        let workspace = self.user.workspaces.current();
+        let differences = workspace.map(|it| it.differences()).unwrap_or_default();
+        if differences.is_empty() {
+            return Err(Error::input(
+                "no file has changed in this conversation since the start of this program",
+            ));
+        }
+        let diffs = differences.into_iter().map(|(_, diff)| Report::Diff(diff));
+        Ok(diffs.collect())
+    }
+
     /// Returns the texts of the conversation, with the role of each message.
     pub(super) fn said(&self) -> Vec<(Role, String)> {
         let messages = self.conversation.messages().iter();
@@ -305,19 +378,46 @@ impl Talk {
         said.filter(|(_, text)| !text.trim().is_empty()).collect()
     }
 
+    /// Takes note of a command that the user has run.
+    pub(super) fn ran(&mut self, note: String) {
+        self.ran.push(note);
+    }
+
+    /// Returns the folder that the agent works in.
+    pub(super) fn folder(&self) -> PathBuf {
+        let workspace = self.user.workspaces.current();
+        workspace.map_or_else(|| PathBuf::from("."), |it| it.root().to_owned())
+    }
+
     /// Cancels the gadgets in flight.
     pub(super) fn cancel_gadgets(&self) {
         self.user.flight.cancel();
     }
 
-    /// The name of the session; `None` before the first message.
+    /// Takes the reason that changes by commands cannot be undone, once.
+    pub(super) fn take_problem(&self) -> Option<String> {
+        self.user.flight.checkpoints.take_problem()
+    }
+
+    /// The name of the session, or of the one before if nothing was said in it; `None` before the first message.
     pub(super) fn name(&self) -> Option<&SessionName> {
-        self.kept.as_ref().map(|kept| &kept.name)
+        let kept = self.kept.as_ref().or(self.last.as_ref());
+        kept.map(|kept| &kept.name)
+    }
+
+    /// Fails unless there is another session of this name.
+    pub(super) async fn check_session(&self, name: &SessionName) -> Result<(), Error> {
+        if self.kept.as_ref().is_some_and(|it| it.name == *name) {
+            return Err(Error::input(format_args!("this is the session {name}")));
+        }
+        let sessions = Sessions::existing(&self.args.options.model.data)?;
+        let sessions = sessions.ok_or_else(no_sessions)?;
+        sessions.get(name).await.map(drop)
     }
 
     /// Waits until everything is on the disk.
     pub(super) async fn flush(&self) {
-        if let Some(kept) = &self.kept {
+        for kept in [&self.kept, &self.last].into_iter().flatten() {
             kept.sessions.flush().await;
         }
     }

@@ -6,13 +6,16 @@ use std::panic;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyboardEnhancementFlags,
-    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange, Event,
+    EventStream, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
 };
 use crossterm::{execute, terminal};
 use futures_util::StreamExt as _;
-use gadgetry::proto::visible::visible;
+use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
 
 use super::screen::{Region, View};
@@ -73,6 +76,20 @@ impl Terminal {
         write(&self.region.paint(columns, settled, view))
     }
 
+    /// Gives a text to the clipboard, if the terminal allows it (OSC 52).
+    pub(super) fn copy(text: &str) -> io::Result<()> {
+        let text = BASE64_STANDARD.encode(text);
+        write(&format!("\x1b]52;c;{text}\x1b\\"))
+    }
+
+    /// Says that the conversation waits for the user: a notification (OSC 9), and the bell.
+    pub(super) fn notify(words: &str) -> io::Result<()> {
+        write(&format!(
+            "\x1b]9;gadgetry: {}\x1b\\\x07",
+            visible_line(words)
+        ))
+    }
+
     /// Stops the process until the user continues it.
     #[cfg(unix)]
     pub(super) fn suspend(&mut self) -> io::Result<()> {
@@ -126,6 +143,7 @@ fn raw_mode() -> io::Result<()> {
     execute!(
         io::stdout(),
         EnableBracketedPaste,
+        EnableFocusChange,
         PushKeyboardEnhancementFlags(flags)
     )
 }
@@ -134,6 +152,7 @@ fn cooked_mode() -> io::Result<()> {
     let left = execute!(
         io::stdout(),
         PopKeyboardEnhancementFlags,
+        DisableFocusChange,
         DisableBracketedPaste
     );
     terminal::disable_raw_mode().and(left)

@@ -3,6 +3,8 @@
 use clap::Args;
 use gadgetry::approval::Rule;
 
+use crate::modes::Mode;
+
 /// Options that decide which calls run.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Approvals")]
@@ -17,6 +19,17 @@ pub(crate) struct ApprovalOptions {
     /// Rules of `[approvals]` in files, after those that were typed
     #[arg(long, value_name = "RULE", hide = true)]
     pub(crate) configured_approval: Vec<Rule>,
+
+    /// Mode of approval: `ask`, `accept-edits` (built-in gadgets write and edit files without asking), or `plan` (read only)
+    ///
+    /// In plan mode, gadgets that need approval are denied, whatever rules and --yes say.
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "ask",
+        hide_possible_values = true
+    )]
+    pub(crate) approval_mode: Mode,
 
     /// Approve every call that no rule denies; needs --sandbox
     #[arg(long)]

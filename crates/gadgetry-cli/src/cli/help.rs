@@ -86,7 +86,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "no-discovery",
         ],
     ),
-    ("Approvals", &["dry-run", "dangerously-without-sandbox"]),
+    (
+        "Approvals",
+        &["approval-mode", "dry-run", "dangerously-without-sandbox"],
+    ),
     (
         "Limits",
         &[

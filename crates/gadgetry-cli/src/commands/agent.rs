@@ -14,6 +14,7 @@ use crate::follow::{Followed, Log, announce, follow};
 use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
+use crate::modes::CurrentMode;
 use crate::options::Settings;
 use crate::printer::Printer;
 use crate::project::Project;
@@ -57,7 +58,10 @@ pub(crate) async fn run(
     let agent = parts.agent(None)?;
     let awaited = args.print || args.second.is_some();
     let prompt = with_stdin(&prompt, awaited, printer)?;
-    let prompt = not_empty(prompt)?;
+    let mut prompt = not_empty(prompt)?;
+    if let Some(note) = CurrentMode::new(args.options.approvals.approval_mode).note() {
+        prompt = format!("{prompt}\n\n{note}");
+    }
     let path = args.save.as_deref();
     let file = path
         .map(|path| log_file::create(path, &parts.in_use))

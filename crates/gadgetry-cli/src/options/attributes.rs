@@ -126,6 +126,7 @@ const ALL: &[(&str, Attributes)] = &[
     ("all", INVOCATION),
     ("api-key-env", KEY.bound_to(MODEL)),
     ("approval", TYPED),
+    ("approval-mode", KEY),
     ("arg", KEY),
     ("audio", INVOCATION),
     (BASE_URL, KEY.secret(Secret::InUrl)),

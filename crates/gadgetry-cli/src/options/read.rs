@@ -270,6 +270,7 @@ fields!(ProjectOptions {
     on: no_environment, no_instructions, no_discovery;
 });
 fields!(ApprovalOptions {
+    one: approval_mode = choice;
     all: approval = text, configured_approval = text;
     on: yes, dangerously_without_sandbox, dry_run;
 });

@@ -51,6 +51,8 @@ pub(crate) struct Project {
     pub(crate) agents: Vec<Skill>,
     /// What the user is shown at the start.
     pub(crate) notes: Vec<String>,
+    /// The folder, and the branch of its repository.
+    pub(crate) place: String,
 }
 
 /// The folders of a project.
@@ -86,6 +88,22 @@ impl Folders {
         inside.collect()
     }
 
+    /// The folder and the branch, for the user.
+    fn place(&self) -> String {
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let below = home.and_then(|it| self.workspace.strip_prefix(it).ok().map(Path::to_owned));
+        let folder = match below {
+            Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+            Some(below) => format!("~/{}", below.display()),
+            None => self.workspace.display().to_string(),
+        };
+        let branch = self.repository.as_ref().and_then(Repository::branch);
+        match branch {
+            Some(branch) => format!("{folder} ({branch})"),
+            None => folder,
+        }
+    }
+
     fn files(&self) -> Files {
         Files::find(self.nearest_first(), Some(self.root()))
     }
@@ -102,11 +120,13 @@ impl Project {
     ) -> Result<Self, Error> {
         let folders = Folders::of(options.source.workspace.as_deref())?;
         let chosen = &options.project;
+        let place = folders.place();
         let mut project = if chosen.no_discovery {
             Self::default()
         } else {
             Self::found(&folders, asking, printer)?
         };
+        project.place = place;
         if let Some(kept) = kept {
             project.context = kept;
             return Ok(project);

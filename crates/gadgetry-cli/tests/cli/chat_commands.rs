@@ -34,19 +34,19 @@ fn slash_commands_are_carried_out() {
     workshop.write("other.jsonl", &reply("From another model."));
     let mut screen = Screen::chat(&workshop, 80, &["Hi"]);
     screen.shows("Hello.");
-    screen.hides("Ctrl-C cancels");
+    screen.hides("Esc interrupts");
     let mut check = |command: &str, expected: &str| {
         screen.say(command);
         screen.shows(expected);
         // A reply that is shown may not have ended its run.
-        screen.hides("Ctrl-C cancels");
+        screen.hides("Esc interrupts");
     };
     check("/help", "  /help                 lists commands and keys");
     check("/tools", "  Touch               Leaves a trace");
     check("/cost", "token");
     check(
-        "/colour",
-        "unknown command /colour; /help lists the commands",
+        "/xyzzyplugh",
+        "unknown command /xyzzyplugh; /help lists the commands",
     );
     check("/modle x", "unknown command /modle; did you mean /model?");
     check("/model script:nonesuch.jsonl", "nonesuch.jsonl");
@@ -161,7 +161,7 @@ fn what_was_changed_since_is_not_undone() {
     screen.say("Wait.");
     screen.shows("running 1 gadget");
     screen.say("/undo");
-    screen.shows("a run is in progress; wait for its end or cancel it, then undo");
+    screen.shows("a run is in progress; wait for its end or cancel it first");
     workshop.write("right", "");
     screen.shows("model call failed");
     leave(screen);
@@ -204,8 +204,9 @@ fn skills_are_messages() {
     screen.say("Wait.");
     screen.shows("running 1 gadget");
     screen.say("/skill notes 3.0");
-    screen.shows("> /skill notes 3.0\n  (added to the run)");
+    screen.shows("+ /skill notes 3.0");
     workshop.write("right", "");
+    screen.shows("> /skill notes 3.0\n  (added to the run)");
     screen.shows("Read.");
     leave(screen);
     let shown = shown(&workshop, "skilled");

@@ -87,7 +87,7 @@ fn slash_commands_work_in_a_pipe() {
     );
     check(
         "/undo",
-        "there is no change of a file to undo; only changes by built-in gadgets since the start of this program can be undone",
+        "there is no change of a file to undo; only changes since the start of this program can be undone",
     );
 }
 

@@ -18,7 +18,11 @@ mod chat_commands;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_config;
 #[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_modes;
+#[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_plain;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_rewind;
 mod complete;
 mod config;
 mod demo;

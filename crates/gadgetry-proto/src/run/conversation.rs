@@ -109,6 +109,13 @@ impl RunConversation {
         self.injected.push(text);
     }
 
+    /// Removes the latest message that was kept with this text.
+    pub(super) fn retract(&mut self, text: &str) {
+        if let Some(index) = self.injected.iter().rposition(|it| it == text) {
+            self.injected.remove(index);
+        }
+    }
+
     pub(super) fn has_injected(&self) -> bool {
         !self.injected.is_empty()
     }

@@ -133,6 +133,9 @@ pub enum Command {
     /// Put this message of the user before the model with the next request. A run that waits for the user's next word
     /// takes it as that.
     Inject(String),
+    /// Take back the latest message with this text that was injected and is not before the model yet. Without one, nothing
+    /// happens: after the end of an iteration, its successor has the messages.
+    Retract(String),
     /// Make the conversation less before the next request, whatever its length; see [`crate::convo::compaction`].
     Compact,
 }

@@ -249,6 +249,7 @@ impl Run {
             }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.inject(text),
+            Input::Command(Command::Retract(text)) => self.state.conversation.retract(&text),
             Input::Command(Command::Compact) => self.state.conversation.request_compaction(),
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => {

@@ -133,3 +133,32 @@ fn a_message_of_the_user_continues_a_run() {
         ],
     );
 }
+
+/// The latest one of this text, and only until an iteration has ended after it.
+#[test]
+fn a_message_of_the_user_is_taken_back() {
+    let retract = |text: &str| Command::Retract(text.to_owned());
+    let script = Script::default()
+        .gadget(gadget("Slow").takes(20))
+        .reply(block("Slow:a", &[]))
+        .at(5, inject("More"))
+        .at(6, inject("Less"))
+        .at(7, inject("More"))
+        .at(8, retract("More"))
+        .at(9, retract("Less"))
+        .at(9, retract("Never said"));
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Slow",
+            "0 start a {}",
+            "20 ok a: ok Slow",
+            "  told Result (a): ok Slow",
+            "  told More",
+            "20 ask 2",
+            "20 text fin",
+            "20 end completed after 2: fin",
+        ],
+    );
+}

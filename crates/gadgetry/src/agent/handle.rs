@@ -59,6 +59,14 @@ impl AgentHandle {
         self.send(Command::Inject(text.into()))
     }
 
+    /// Takes back the latest message with this text that was [injected](Self::inject) and that the model has not read yet. Without
+    /// one, nothing happens. An observer knows: a message is read once an iteration has ended after its input.
+    ///
+    /// Fails as [`AgentHandle::inject`] does.
+    pub fn retract(&self, text: impl Into<String>) -> Result<(), NotInjected> {
+        self.send(Command::Retract(text.into()))
+    }
+
     /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
     /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
     ///

@@ -2,14 +2,19 @@
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry::proto::event::Event;
+use gadgetry::proto::message::Role;
 use gadgetry::{AgentRun, NotInjected};
 use tokio::task::block_in_place;
 
 use super::Conversation;
 use crate::chat::commands::Entered;
-use crate::chat::perform::{Prompt, perform};
+use crate::chat::injected::Fate;
+use crate::chat::perform::perform;
+use crate::chat::prompt::Prompt;
 use crate::chat::report::Tone;
 use crate::chat::state::Message;
+use crate::chat::terminal::Terminal;
+use crate::cli::SessionName;
 use crate::follow::verdict;
 
 /// Events of a run that are handled at once.
@@ -24,6 +29,10 @@ impl Conversation {
                 self.end_run().await;
                 return;
             };
+            // The event may be the one that a message is read with.
+            while let Ok(fate) = self.fates.try_recv() {
+                self.fate(fate).await;
+            }
             self.update(Message::Run(Box::new(event)));
             let Some((run, _)) = &mut self.run else {
                 return;
@@ -55,6 +64,9 @@ impl Conversation {
             None => Err("the run was left".to_owned()),
         };
         self.answers.clear();
+        if let Some(problem) = self.talk.take_problem() {
+            self.note(Tone::Alert, problem);
+        }
         match self.talk.take_unread().await {
             Ok(unread) => {
                 for text in unread {
@@ -71,9 +83,9 @@ impl Conversation {
         let Some(prompt) = self.prompt(typed) else {
             return;
         };
-        self.update(Message::Began(prompt.typed));
-        self.attached(prompt.problems);
-        match self.talk.ask(prompt.full).await {
+        self.update(Message::Began(prompt.typed.clone()));
+        self.attached(&prompt.problems);
+        match self.talk.ask(prompt).await {
             Ok(run) => self.follow(run),
             Err(error) => self.update(Message::Ended(Err(error.to_string()))),
         }
@@ -95,7 +107,7 @@ impl Conversation {
             return;
         };
         self.update(Message::Added(prompt.typed.clone()));
-        self.attached(prompt.problems);
+        self.attached(&prompt.problems);
         // Noted before it is sent, because the run may read it at once.
         let added = self.talk.added(prompt.full.clone(), &prompt.typed);
         if let Err(error) = added.await {
@@ -107,15 +119,82 @@ impl Conversation {
         }
     }
 
+    /// Takes back a message that was added to the run, if the model has not read it.
+    pub(super) fn retract(&self, typed: &str) {
+        if let Some((_, handle)) = &self.run
+            && let Some(full) = self.talk.full(typed)
+        {
+            // If the run is over, its end brings the message back.
+            let _ = handle.retract(full);
+        }
+    }
+
+    /// The wait of an added message is over.
+    pub(super) async fn fate(&mut self, fate: Fate) {
+        match fate {
+            Fate::Read(typed) => self.update(Message::Read(typed)),
+            Fate::TakenBack(typed) => {
+                if let Err(error) = self.talk.taken_back(&typed).await {
+                    self.note(Tone::Bad, error.to_string());
+                }
+                self.update(Message::TakenBack(typed));
+            }
+        }
+    }
+
     /// Carries out a command.
     pub(super) async fn perform(&mut self, command: Entered) {
+        if command == Entered::Copy {
+            return self.copy();
+        }
+        if let Entered::Resume(Some(name)) = &command
+            && self.run.is_none()
+        {
+            return self.resume(name.clone()).await;
+        }
+        self.carry_out_command(command).await;
+    }
+
+    /// Leaves for another session, if there is one of this name.
+    async fn resume(&mut self, name: SessionName) {
+        match self.talk.check_session(&name).await {
+            Ok(()) => {
+                self.next = Some(name);
+                self.is_over = true;
+            }
+            Err(error) => self.note(Tone::Bad, error.to_string()),
+        }
+    }
+
+    /// Gives the last answer to the terminal's clipboard.
+    fn copy(&mut self) {
+        let said = self.talk.said();
+        let answer = said.iter().rfind(|(role, _)| *role == Role::Assistant);
+        let Some((_, answer)) = answer else {
+            return self.note(Tone::Bad, "there is no answer to copy".to_owned());
+        };
+        match Terminal::copy(answer) {
+            Ok(()) => self.note(Tone::Plain, "the terminal has the answer".to_owned()),
+            Err(error) => self.note(Tone::Bad, error.to_string()),
+        }
+    }
+
+    async fn carry_out_command(&mut self, command: Entered) {
+        let pick = matches!(command, Entered::Resume(None));
         let run = self.run.as_ref().map(|(_, handle)| handle);
         match perform(&mut self.talk, run, command).await {
-            Ok(reports) => {
+            Ok(performed) => {
                 let facts = self.talk.facts().clone();
+                let has_sessions = !facts.names.sessions.is_empty();
                 self.update(Message::Facts(facts));
-                for report in reports {
+                if pick && has_sessions {
+                    return self.update(Message::Draft("/resume ".to_owned()));
+                }
+                for report in performed.reports {
                     self.update(Message::Report(report));
+                }
+                if let Some(draft) = performed.draft {
+                    self.update(Message::Draft(draft));
                 }
             }
             Err(error) => self.note(Tone::Bad, error.to_string()),
@@ -125,7 +204,7 @@ impl Conversation {
     /// The message that a text means; says what is wrong with it.
     fn prompt(&mut self, typed: String) -> Option<Prompt> {
         let talk = &self.talk;
-        match block_in_place(|| Prompt::of(talk, typed)) {
+        match block_in_place(|| talk.prompt(typed)) {
             Ok(prompt) => Some(prompt),
             Err(error) => {
                 self.note(Tone::Bad, error.to_string());
@@ -134,9 +213,9 @@ impl Conversation {
         }
     }
 
-    fn attached(&mut self, problems: Vec<String>) {
+    fn attached(&mut self, problems: &[String]) {
         for problem in problems {
-            self.note(Tone::Alert, problem);
+            self.note(Tone::Alert, problem.clone());
         }
     }
 }

@@ -6,10 +6,12 @@ use ratatui_core::text::{Line, Span};
 
 use super::names::Names;
 use crate::chat::commands::COMMANDS;
-use crate::chat::text::{BOLD, DIM, clean};
+use crate::chat::text::{BOLD, DIM, clean, width};
 
 /// Completions that are kept.
 const MOST: usize = 50;
+/// Columns of their names, so that notes are in one column.
+const WIDEST: usize = 24;
 
 /// The word before the cursor, if it can be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +84,7 @@ impl Menu {
             "/model" => plain(&names.models),
             "/profile" => plain(&names.profiles),
             "/skill" => names.skills.clone(),
+            "/resume" => names.sessions.clone(),
             _ => return None,
         };
         let mut menu = Self::ranked(word, &all)?;
@@ -147,20 +150,34 @@ impl Menu {
             .unwrap_or(self.entries.len() - 1);
     }
 
-    /// The entries around the selected one.
+    /// The entries around the selected one, with their notes in a column, and how many more there are.
     pub(super) fn rows(&self, height: usize) -> Vec<Line<'static>> {
-        let first = (self.selected + 1).saturating_sub(height);
-        let entries = self.entries.iter().enumerate().skip(first).take(height);
+        let count = self.entries.len();
+        let shown = if count > height && height > 1 {
+            height - 1
+        } else {
+            height
+        };
+        let first = (self.selected + 1).saturating_sub(shown);
+        let entries = self.entries.iter().enumerate().skip(first).take(shown);
+        let widths = entries.clone().map(|(_, entry)| width(&clean(&entry.text)));
+        let widest = widths.max().unwrap_or_default().min(WIDEST);
         let row = |(index, entry): (usize, &Entry)| {
             let style = if index == self.selected { BOLD } else { DIM };
             let mark = if index == self.selected { "› " } else { "  " };
-            let text = Span::styled(format!("{mark}{}", clean(&entry.text)), style);
+            let name = clean(&entry.text);
+            let pad = " ".repeat(widest.saturating_sub(width(&name)));
             Line::from(vec![
-                text,
-                Span::styled(format!("  {}", clean(&entry.note)), DIM),
+                Span::styled(format!("{mark}{name}"), style),
+                Span::styled(format!("{pad}  {}", clean(&entry.note)), DIM),
             ])
         };
-        entries.map(row).collect()
+        let mut rows: Vec<_> = entries.map(row).collect();
+        if shown < height {
+            let more = format!("  {} of {count}; Up and Down select", self.selected + 1);
+            rows.push(Line::styled(more, DIM));
+        }
+        rows
     }
 }
 

@@ -7,6 +7,8 @@ pub(crate) struct Names {
     pub(crate) profiles: Vec<String>,
     /// With their descriptions.
     pub(crate) skills: Vec<(String, String)>,
+    /// Other sessions of the folder, once they were listed; with their first messages.
+    pub(crate) sessions: Vec<(String, String)>,
     /// Skills, and commands by files, as `/name`; with their descriptions.
     pub(crate) named: Vec<(String, String)>,
 }

@@ -8,6 +8,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::dialog::{Dialog, Kind, RequestId};
 use super::{App, Effect};
 use crate::approvals::{Choice, Verdict};
+use crate::modes::Mode;
+
+/// The message that accepts a plan.
+const CARRY_OUT: &str = "Carry out the plan.";
 
 impl App {
     pub(super) fn open(&mut self, dialog: Dialog) {
@@ -33,6 +37,10 @@ impl App {
             && dialog.shown.is_none()
         {
             dialog.shown = Some(self.now);
+            if matches!(dialog.kind, Kind::Plan) {
+                // The plan is on the screen.
+                return;
+            }
             let mut lines = vec![dialog.head()];
             lines.extend(dialog.next_page());
             self.transcript.print(lines);
@@ -52,6 +60,7 @@ impl App {
                 dialog.has_input
             }
             Kind::Approval { .. } => is_ready || dialog.has_input,
+            Kind::Plan => is_ready,
         }
     }
 
@@ -63,6 +72,10 @@ impl App {
     pub(super) fn answer(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         if self.page(key) {
             return Some(Vec::new());
+        }
+        // It approves nothing, so it counts at once.
+        if key.code == KeyCode::Esc && !self.editor.has_popup() && !self.gives_reason() {
+            return self.refuse();
         }
         if !self.activate() {
             return None;
@@ -82,9 +95,19 @@ impl App {
                     }
                     // Enter alone does not answer.
                     KeyCode::Enter if key.modifiers.is_empty() => Some(Vec::new()),
-                    KeyCode::Esc => Some(self.reply(id, None)),
                     _ => None,
                 };
+            }
+            Kind::Plan => {
+                let mode = match key.code {
+                    KeyCode::Char('1') if is_plain => Mode::Ask,
+                    KeyCode::Char('2') if is_plain => Mode::AcceptEdits,
+                    // Any other key begins a message.
+                    _ => return None,
+                };
+                self.close(id);
+                let message = CARRY_OUT.to_owned();
+                return Some(vec![Effect::Mode(mode), Effect::Send(message)]);
             }
             Kind::Approval { .. } if dialog.has_input => match key.code {
                 KeyCode::Enter if key.modifiers.is_empty() => {
@@ -125,7 +148,13 @@ impl App {
                 }
             }
         };
-        self.dialogs.pop_front();
+        let dialog = self.dialogs.pop_front();
+        if let Some(Kind::Approval { approval, .. }) = dialog.map(|it| it.kind)
+            && approval.diff.is_some()
+            && !matches!(verdict, Verdict::No(_))
+        {
+            self.seen.push((approval.gadget, approval.subject));
+        }
         self.show_first();
         Some(vec![Effect::Decide(id, verdict)])
     }
@@ -149,16 +178,23 @@ impl App {
         true
     }
 
-    /// Refuses the first dialog, because the user cancels what asked.
-    pub(super) fn refuse(&mut self) -> Option<Effect> {
+    /// Returns whether the user types the reason of a refusal.
+    fn gives_reason(&self) -> bool {
+        let dialog = self.dialogs.front();
+        dialog.is_some_and(|it| it.has_input && matches!(it.kind, Kind::Approval { .. }))
+    }
+
+    /// Refuses the first dialog; `None` without one.
+    pub(super) fn refuse(&mut self) -> Option<Vec<Effect>> {
         let dialog = self.dialogs.pop_front()?;
         if dialog.has_input {
             self.editor.clear();
         }
         self.show_first();
         Some(match dialog.kind {
-            Kind::Approval { .. } => Effect::Decide(dialog.id, Verdict::No(None)),
-            Kind::Question => Effect::Answer(dialog.id, None),
+            Kind::Approval { .. } => vec![Effect::Decide(dialog.id, Verdict::No(None))],
+            Kind::Question => vec![Effect::Answer(dialog.id, None)],
+            Kind::Plan => Vec::new(),
         })
     }
 

@@ -9,11 +9,18 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
+use crate::calls;
 use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::short;
 
-/// Lines of a result that are shown.
+/// Lines of a result that are shown; of the output of a command, the last ones.
 const RESULT_LINES: usize = 5;
+/// Time that is worth showing.
+const LONG: Duration = Duration::from_secs(1);
+/// Gadgets whose results are for the model alone. Of them, the number of lines is shown.
+const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "LoadSkill"];
+/// Gadgets whose results end with the change of a file.
+const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 /// Lines of a diff in a result that are shown.
 pub(super) const DIFF_LINES: usize = 40;
 /// Characters of a line of a result that are shown.
@@ -27,8 +34,12 @@ const ARGUMENT_BYTES: usize = 2 << 10;
 pub(super) struct CallItem {
     path: Vec<Ancestor>,
     call: CallId,
+    gadget: String,
+    /// The name, or a verb for a built-in gadget.
     name: String,
     parameters: String,
+    /// The file that it is about; empty without one.
+    file: String,
     phase: Phase,
 }
 
@@ -46,6 +57,8 @@ enum Phase {
     /// The call is answered.
     Done {
         fate: Fate,
+        /// After the head of the call, such as `exit 1`.
+        remark: String,
         text: String,
         took: Duration,
     },
@@ -65,8 +78,10 @@ impl CallItem {
         Self {
             path,
             call,
+            gadget: name.to_owned(),
             name: short(name),
             parameters: String::new(),
+            file: String::new(),
             phase: Phase::Writing {
                 field: String::new(),
                 text: String::new(),
@@ -102,14 +117,14 @@ impl CallItem {
 
     pub(super) fn written(&mut self, parameters: &Parameters) {
         self.parameters = match parameters {
-            Parameters::Parsed(parameters) => summary(parameters),
+            Parameters::Parsed(parameters) => self.title(parameters),
             Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
         };
         self.phase = Phase::Waiting;
     }
 
     pub(super) fn start(&mut self, now: Duration, parameters: &Value) {
-        self.parameters = summary(parameters);
+        self.parameters = self.title(parameters);
         self.restart(now);
     }
 
@@ -126,15 +141,70 @@ impl CallItem {
         }
     }
 
-    pub(super) fn answer(&mut self, is_ok: bool, text: &str, took: Duration) {
-        let fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
-        let text = excerpt(text);
-        self.phase = Phase::Done { fate, text, took };
+    /// Returns the words for the parameters, and takes the verb of a built-in gadget.
+    fn title(&mut self, parameters: &Value) -> String {
+        let path = calls::path(&self.gadget, parameters);
+        path.clone_into(&mut self.file);
+        match calls::title(&self.gadget, parameters) {
+            Some((verb, about)) => {
+                verb.clone_into(&mut self.name);
+                short(&about)
+            }
+            None if self.gadget == "TellUser" => String::new(),
+            None => summary(parameters),
+        }
+    }
+
+    /// The gadget and its file.
+    pub(super) fn subject(&self) -> (&str, &str) {
+        (&self.gadget, &self.file)
+    }
+
+    /// Takes the answer. `was_seen` says whether the user has seen the change of the file already.
+    pub(super) fn answer(&mut self, is_ok: bool, text: &str, took: Duration, was_seen: bool) {
+        let mut fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
+        let mut remark = String::new();
+        let gadget = &*self.gadget;
+        let text = if !is_ok {
+            excerpt(text)
+        } else if READING.contains(&gadget) {
+            let lines = body(text).lines().count();
+            if lines > 0 {
+                remark = count(lines, "line");
+            }
+            String::new()
+        } else if let Some(diff) = change(text).filter(|_| EDITING.contains(&gadget)) {
+            let with = |mark: char| diff.lines().filter(|it| it.starts_with(mark)).count();
+            let (added, removed) = (with('+'), with('-'));
+            remark = format!("+{added} -{removed}");
+            if was_seen {
+                String::new()
+            } else {
+                excerpt(diff)
+            }
+        } else if EDITING.contains(&gadget) {
+            remark = short(body(text).lines().next().unwrap_or_default());
+            String::new()
+        } else if gadget == "RunCommand" {
+            if let Some(how) = calls::failure(gadget, text) {
+                (fate, remark) = (Fate::Failed, how);
+            }
+            last_lines(body(text))
+        } else {
+            excerpt(text)
+        };
+        self.phase = Phase::Done {
+            fate,
+            remark,
+            text,
+            took,
+        };
     }
 
     pub(super) fn skip(&mut self, error: &str) {
         self.phase = Phase::Done {
             fate: Fate::Skipped,
+            remark: String::new(),
             text: excerpt(error),
             took: Duration::ZERO,
         };
@@ -145,6 +215,7 @@ impl CallItem {
         if !self.is_complete() {
             self.phase = Phase::Done {
                 fate: Fate::Abandoned,
+                remark: String::new(),
                 text: "ended with the run".to_owned(),
                 took: Duration::ZERO,
             };
@@ -162,7 +233,7 @@ impl CallItem {
                     Fate::Failed => ("✗", BAD),
                     Fate::Skipped | Fate::Abandoned => ("-", DIM),
                 };
-                (mark, style, Some(*took).filter(|it| !it.is_zero()))
+                (mark, style, Some(*took).filter(|it| *it >= LONG))
             }
         };
         let mut head = vec![
@@ -172,6 +243,12 @@ impl CallItem {
         ];
         if !self.parameters.is_empty() {
             head.push(Span::raw(format!(" {}", self.parameters)));
+        }
+        if let Phase::Done { remark, fate, .. } = &self.phase
+            && !remark.is_empty()
+        {
+            let style = if *fate == Fate::Failed { BAD } else { DIM };
+            head.push(Span::styled(format!(" · {remark}"), style));
         }
         if let Some(took) = took {
             head.push(Span::styled(format!(" {}", seconds(took)), DIM));
@@ -203,7 +280,8 @@ impl CallItem {
             }
             Phase::Done { fate, text, .. } => {
                 for line in text.lines() {
-                    let style = if *fate == Fate::Failed {
+                    let is_output = self.gadget == "RunCommand";
+                    let style = if *fate == Fate::Failed && !is_output {
                         BAD
                     } else {
                         result_style(text, line)
@@ -248,6 +326,39 @@ fn result_style(text: &str, line: &str) -> Style {
 
 fn is_diff(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("@@ "))
+}
+
+/// The result of a built-in gadget without its first lines, which are for the model.
+fn body(text: &str) -> &str {
+    text.split_once("\n\n").map_or("", |(_, body)| body)
+}
+
+/// The change of a file in a result.
+fn change(text: &str) -> Option<&str> {
+    let hunk = if text.starts_with("@@ ") {
+        0
+    } else {
+        text.find("\n@@ ")? + 1
+    };
+    Some(&text[hunk..])
+}
+
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+/// The last lines of the output of a command, because they say how it ended.
+fn last_lines(text: &str) -> String {
+    let text = text.trim_end();
+    let skipped = text.lines().count().saturating_sub(RESULT_LINES);
+    let mut out = Vec::new();
+    if skipped > 0 {
+        out.push(format!("… {} before", count(skipped, "line")));
+    }
+    let last = text.lines().skip(skipped);
+    out.extend(last.map(|line| long_line(line, LINE_CHARS).into_owned()));
+    out.join("\n")
 }
 
 /// The first lines of a result, and how many follow.

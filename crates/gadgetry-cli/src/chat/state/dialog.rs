@@ -40,7 +40,12 @@ pub(super) enum Kind {
         rule: usize,
     },
     Question,
+    /// The model has answered in plan mode: whether it carries out its plan.
+    Plan,
 }
+
+/// The number of the question about a plan, which no request has.
+const PLAN: RequestId = RequestId::MAX;
 
 impl Dialog {
     pub(super) fn approval(id: RequestId, approval: Approval) -> Self {
@@ -51,6 +56,10 @@ impl Dialog {
     pub(super) fn question(id: RequestId, question: &str) -> Self {
         // It is answered with words of the user, so it may be of any length.
         Self::new(id, Kind::Question, vec![rows(question)])
+    }
+
+    pub(super) fn plan() -> Self {
+        Self::new(PLAN, Kind::Plan, Vec::new())
     }
 
     fn new(id: RequestId, kind: Kind, pages: Vec<Vec<Row>>) -> Self {
@@ -79,6 +88,7 @@ impl Dialog {
         let name = match &self.kind {
             Kind::Approval { approval, .. } => clean(&approval.gadget),
             Kind::Question => "A gadget asks".to_owned(),
+            Kind::Plan => String::new(),
         };
         Line::from(vec![Span::styled("? ", ALERT), Span::styled(name, BOLD)])
     }
@@ -87,7 +97,7 @@ impl Dialog {
     pub(super) fn next_page(&mut self) -> Vec<Line<'static>> {
         let plain = match &self.kind {
             Kind::Approval { .. } => NAME,
-            Kind::Question => BOLD,
+            Kind::Question | Kind::Plan => BOLD,
         };
         let style = |shade| match shade {
             Shade::Plain => plain,
@@ -145,6 +155,23 @@ impl Dialog {
                     "A gadget asks"
                 };
                 rows.push(Line::styled(format!("{words}{more}"), ALERT));
+            }
+            Kind::Plan => {
+                let key = |key: &'static str| Span::styled(key, NAME);
+                rows.push(Line::styled("Carry out this plan?", ALERT));
+                if !is_ready && !is_typing {
+                    rows.push(Line::styled("…", DIM));
+                    return rows;
+                }
+                rows.push(Line::from(vec![
+                    key("1"),
+                    Span::raw(" yes, ask before changes  "),
+                    key("2"),
+                    Span::raw(" yes, accept edits  "),
+                    key("Esc"),
+                    Span::raw(" no; or write what is to be different"),
+                ]));
+                return rows;
             }
         }
         if is_typing && !self.has_input {

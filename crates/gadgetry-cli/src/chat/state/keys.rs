@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use std::mem;
 use std::time::Duration;
 
 use super::transcript::Item;
@@ -13,20 +14,38 @@ use crate::chat::report::Report;
 /// Time after the first Ctrl-C in which a second one leaves.
 const AGAIN: Duration = Duration::from_secs(3);
 
-const KEYS: [(&str, &str); 8] = [
+/// The message of `/init`.
+const INIT: &str = "Look at this project, and write AGENTS.md in its root: what it is, how to build it and how to run its tests, where things are, \
+                    and which rules its code follows. At most 60 lines, and only what you have seen. If the file exists, correct it.";
+
+const KEYS: [(&str, &str); 13] = [
     (
         "Enter",
         "sends; while a run is in progress, adds the message to it",
     ),
+    (
+        "!COMMAND",
+        "runs a command; the model reads its output with the next message",
+    ),
     ("Alt+Enter, \\ Enter", "begins a new line"),
     (
         "Up, Down",
-        "recall earlier messages on the first and last line",
+        "recall earlier messages on the first and last line; Up takes back a message that waits for the run",
     ),
     ("Ctrl-R", "searches earlier messages"),
+    ("Ctrl-T", "shows the latest reasoning of the model"),
+    ("Ctrl-O", "shows the whole of the latest result"),
     (
         "Tab",
         "completes a command and its argument, or a file after @",
+    ),
+    (
+        "Shift+Tab",
+        "switches the mode: asks, accepts edits, plans (read only)",
+    ),
+    (
+        "Esc",
+        "refuses an open question; interrupts the run, and what was received is kept",
     ),
     (
         "Ctrl-C",
@@ -54,14 +73,41 @@ impl App {
         let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if has_control => return self.interrupt(),
+            KeyCode::Char('t') if has_control => {
+                self.transcript.print(self.folded.reasoning_lines());
+                return Vec::new();
+            }
+            KeyCode::Char('o') if has_control => {
+                self.transcript.print(self.folded.result_lines());
+                return Vec::new();
+            }
             KeyCode::Char('z') if has_control => return vec![Effect::Suspend],
             KeyCode::Char('d') if has_control && self.editor.is_empty() => {
                 return vec![Effect::Leave];
             }
             _ => self.leaving = None,
         }
+        if key.code == KeyCode::BackTab {
+            return vec![Effect::Mode(self.facts.approval.next())];
+        }
+        if key.code == KeyCode::Up
+            && self.editor.is_empty()
+            && let Some(latest) = self.added.last()
+        {
+            return vec![Effect::Retract(latest.clone())];
+        }
         if let Some(effects) = self.answer(key) {
             return effects;
+        }
+        if key.code == KeyCode::Esc && !self.editor.has_popup() && self.shell.is_some() {
+            return vec![Effect::CancelShell];
+        }
+        if key.code == KeyCode::Esc
+            && !self.editor.has_popup()
+            && let Some(run) = &mut self.run
+            && !mem::replace(&mut run.is_cancelled, true)
+        {
+            return vec![Effect::CancelRun];
         }
         let edited = self.editor.key(key);
         self.edited(edited)
@@ -78,8 +124,11 @@ impl App {
 
     /// One step of Ctrl-C: the gadgets in flight, then the reply; the conversation if it is pressed again after a warning.
     pub(super) fn interrupt(&mut self) -> Vec<Effect> {
-        if let Some(effect) = self.refuse() {
-            return vec![effect];
+        if let Some(effects) = self.refuse() {
+            return effects;
+        }
+        if self.shell.is_some() {
+            return vec![Effect::CancelShell];
         }
         let has_gadgets = self
             .transcript
@@ -133,15 +182,38 @@ impl App {
             return Vec::new();
         }
         let text = self.editor.take();
+        if let Some(line) = text.trim().strip_prefix('!').map(str::trim)
+            && !line.is_empty()
+        {
+            return self.shell(text.clone(), line);
+        }
         let mut effects = vec![Effect::Remember(text.clone())];
         match Entered::of(&text, &self.facts.names.named) {
-            None | Some(Entered::Skill(..)) if self.run.is_some() => {
-                effects.push(Effect::Inject(text));
-            }
-            None | Some(Entered::Skill(..)) => effects.push(Effect::Send(text)),
+            None | Some(Entered::Skill(..)) => effects.push(self.say(text)),
             Some(command) => effects.extend(self.command(command)),
         }
         effects
+    }
+
+    /// Runs a command line of the user, one at a time.
+    fn shell(&mut self, text: String, line: &str) -> Vec<Effect> {
+        let mut effects = vec![Effect::Remember(text)];
+        if self.shell.is_some() {
+            self.note(Tone::Bad, "a command is running; Esc ends it");
+        } else {
+            self.shell = Some((line.to_owned(), self.now));
+            effects.push(Effect::Shell(line.to_owned()));
+        }
+        effects
+    }
+
+    /// Sends a message, or adds it to the run in progress.
+    fn say(&self, text: String) -> Effect {
+        if self.run.is_some() {
+            Effect::Inject(text)
+        } else {
+            Effect::Send(text)
+        }
     }
 
     #[expect(
@@ -165,6 +237,11 @@ impl App {
                 None
             }
             Entered::Quit => Some(Effect::Leave),
+            Entered::Init => Some(self.say(INIT.to_owned())),
+            Entered::Model(None) => {
+                self.editor.propose("/model ");
+                None
+            }
             command => Some(Effect::Perform(command)),
         }
     }

@@ -1,15 +1,17 @@
 //! Changes of the state by the events of a run.
 
+use std::mem;
 use std::time::Duration;
 
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
-use super::call::CallItem;
+use super::call::{CallItem, seconds};
 use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
 use super::{App, Effect, Tone};
 use crate::lines::short;
+use crate::modes::Mode;
 
 impl App {
     pub(super) fn begin(&mut self, prompt: &str) {
@@ -21,6 +23,9 @@ impl App {
         } else if !prompt.is_empty() {
             self.transcript.add(Item::Prompt(prompt.to_owned(), false));
         }
+        self.seen.clear();
+        // The answer to a plan, whatever it is.
+        self.dialogs.clear();
         self.run = Some(Run {
             activity: Activity::Calling,
             since: self.now,
@@ -32,17 +37,26 @@ impl App {
     /// The run has ended; the next message that waits begins another one.
     pub(super) fn end(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.transcript.end_run();
+        self.added.clear();
         while let Some(id) = self.dialogs.front().map(Dialog::id) {
             self.close(id);
         }
         let was_cancelled = self.run.take().is_some_and(|run| run.is_cancelled);
-        if let Err(problem) = result {
-            let tone = if was_cancelled {
-                Tone::Alert
-            } else {
-                Tone::Bad
-            };
-            self.note(tone, problem);
+        match result {
+            Err(_) if was_cancelled => {
+                self.note(Tone::Alert, "interrupted; what was received is kept");
+            }
+            Err(problem) => {
+                let is_of_model = problem.starts_with("model call failed");
+                self.note(Tone::Bad, problem);
+                if is_of_model {
+                    self.note(Tone::Plain, "Up, then Enter sends the message again");
+                }
+            }
+            Ok(()) if self.facts.approval == Mode::Plan && self.queue.is_empty() => {
+                self.open(Dialog::plan());
+            }
+            Ok(()) => {}
         }
         let next = self.queue.pop_front();
         self.resent.clone_from(&next);
@@ -58,7 +72,10 @@ impl App {
         let is_own = event.path.is_empty();
         match &event.kind {
             EventKind::ModelCallStart { .. } if is_own => self.does(Activity::Calling),
-            EventKind::Reasoning { .. } if is_own => self.does(Activity::Thinking),
+            EventKind::Reasoning { text } if is_own => {
+                self.does(Activity::Thinking);
+                self.folded.reasons(self.now, text);
+            }
             EventKind::Text { text } if is_own => {
                 self.does(Activity::Writing);
                 self.transcript.text(text);
@@ -75,12 +92,18 @@ impl App {
                 self.note(Tone::Alert, "the reply so far is withdrawn");
             }
             EventKind::ModelRetry {
-                delay_ms, error, ..
+                delay_ms,
+                error,
+                attempt,
+                left,
+                ..
             } if is_own => {
                 let delay = Duration::from_millis(*delay_ms).as_secs_f64();
                 // Without a retry, the end of the run says so.
                 let error = short(&error.message);
-                self.note(Tone::Alert, format!("model call failed: {error}"));
+                let total = attempt.saturating_add(*left).saturating_add(1);
+                let words = format!("model call failed (attempt {attempt} of {total}): {error}");
+                self.note(Tone::Alert, words);
                 self.does(Activity::Retrying(format!("retrying in {delay:.1} s")));
             }
             EventKind::RateLimited { delay_ms } if is_own => {
@@ -137,7 +160,9 @@ impl App {
             let item = CallItem::new(event.path.clone(), number, name);
             self.transcript.add(Item::Call(Box::new(item)));
         }
+        let mut seen = mem::take(&mut self.seen);
         let Some(call) = self.transcript.call(&event.path, number) else {
+            self.seen = seen;
             return;
         };
         match &event.kind {
@@ -156,21 +181,37 @@ impl App {
                 ..
             } => {
                 let took = Duration::from_millis(*duration_ms);
+                let (gadget, file) = call.subject();
+                let shown = seen.iter().position(|it| it.0 == gadget && it.1 == file);
+                let was_seen = shown.map(|index| seen.swap_remove(index)).is_some();
                 match answer {
                     CallAnswer::Result(text) if *completes_run && event.path.is_empty() => {
-                        call.answer(true, "", took);
+                        call.answer(true, "", took, false);
                         self.transcript.text(text);
                         self.transcript.end_reply();
                     }
-                    CallAnswer::Result(text) => call.answer(true, text, took),
-                    CallAnswer::Error(text) => call.answer(false, text, took),
+                    CallAnswer::Result(text) => {
+                        call.answer(true, text, took, was_seen);
+                        self.folded.result(text);
+                    }
+                    CallAnswer::Error(text) => {
+                        call.answer(false, text, took, false);
+                        self.folded.result(text);
+                    }
                 }
             }
             _ => {}
         }
+        self.seen = seen;
     }
 
     fn does(&mut self, activity: Activity) {
+        if activity != Activity::Thinking
+            && let Some(took) = self.folded.reasoned(self.now)
+        {
+            let words = format!("reasoned for {} · Ctrl-T shows it", seconds(took));
+            self.note(Tone::Plain, words);
+        }
         if let Some(run) = &mut self.run {
             run.activity = activity;
         }

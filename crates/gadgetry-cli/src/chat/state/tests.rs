@@ -16,7 +16,9 @@ impl Played {
         let facts = Facts {
             name: "m".to_owned(),
             window: Some(1000),
+            place: String::new(),
             mode: "asks".to_owned(),
+            approval: Mode::Ask,
             names: Names::default(),
         };
         Self {
@@ -138,7 +140,7 @@ fn a_call_fills_in_runs_and_settles() {
     assert_eq!(settled, "> go\n");
     assert_eq!(
         live,
-        "I try.\n⠋ writing · 0.0 s · Ctrl-C cancels\n>  Message, /help for commands, @ for files\n\
+        "I try.\n⠋ writing · 0.0 s · Esc interrupts\n>  Message, /help for commands, @ for files\n\
          m · about 2 tokens out · 100 % context left · asks"
     );
     let call = call(0);
@@ -229,6 +231,7 @@ fn keys_approve_only_after_a_pause_and_with_an_empty_line() {
         decided(Verdict::Once),
     );
     check(|it| it.control(10, 'c'), decided(Verdict::No(None)));
+    check(|it| it.press(10, KeyCode::Esc), decided(Verdict::No(None)));
     // None of these approves.
     check(|it| it.press(300, KeyCode::Char('1')), vec![]);
     check(|it| it.press(299, KeyCode::Char('y')), vec![]);
@@ -488,7 +491,7 @@ fn a_failure_is_said_once() {
     let error = r#""type": "model_retry", "iteration": 1, "attempt": 1, "left": 2, "delayMs": 1500, "kind": "overloaded", "error": "overloaded""#;
     played.event(error);
     let (settled, live) = played.screen(60, 24);
-    assert_eq!(settled, "model call failed: overloaded");
+    assert_eq!(settled, "model call failed (attempt 1 of 4): overloaded");
     assert!(live.starts_with("⠋ retrying in 1.5 s · 0.0 s"), "{live}");
     let problem = format!("model call failed: {}", "line\n".repeat(30));
     played.step(0, Message::Ended(Err(problem)));
@@ -497,7 +500,8 @@ fn a_failure_is_said_once() {
         settled.starts_with("model call failed: line\nline\n"),
         "{settled}"
     );
-    assert!(settled.ends_with("\nline\n… 10 more lines"), "{settled}");
+    let end = "\nline\n… 10 more lines\nUp, then Enter sends the message again";
+    assert!(settled.ends_with(end), "{settled}");
 }
 
 #[test]
@@ -529,4 +533,50 @@ fn a_long_rule_leaves_room_for_the_answers() {
         "{live}"
     );
     assert!(live.ends_with("\nm · 0 tokens out ·…"), "{live}");
+}
+
+#[test]
+fn a_plan_is_accepted_by_a_key_and_never_by_typing() {
+    let check = |step: fn(&mut Played) -> &mut Played, expected: &[Effect]| {
+        let mut played = Played::new();
+        played.app.facts.approval = Mode::Plan;
+        played
+            .step(0, Message::Began("go".to_owned()))
+            .step(0, Message::Ended(Ok(())));
+        assert!(played.screen(80, 24).1.contains("Carry out this plan?"));
+        step(&mut played);
+        assert_eq!(played.effects(), expected);
+    };
+    let accepted = |mode: Mode| {
+        let message = "Carry out the plan.".to_owned();
+        [Effect::Mode(mode), Effect::Send(message)]
+    };
+    check(|it| it.press(300, KeyCode::Char('1')), &accepted(Mode::Ask));
+    check(
+        |it| it.press(300, KeyCode::Char('2')),
+        &accepted(Mode::AcceptEdits),
+    );
+    check(|it| it.press(299, KeyCode::Char('2')), &[]);
+    check(|it| it.keys("x").press(400, KeyCode::Char('2')), &[]);
+    check(|it| it.step(300, Message::Paste("1".to_owned())), &[]);
+    check(|it| it.press(300, KeyCode::Enter), &[]);
+    check(
+        |it| it.press(10, KeyCode::Esc).press(400, KeyCode::Char('2')),
+        &[],
+    );
+    // A plan that failed or was interrupted has no question.
+    let mut played = Played::new();
+    played.app.facts.approval = Mode::Plan;
+    played
+        .step(0, Message::Began("go".to_owned()))
+        .press(10, KeyCode::Esc)
+        .press(10, KeyCode::Esc)
+        .step(0, Message::Ended(Err("cancelled".to_owned())));
+    assert_eq!(played.effects(), [Effect::CancelRun]);
+    let (settled, live) = played.screen(80, 24);
+    assert!(!live.contains("Carry out"), "{live}");
+    assert!(
+        settled.ends_with("interrupted; what was received is kept"),
+        "{settled}"
+    );
 }

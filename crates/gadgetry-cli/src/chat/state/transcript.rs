@@ -19,6 +19,8 @@ use crate::chat::text::{
 const PROMPT_LINES: usize = 20;
 /// Lines of a note that are printed.
 const NOTE_LINES: usize = 20;
+/// Lines of the output of a command of the user that are printed, from its end.
+const OUTPUT_LINES: usize = 200;
 /// Characters of a line of these.
 const LINE_CHARS: usize = 1000;
 
@@ -40,11 +42,14 @@ pub(super) enum Item {
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     items: VecDeque<Item>,
+    /// Whether the last item was a call, which a blank line separates from text.
+    is_after_call: bool,
 }
 
 impl Transcript {
     pub(super) fn add(&mut self, item: Item) {
         self.end_reply();
+        self.is_after_call = matches!(item, Item::Call(_));
         self.items.push_back(item);
     }
 
@@ -53,6 +58,10 @@ impl Transcript {
         if let Some(Item::Reply(markdown, false)) = self.items.back_mut() {
             markdown.push(text);
         } else if !text.trim().is_empty() {
+            if self.is_after_call {
+                self.items.push_back(Item::Lines(vec![Line::default()]));
+                self.is_after_call = false;
+            }
             let mut markdown = Markdown::default();
             markdown.push(text.trim_start_matches('\n'));
             self.items.push_back(Item::Reply(Box::new(markdown), false));
@@ -246,6 +255,18 @@ fn report_lines(report: &Report, width: u16) -> Vec<Line<'static>> {
             let rows = padded(rows).into_iter();
             rows.flat_map(|(name, what)| row(format!("  {name}  "), what, width))
                 .collect()
+        }
+        Report::Output(output) => {
+            let skipped = output.lines().count().saturating_sub(OUTPUT_LINES);
+            let mut lines = Vec::new();
+            if skipped > 0 {
+                lines.push(Line::styled(format!("  … {skipped} lines before"), DIM));
+            }
+            for line in output.lines().skip(skipped) {
+                let line = clean(&long_line(line, LINE_CHARS));
+                lines.push(Line::raw(format!("  {line}")));
+            }
+            lines
         }
         Report::Diff(diff) => {
             let line = |line: &str| {

@@ -7,11 +7,14 @@ use super::call::{CallItem, seconds, spinner};
 use super::run::{Activity, Run};
 use crate::chat::screen::View;
 use crate::chat::text::{DIM, NAME, cut, wrap_all};
+use crate::lines::short;
 
 /// Rows of the input line at most.
 const INPUT_ROWS: u16 = 8;
 /// Rows of completions at most.
 const MENU_ROWS: u16 = 5;
+/// Messages that wait for the run, of those that are shown.
+const WAITING_ROWS: usize = 3;
 /// Rows at least, whatever half the screen is.
 const LEAST_ROWS: u16 = 4;
 
@@ -38,6 +41,7 @@ impl App {
             dialog.truncate(usize::from(room).saturating_sub(input.len() + 1));
         }
         let dialog = take(dialog);
+        let waiting = take(self.waiting_rows(columns));
         let status = take(vec![cut(&self.status(), columns)]);
         let menu = take(self.editor.menu_rows(columns, MENU_ROWS));
         let activity = take(
@@ -50,6 +54,7 @@ impl App {
 
         let mut rows = live;
         rows.extend(activity);
+        rows.extend(waiting);
         rows.extend(dialog);
         let above = rows.len();
         rows.extend(input);
@@ -72,8 +77,33 @@ impl App {
         rows.unwrap_or_default()
     }
 
+    /// The messages that the run has not read.
+    fn waiting_rows(&self, columns: u16) -> Vec<Line<'static>> {
+        let hidden = self.added.len().saturating_sub(WAITING_ROWS);
+        let shown = self.added.iter().skip(hidden);
+        let mut rows: Vec<_> = shown
+            .map(|text| cut(&Line::styled(format!("+ {}", short(text)), DIM), columns))
+            .collect();
+        if !rows.is_empty() {
+            let hidden = match hidden {
+                0 => String::new(),
+                hidden => format!("{hidden} more; "),
+            };
+            let words = format!("  ({hidden}waits for the run; Up takes the last one back)");
+            rows.push(cut(&Line::styled(words, DIM), columns));
+        }
+        rows
+    }
+
     /// Returns the line that shows the activity of the run.
     fn activity(&self) -> Option<Line<'static>> {
+        if let Some((line, since)) = &self.shell {
+            let took = seconds(self.now.saturating_sub(*since));
+            return Some(Line::from(vec![
+                Span::styled(format!("{} ", spinner(self.now)), NAME),
+                Span::styled(format!("$ {} · {took} · Esc interrupts", short(line)), DIM),
+            ]));
+        }
         let Run {
             activity,
             since,
@@ -98,7 +128,7 @@ impl App {
         let took = seconds(self.now.saturating_sub(*since));
         Some(Line::from(vec![
             Span::styled(format!("{} ", spinner(self.now)), NAME),
-            Span::styled(format!("{what} · {took} · Ctrl-C cancels"), DIM),
+            Span::styled(format!("{what} · {took} · Esc interrupts"), DIM),
         ]))
     }
 

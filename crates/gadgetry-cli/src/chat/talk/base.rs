@@ -4,11 +4,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gadgetry::approval::{ApprovalRequest, Approvals, Approver};
+use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Approver};
 use gadgetry::{Agent, Human};
 
-use crate::approvals::{UNATTENDED, rules};
+use crate::approvals::{UNATTENDED, rules, rules_in_mode};
 use crate::build_agent::{Parts, Situation};
+use crate::chat::checkpoints::Checkpoints;
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
 use crate::cli::AgentOptions;
@@ -16,9 +17,11 @@ use crate::config::{Config, ConfigVerb, Declared, Keys, Layer};
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::mcp;
+use crate::modes::CurrentMode;
 use crate::options::{Attributes, MODEL, Setting, Settings, Source, Value};
 use crate::project::Project;
 use crate::sessions::OPTIONS;
+use crate::sources::builtin_edits;
 use crate::workspaces::Workspaces;
 
 /// Who answers and approves, and what the user can cancel.
@@ -29,6 +32,8 @@ pub(in crate::chat) struct User {
     pub(in crate::chat) approver: Option<Arc<dyn Approver>>,
     pub(in crate::chat) flight: Flight,
     pub(in crate::chat) injected: Injected,
+    /// Which calls run without a question, and which do not run.
+    pub(in crate::chat) mode: CurrentMode,
     /// Workspaces where gadgets change files, so that the user can undo it.
     pub(in crate::chat) workspaces: Workspaces,
 }
@@ -36,12 +41,14 @@ pub(in crate::chat) struct User {
 impl User {
     /// A user who answers, and approves if there is an approver.
     pub(in crate::chat) fn new(human: Arc<dyn Human>, approver: Option<Arc<dyn Approver>>) -> Self {
+        let workspaces = Workspaces::default();
         Self {
             human,
             approver,
-            flight: Flight::default(),
+            flight: Flight::recording(Checkpoints::of(workspaces.clone())),
             injected: Injected::default(),
-            workspaces: Workspaces::default(),
+            mode: CurrentMode::default(),
+            workspaces,
         }
     }
 }
@@ -132,6 +139,7 @@ impl Base {
             replies,
             human: Some(Arc::clone(&user.human)),
             approvals: Some(approvals.clone()),
+            mode: Some(user.mode.clone()),
             observers: vec![Box::new(user.injected.clone())],
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
@@ -151,14 +159,27 @@ pub(super) fn agent(
     parts.agent_with(servers, |gadget| user.flight.watch(gadget))
 }
 
-/// Returns what decides about calls.
+/// Returns what decides about calls: rules, the mode, the user.
 pub(super) fn approvals(options: &AgentOptions, user: &User) -> Result<Approvals, Error> {
-    let approvals = Approvals::new(rules(&options.approvals)?).unattended(UNATTENDED);
     let Some(approver) = user.approver.clone() else {
-        return Ok(approvals);
+        // Without a user, the mode does not change.
+        let edits = builtin_edits(&options.source);
+        let rules = rules_in_mode(&options.approvals, &edits)?;
+        return Ok(Approvals::new(rules).unattended(UNATTENDED));
     };
+    let rules = rules(&options.approvals)?;
+    let approvals = Approvals::new(rules.clone()).unattended(UNATTENDED);
+    let mode = user.mode.clone();
     Ok(approvals.approver(move |request: ApprovalRequest| {
-        let approver = Arc::clone(&approver);
-        async move { approver.approve(request).await }
+        let (approver, mode, rules) = (Arc::clone(&approver), mode.clone(), rules.clone());
+        async move {
+            let subject = request.preview.subject.as_ref();
+            // A rule that has led to the question is one that asks.
+            let asks = rules.decide(&request.gadget, &request.parameters, subject);
+            if mode.approves(&request.gadget) && asks.is_none() {
+                return Answer::Once;
+            }
+            approver.approve(request).await
+        }
     }))
 }

@@ -4,18 +4,26 @@ use gadgetry::models::ModelFilter;
 use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
 
-use super::Talk;
 use super::base::Base;
+use super::{Talk, text};
 use crate::catalog;
+use crate::chat::commands::Entered;
 use crate::chat::editor::Names;
+use crate::chat::files;
+use crate::chat::prompt::Prompt;
 use crate::chat::report::{Report, Tone};
 use crate::chat::state::Facts;
 use crate::cli::AgentOptions;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::{one_line, short};
+use crate::modes::Mode;
 use crate::project::filled_in;
+use crate::sessions::{Sessions, no_sessions};
 use crate::skills;
+
+/// Sessions that are listed.
+const SESSIONS: usize = 20;
 
 impl Base {
     /// Collects the facts that the screen shows and completes.
@@ -23,6 +31,7 @@ impl Base {
         &self,
         options: &AgentOptions,
         skills: &Skills,
+        approval: Mode,
     ) -> Result<Facts, Error> {
         let model = &options.model;
         let catalog = catalog::load(&model.data)?;
@@ -49,12 +58,15 @@ impl Base {
         Ok(Facts {
             name: model.name().to_owned(),
             window: found.info().context_window,
-            mode: mode(options),
+            place: self.project.place.clone(),
+            mode: mode(options, approval),
+            approval,
             names: Names {
                 models,
                 profiles: profiles.map(str::to_owned).collect(),
                 skills,
                 named,
+                sessions: Vec::new(),
             },
         })
     }
@@ -94,6 +106,54 @@ impl Talk {
         )
     }
 
+    /// The rules about calls, the first that matches counts.
+    pub(in crate::chat) fn rules(&self) -> Report {
+        let rules = self.approvals.rules();
+        let rows = rules.iter().map(|rule| {
+            let rule = rule.to_string();
+            let (what, calls) = rule.split_once(' ').unwrap_or((&rule, ""));
+            (what.to_owned(), one_line(calls))
+        });
+        table(
+            rows.collect(),
+            "there are no rules; gadgets that write, run or fetch ask",
+        )
+    }
+
+    /// The other sessions of this folder, the latest first.
+    pub(in crate::chat) async fn sessions(&mut self) -> Result<Report, Error> {
+        let kept = self.kept.as_ref().or(self.last.as_ref());
+        let sessions = match kept {
+            Some(kept) => Some(Sessions {
+                journal: kept.sessions.journal.clone(),
+            }),
+            None => Sessions::existing(&self.args.options.model.data)?,
+        };
+        let Some(sessions) = sessions else {
+            return Err(no_sessions());
+        };
+        let folder = std::env::current_dir().ok();
+        let folder = folder.as_deref().and_then(std::path::Path::to_str);
+        let current = self.name();
+        let all = sessions.all().await?.into_iter();
+        let here = all.filter(|it| {
+            it.folder().as_deref() == folder && folder.is_some() && Some(&it.name) != current
+        });
+        let mut rows = Vec::new();
+        for session in here.take(SESSIONS) {
+            let first = session.runs.values().next().map(|it| &it.id);
+            let prompt = match first {
+                Some(first) => sessions.journal.header(first).await.ok(),
+                None => None,
+            };
+            let prompt = prompt.and_then(|it| it.conversation.last().map(text));
+            let title = short(&one_line(&prompt.unwrap_or_default()));
+            rows.push((session.name.to_string(), title));
+        }
+        self.facts.names.sessions.clone_from(&rows);
+        Ok(table(rows, "there is no other session of this folder"))
+    }
+
     /// The skills that the user may send.
     pub(in crate::chat) fn skills(&self) -> Report {
         let skills = self.skills.iter().filter(|skill| is_of_user(skill));
@@ -108,8 +168,26 @@ impl Talk {
         )
     }
 
+    /// The message that a text means: the instructions of a skill after `/skill`, and the files that it mentions.
+    pub(in crate::chat) fn prompt(&self, typed: String) -> Result<Prompt, Error> {
+        let (full, problems) = match Entered::of(&typed, &self.facts().names.named) {
+            Some(Entered::Skill(name, text)) => {
+                let instructions = self.instructions(&name, &text)?;
+                // The files that the user mentions, and not those that the skill mentions.
+                let (with_files, problems) = files::attach(&text);
+                (instructions + &with_files[text.len()..], problems)
+            }
+            Some(_) | None => files::attach(&typed),
+        };
+        Ok(Prompt {
+            typed,
+            full,
+            problems,
+        })
+    }
+
     /// The instructions of a skill, with these arguments.
-    pub(in crate::chat) fn instructions(&self, name: &str, text: &str) -> Result<String, Error> {
+    fn instructions(&self, name: &str, text: &str) -> Result<String, Error> {
         let command = self.base.project.command(name);
         if let Some(command) = command.filter(|_| self.skills.get(name).is_none()) {
             return filled_in(command, text);
@@ -137,14 +215,14 @@ fn table(rows: Vec<(String, String)>, otherwise: &str) -> Report {
 }
 
 /// Describes how calls are approved, and where commands run.
-fn mode(options: &AgentOptions) -> String {
+pub(super) fn mode(options: &AgentOptions, approval: Mode) -> String {
     let approvals = &options.approvals;
-    let mode = if approvals.dry_run {
-        "dry run"
-    } else if approvals.yes {
-        "allows all (--yes)"
-    } else {
-        "asks"
+    let mode = match approval {
+        _ if approvals.dry_run => "dry run",
+        Mode::Plan => "plans (read only)",
+        Mode::Ask | Mode::AcceptEdits if approvals.yes => "allows all (--yes)",
+        Mode::AcceptEdits => "accepts edits",
+        Mode::Ask => "asks",
     };
     let sandbox = if options.source.sandbox {
         ", sandbox"

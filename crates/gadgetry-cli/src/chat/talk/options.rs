@@ -2,9 +2,11 @@
 
 use super::Talk;
 use super::base::agent;
+use super::describe;
 use crate::cli::AgentOptions;
 use crate::connect::is_elsewhere;
 use crate::error::Error;
+use crate::modes::Mode;
 use crate::options::{MODEL, Options as _};
 use crate::sessions::OPTIONS;
 
@@ -55,14 +57,27 @@ impl Talk {
         let data = &self.args.options.model.data.data_dir;
         options.model.data.data_dir.clone_from(data);
         let before = std::mem::replace(&mut self.args.options, options);
+        let mode = self.user.mode.get();
+        let of_profile = self.args.options.approvals.approval_mode;
+        if of_profile != before.approvals.approval_mode {
+            self.user.mode.set(of_profile);
+        }
         if let Err(error) = self.rebuild().await {
             self.args.options = before;
+            self.user.mode.set(mode);
             return Err(error);
         }
         self.base.config.use_profile(name);
         let stored = self.details_mut()?.set_options(&settings);
         self.settings = settings;
         stored.map_err(|error| Error::machine(&error))
+    }
+
+    /// Uses another mode, also for the run in progress.
+    pub(in crate::chat) fn use_mode(&mut self, mode: Mode) {
+        self.user.mode.set(mode);
+        self.facts.approval = mode;
+        self.facts.mode = describe::mode(&self.args.options, mode);
     }
 
     /// Builds the agent for the present options. If that fails, the one before stays.
@@ -76,7 +91,8 @@ impl Talk {
                 .parts(options, 0, &self.user, &self.approvals)
                 .await?;
             let agent = agent(&parts, &self.user, self.servers.as_deref())?;
-            let facts = self.base.facts(options, &parts.skills).await?;
+            let mode = self.user.mode.get();
+            let facts = self.base.facts(options, &parts.skills, mode).await?;
             Ok((agent, parts.skills, facts))
         };
         match built.await {

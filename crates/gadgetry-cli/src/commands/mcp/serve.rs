@@ -41,7 +41,7 @@ pub(super) async fn run(
             .collect(),
         yes: args.yes,
         dangerously_without_sandbox: args.dangerously_without_sandbox,
-        dry_run: false,
+        ..ApprovalOptions::default()
     };
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;

@@ -155,7 +155,7 @@ impl Watch {
             // Nobody needs an answer any more, and a late decision changes nothing.
             Input::Command(Command::Cancel) => self.open.clear(),
             Input::Delta(_)
-            | Input::Command(Command::Compact)
+            | Input::Command(Command::Compact | Command::Retract(_))
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::ExternalSpend(_)

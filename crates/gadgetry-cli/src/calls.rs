@@ -1,0 +1,90 @@
+//! Descriptions of calls of built-in gadgets for the user: the same in a conversation, in lines and in editors.
+
+use serde_json::Value;
+
+/// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
+/// `$` of a shell.
+#[cfg(feature = "chat")]
+pub(crate) fn title(gadget: &str, parameters: &Value) -> Option<(&'static str, String)> {
+    let text = |name: &str| parameters[name].as_str().unwrap_or_default();
+    let path = path(gadget, parameters);
+    Some(match gadget {
+        "ReadFile" => ("Read", format!("{path}{}", lines(parameters))),
+        "ListDirectory" => ("List", path.to_owned()),
+        "LoadSkill" => ("Skill", text("skill").to_owned()),
+        "WriteFile" => ("Write", path.to_owned()),
+        "EditFile" => ("Edit", path.to_owned()),
+        "DeleteFile" => ("Delete", path.to_owned()),
+        "Search" if path.is_empty() || path == "." => ("Search", format!("{:?}", text("pattern"))),
+        "Search" => ("Search", format!("{:?} in {path}", text("pattern"))),
+        "RunCommand" => ("$", text("command").to_owned()),
+        "HttpFetch" => ("Fetch", text("url").to_owned()),
+        "TodoWrite" => ("Update", "the steps".to_owned()),
+        _ => return None,
+    })
+}
+
+/// Returns the path that a call of a built-in gadget is about; empty without one.
+#[cfg(feature = "chat")]
+pub(crate) fn path<'v>(gadget: &str, parameters: &'v Value) -> &'v str {
+    let name = match gadget {
+        "ListDirectory" => "directoryPath",
+        "Search" => "path",
+        _ => "filePath",
+    };
+    parameters[name].as_str().unwrap_or_default()
+}
+
+/// The lines that a file is read from.
+#[cfg(feature = "chat")]
+fn lines(parameters: &Value) -> String {
+    match (
+        parameters["startLine"].as_u64(),
+        parameters["endLine"].as_u64(),
+    ) {
+        (None, None) => String::new(),
+        (Some(first), None) => format!(":{first}-"),
+        (first, Some(last)) => format!(":{}-{last}", first.unwrap_or(1)),
+    }
+}
+
+/// Returns how a command ended that did not succeed, such as `exit 3`, if this is the result of one.
+pub(crate) fn failure(gadget: &str, result: &str) -> Option<String> {
+    if gadget != "RunCommand" {
+        return None;
+    }
+    let status = result.lines().next()?.strip_prefix("status=")?;
+    match status.split_once(' ').unwrap_or((status, "")) {
+        ("0", _) => None,
+        ("timeout", _) => Some("timeout".to_owned()),
+        ("killed", how) => Some(format!("killed {how}")),
+        (code, _) => Some(format!("exit {code}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_commands_are_known() {
+        let check = |gadget: &str, result: &str, expected: Option<&str>| {
+            assert_eq!(failure(gadget, result).as_deref(), expected, "{result}");
+        };
+        check("RunCommand", "status=0\n\nfine\n", None);
+        check("RunCommand", "status=3\n\nno\n", Some("exit 3"));
+        check("RunCommand", "status=3", Some("exit 3"));
+        check(
+            "RunCommand",
+            "status=timeout (ended after 5 ms)\n\n",
+            Some("timeout"),
+        );
+        check(
+            "RunCommand",
+            "status=killed (signal: 9)\n\n",
+            Some("killed (signal: 9)"),
+        );
+        check("Other", "status=3\n\n", None);
+        check("RunCommand", "", None);
+    }
+}

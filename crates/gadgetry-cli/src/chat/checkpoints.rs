@@ -1,0 +1,80 @@
+//! Changes of files by commands and by gadgets that are not built in, recorded so that the user can undo them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gadgetry_builtins::{Checkpoint, FileError, NAMES, Workspace};
+use tokio::task::spawn_blocking;
+
+use crate::subagents::RUN_AGENT;
+use crate::workspaces::Workspaces;
+
+/// Gadgets that change no files themselves, or whose changes the workspace records.
+const OTHERS: [&str; 2] = ["LoadSkill", RUN_AGENT];
+
+/// Where such changes are recorded. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Checkpoints {
+    workspaces: Workspaces,
+    /// Why they are not recorded.
+    problem: Arc<Mutex<Problem>>,
+}
+
+#[derive(Debug, Default)]
+struct Problem {
+    words: Option<String>,
+    /// Whether it was taken, so that it is not said again.
+    is_known: bool,
+}
+
+impl Checkpoints {
+    /// Records in the current one of these workspaces.
+    pub(super) fn of(workspaces: Workspaces) -> Self {
+        Self {
+            workspaces,
+            problem: Arc::default(),
+        }
+    }
+
+    /// Returns whether a gadget of this name may change files without the workspace's knowledge.
+    pub(super) fn are_for(gadget: &str) -> bool {
+        gadget == "RunCommand" || !NAMES.contains(&gadget) && !OTHERS.contains(&gadget)
+    }
+
+    /// Records what `work` changes.
+    pub(super) async fn record<T>(&self, work: impl Future<Output = T>) -> T {
+        let open = |workspace: Arc<Workspace>| workspace.checkpoint();
+        let checkpoint = match self.workspaces.current() {
+            Some(workspace) => self.blocking(move || open(workspace)).await,
+            None => None,
+        };
+        let done = work.await;
+        if let Some(checkpoint) = checkpoint {
+            self.blocking(move || Checkpoint::close(checkpoint)).await;
+        }
+        done
+    }
+
+    /// Takes the reason that changes are not recorded, once.
+    pub(super) fn take_problem(&self) -> Option<String> {
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        if problem.words.is_none() || problem.is_known {
+            return None;
+        }
+        problem.is_known = true;
+        problem.words.clone()
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
+    ) -> Option<T> {
+        match spawn_blocking(work).await.ok()? {
+            Ok(done) => Some(done),
+            Err(error) => {
+                let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+                problem.words = Some(format!("/undo does not cover commands here: {error}"));
+                None
+            }
+        }
+    }
+}

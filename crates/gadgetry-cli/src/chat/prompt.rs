@@ -1,0 +1,11 @@
+//! A message, as it was typed and as the model reads it.
+
+/// A message of the user.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) typed: String,
+    /// With what it means: instructions of a skill, files that it mentions.
+    pub(super) full: String,
+    /// Reasons why files that it mentions are missing.
+    pub(super) problems: Vec<String>,
+}

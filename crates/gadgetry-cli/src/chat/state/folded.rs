@@ -1,0 +1,82 @@
+//! What is folded, and printed by a key: the reasoning of the model, and results that are longer than what is shown of them.
+
+use std::time::Duration;
+
+use ratatui_core::style::Style;
+use ratatui_core::text::Line;
+
+use crate::chat::text::{DIM, clean, long_line};
+
+/// Bytes of reasoning or of a result that are kept, from their end.
+const BYTES: usize = 256 << 10;
+/// Lines that are printed, from the end.
+const LINES: usize = 500;
+/// Characters of a line.
+const LINE_CHARS: usize = 1000;
+
+/// The latest reasoning and the latest result.
+#[derive(Debug, Default)]
+pub(super) struct Folded {
+    reasoning: String,
+    /// When it began, while it grows.
+    since: Option<Duration>,
+    result: String,
+}
+
+impl Folded {
+    /// The model reasons.
+    pub(super) fn reasons(&mut self, now: Duration, text: &str) {
+        if self.since.is_none() {
+            self.since = Some(now);
+            self.reasoning.clear();
+        }
+        self.reasoning.push_str(text);
+        if self.reasoning.len() > 2 * BYTES {
+            self.reasoning = end_of(&self.reasoning);
+        }
+    }
+
+    /// The model does something else. Returns how long it has reasoned, if it has.
+    pub(super) fn reasoned(&mut self, now: Duration) -> Option<Duration> {
+        let since = self.since.take()?;
+        Some(now.saturating_sub(since))
+    }
+
+    /// Takes the whole of a result.
+    pub(super) fn result(&mut self, text: &str) {
+        self.result = end_of(text);
+    }
+
+    /// Returns the lines of the latest reasoning.
+    pub(super) fn reasoning_lines(&self) -> Vec<Line<'static>> {
+        lines(&self.reasoning, "there is no reasoning to show")
+    }
+
+    /// Returns the lines of the latest result.
+    pub(super) fn result_lines(&self) -> Vec<Line<'static>> {
+        lines(&self.result, "there is no result to show")
+    }
+}
+
+fn end_of(text: &str) -> String {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(BYTES));
+    text[from..].to_owned()
+}
+
+fn lines(text: &str, otherwise: &str) -> Vec<Line<'static>> {
+    let text = text.trim_end();
+    if text.trim().is_empty() {
+        return vec![Line::styled(otherwise.to_owned(), DIM)];
+    }
+    let skipped = text.lines().count().saturating_sub(LINES);
+    let mut lines = Vec::new();
+    let mut line =
+        |text: String, style: Style| lines.push(Line::styled(format!("  {text}"), style));
+    if skipped > 0 {
+        line(format!("… {skipped} lines before"), DIM);
+    }
+    for text in text.lines().skip(skipped) {
+        line(clean(&long_line(text, LINE_CHARS)), DIM);
+    }
+    lines
+}

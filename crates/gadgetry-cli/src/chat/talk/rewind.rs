@@ -1,0 +1,136 @@
+//! Other conversations from this one: back to an earlier message, a copy, a new one.
+
+use gadgetry::Conversation;
+use gadgetry::proto::message::Message;
+
+use super::{Talk, text};
+use crate::chat::changes::{self, Undoing};
+use crate::chat::report::{Report, Tone};
+use crate::error::Error;
+use crate::lines::{one_line, short};
+use crate::sessions::{no_sessions, problem};
+
+/// Messages that are listed.
+const LISTED: usize = 20;
+
+/// The conversation before an earlier message.
+pub(in crate::chat) struct Rewound {
+    /// That message.
+    pub(in crate::chat) prompt: String,
+    pub(in crate::chat) reports: Vec<Report>,
+}
+
+impl Talk {
+    /// Lists the messages that one can return to, with the number of each.
+    pub(in crate::chat) async fn turns(&mut self) -> Result<Vec<Report>, Error> {
+        let skipped = self.turns.len().saturating_sub(LISTED);
+        let mut rows = Vec::new();
+        for index in skipped..self.turns.len() {
+            let prompt = short(&one_line(&self.prompt_of(index).await?));
+            rows.push((format!("/rewind {}", index + 1), prompt));
+        }
+        if rows.is_empty() {
+            let words = "there is no message to return to";
+            return Ok(vec![Report::plain(words)]);
+        }
+        let words = "/rewind N returns to before a message: the conversation, and the files that were changed since the start of this program";
+        Ok(vec![Report::Table(rows), Report::plain(words)])
+    }
+
+    /// Returns to before a message, with the files that were changed since. The conversation so far stays in its session; the next
+    /// message begins another one.
+    pub(in crate::chat) async fn rewind(&mut self, number: usize) -> Result<Rewound, Error> {
+        let index = number
+            .checked_sub(1)
+            .filter(|index| *index < self.turns.len());
+        let index = index.ok_or_else(|| {
+            Error::input(format_args!(
+                "there is no message {number}; /rewind lists the messages"
+            ))
+        })?;
+        let prompt = self.prompt_of(index).await?;
+        let before = match index.checked_sub(1) {
+            Some(before) => {
+                let run = self.turns[before].run.clone();
+                let kept = self.kept.as_ref().or(self.last.as_ref());
+                let kept = kept.ok_or_else(no_sessions)?;
+                let durable = self.agent.durable(&kept.sessions.journal);
+                let run = durable.run_id(run.as_str()).force().resume().await;
+                let finished = run.map_err(|error| problem(&error))?.finish().await;
+                let finished = finished.unwrap_or_else(gadgetry::RunError::into_finished);
+                Conversation::from(&finished)
+            }
+            None => Conversation::default(),
+        };
+        let undoing = match (self.turns[index].changes, self.user.workspaces.current()) {
+            (Some(changes), Some(workspace)) => changes::undo_to(&workspace, changes),
+            (Some(_), None) => Undoing::default(),
+            (None, _) => {
+                let mut undoing = Undoing::default();
+                let words = "files are left as they are: an earlier program has changed them";
+                let note = Report::Note(Tone::Alert, words.to_owned());
+                undoing.reports.push(note);
+                undoing
+            }
+        };
+        self.turns.truncate(index);
+        let mut reports = undoing.reports;
+        reports.push(self.leave_session(&format!("back before message {number}")));
+        self.conversation = before;
+        Ok(Rewound { prompt, reports })
+    }
+
+    /// Continues in a session of its own from here; the one so far stays as it is.
+    pub(in crate::chat) fn fork(&mut self) -> Result<Report, Error> {
+        if self.kept.is_none() {
+            return Err(Error::input(
+                "nothing was said yet, so there is no session to fork",
+            ));
+        }
+        Ok(self.leave_session("forked"))
+    }
+
+    /// Begins a new conversation.
+    pub(in crate::chat) fn anew(&mut self) -> Report {
+        self.turns.clear();
+        self.conversation = Conversation::default();
+        self.compacts_next = false;
+        self.leave_session("a new conversation")
+    }
+
+    /// The next message begins a session. Returns what is said about that.
+    fn leave_session(&mut self, what: &str) -> Report {
+        let left = self.kept.take();
+        self.last = left.or(self.last.take());
+        self.args.session = None;
+        self.number = 0;
+        self.is_interrupted = false;
+        if let Some(details) = &mut self.details {
+            details.added.clear();
+            details.undone.clear();
+        }
+        let before = self.last.as_ref().map(|it| it.name.to_string());
+        let before = before.map(|name| {
+            format!("; the conversation so far is the session {name} (/resume {name})")
+        });
+        let before = before.unwrap_or_default();
+        Report::plain(format!(
+            "{what}: the next message begins another session{before}"
+        ))
+    }
+
+    async fn prompt_of(&self, index: usize) -> Result<String, Error> {
+        let Some(turn) = self.turns.get(index) else {
+            return Ok(String::new());
+        };
+        if let Some(prompt) = &turn.prompt {
+            return Ok(prompt.clone());
+        }
+        let kept = self.kept.as_ref().or(self.last.as_ref());
+        let kept = kept.ok_or_else(no_sessions)?;
+        let header = kept.sessions.journal.header(&turn.run).await;
+        let header = header.map_err(|error| problem(&error))?;
+        let prompt = header.conversation.last();
+        Ok(prompt.map(|it: &Message| text(it)).unwrap_or_default())
+    }
+}

@@ -1,0 +1,155 @@
+//! Modes of approval: which calls run without a question, and which do not run at all. The same in `agent` and `chat`.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clap::ValueEnum;
+use gadgetry::control::{BeforeGadget, Hook, RunContext, Start};
+use gadgetry::{DynGadget, Permission};
+
+/// Note for the model in the first message of plan mode.
+const PLANS: &str = "[Plan mode: gadgets that change something are denied. Look into the task, and end with a plan of what to change, \
+                     as a short list. The user decides whether it is carried out.]";
+/// Note for the model in the first message after it.
+const PLANS_NO_MORE: &str = "[Plan mode is over: gadgets that change something may be called.]";
+
+/// A mode of approval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Rules decide, and the user about the rest.
+    #[default]
+    Ask,
+    /// The same, but built-in gadgets write and edit files of the workspace without a question.
+    AcceptEdits,
+    /// Gadgets that change anything do not run: the model reads, and plans.
+    Plan,
+}
+
+impl Mode {
+    /// All modes, in the order in which a key switches them.
+    pub(crate) const ALL: [Self; 3] = [Self::Ask, Self::AcceptEdits, Self::Plan];
+
+    /// Returns the next mode, for a key that switches them.
+    #[cfg(feature = "chat")]
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Ask => Self::AcceptEdits,
+            Self::AcceptEdits => Self::Plan,
+            Self::Plan => Self::Ask,
+        }
+    }
+}
+
+/// The mode of a conversation, which the user may change while a run is in progress. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CurrentMode(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Index in [`Mode::ALL`].
+    mode: AtomicU8,
+    gadgets: Mutex<Gadgets>,
+}
+
+#[derive(Debug, Default)]
+struct Gadgets {
+    /// Those that may change something: that need approval unless a rule says otherwise.
+    changing: BTreeSet<String>,
+    /// Built-in ones that edit files.
+    edits: BTreeSet<String>,
+    /// Whether the model knows that it is to plan.
+    plans: bool,
+}
+
+impl CurrentMode {
+    /// Begins in this mode.
+    pub(crate) fn new(mode: Mode) -> Self {
+        let current = Self::default();
+        current.set(mode);
+        current
+    }
+
+    /// Returns the mode.
+    pub(crate) fn get(&self) -> Mode {
+        let index = usize::from(self.0.mode.load(Ordering::Relaxed));
+        Mode::ALL.get(index).copied().unwrap_or(Mode::Plan)
+    }
+
+    /// Sets the mode, also for a run in progress.
+    pub(crate) fn set(&self, mode: Mode) {
+        let index = Mode::ALL.iter().position(|it| *it == mode);
+        let index = index.and_then(|it| u8::try_from(it).ok());
+        self.0
+            .mode
+            .store(index.unwrap_or_default(), Ordering::Relaxed);
+    }
+
+    /// Takes note of the gadgets of an agent, of which `edits` are built in and edit files.
+    pub(crate) fn know<'g>(
+        &self,
+        gadgets: impl IntoIterator<Item = &'g Arc<dyn DynGadget>>,
+        edits: &[&str],
+    ) {
+        let changing = gadgets.into_iter();
+        let changing = changing.filter(|it| it.permission() != Permission::Allow);
+        let mut known = self.gadgets();
+        known
+            .changing
+            .extend(changing.map(|it| it.spec().name.clone()));
+        known.edits = edits.iter().map(|it| (*it).to_owned()).collect();
+    }
+
+    /// Returns whether the mode approves the calls of this gadget that rules leave to the user.
+    #[cfg(feature = "chat")]
+    pub(crate) fn approves(&self, gadget: &str) -> bool {
+        self.get() == Mode::AcceptEdits && self.gadgets().edits.contains(gadget)
+    }
+
+    /// Returns what the model has to know about the mode with the next message, if that has changed since the message before.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        let plans = self.get() == Mode::Plan;
+        match (mem::replace(&mut self.gadgets().plans, plans), plans) {
+            (false, true) => Some(PLANS),
+            (true, false) => Some(PLANS_NO_MORE),
+            (false, false) | (true, true) => None,
+        }
+    }
+
+    fn gadgets(&self) -> MutexGuard<'_, Gadgets> {
+        self.0
+            .gadgets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hook for CurrentMode {
+    async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
+        if self.get() == Mode::Plan && self.gadgets().changing.contains(&start.gadget_name) {
+            let reason = "Denied: this is plan mode, in which nothing is changed. Describe what you would do instead.";
+            return BeforeGadget::Deny(reason.to_owned());
+        }
+        BeforeGadget::Proceed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_reads_about_plan_mode_once() {
+        let mode = CurrentMode::new(Mode::Ask);
+        let check = |now: Mode, expected: Option<&str>| {
+            mode.set(now);
+            assert_eq!(mode.note(), expected, "{now:?}");
+        };
+        check(Mode::Ask, None);
+        check(Mode::Plan, Some(PLANS));
+        check(Mode::Plan, None);
+        check(Mode::AcceptEdits, Some(PLANS_NO_MORE));
+        check(Mode::Ask, None);
+    }
+}

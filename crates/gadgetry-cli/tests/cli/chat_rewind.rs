@@ -1,0 +1,220 @@
+//! `/undo`, `/rewind`, `/fork` and `/new` in `gadgetry chat`, in a terminal.
+
+use serde_json::json;
+
+use super::screen::Screen;
+use super::workshop::{Workshop, call, reply};
+
+const CTRL_D: &str = "\x04";
+
+/// A call of `RunCommand`.
+fn run(command: &str) -> String {
+    call(
+        &format!("RunCommand:r{}", command.len()),
+        &format!("!!!ARG:command\n{command}\n"),
+    )
+}
+
+fn expecting(text: &str, contains: &[&str]) -> String {
+    let expect = json!({ "contains": contains });
+    format!("{}\n", json!({ "text": text, "expect": expect }))
+}
+
+/// The conversation as `/export` writes it.
+#[track_caller]
+fn exported(screen: &mut Screen, workshop: &Workshop, file: &str) -> String {
+    screen.hides("Esc interrupts");
+    screen.say(&format!("/export {file}"));
+    screen.shows(&format!("{file} has the conversation"));
+    workshop.read(file)
+}
+
+/// `gadgetry chat` with the built-in gadgets, of which commands need no approval.
+fn chat(workshop: &Workshop, args: &[&str]) -> Screen {
+    let usual = [
+        "chat",
+        "--model",
+        "script:script.jsonl",
+        "--approval",
+        "allow *",
+    ];
+    Screen::start(workshop, (80, 60), &[&usual, args].concat(), &[])
+}
+
+#[track_caller]
+fn leave(mut screen: Screen) -> String {
+    screen.hides("Esc interrupts");
+    screen.keys(CTRL_D);
+    let (code, text) = screen.ends();
+    assert_eq!(code, 0, "{text}");
+    text
+}
+
+#[test]
+fn changes_by_a_command_are_undone_as_one_step() {
+    let script = reply(&run(
+        "echo two > a.txt; rm old.txt; mkdir new; echo b > new/b.txt",
+    )) + &reply("Changed.")
+        + &expecting("I see.", &["old.txt was restored", "new/b.txt was removed"]);
+    let workshop = Workshop::new(&script);
+    workshop.write("a.txt", "one\n");
+    workshop.write("old.txt", "old\n");
+    let mut screen = chat(&workshop, &["Go!"]);
+    screen.shows("Changed.");
+    screen.hides("Esc interrupts");
+    assert_eq!(workshop.read("a.txt"), "two\n");
+    screen.say("/undo");
+    screen.shows("undone: a.txt was restored");
+    assert_eq!(workshop.read("a.txt"), "one\n");
+    assert_eq!(workshop.read("old.txt"), "old\n");
+    assert!(!workshop.has("new/b.txt"));
+    screen.say("/undo");
+    screen.shows("there is no change of a file to undo");
+    screen.say("And now?");
+    screen.shows("I see.");
+    leave(screen);
+}
+
+#[test]
+fn a_conversation_returns_to_an_earlier_message() {
+    let script = reply("First answer.")
+        + &reply(&run("echo two > a.txt"))
+        + &reply("Second answer.")
+        + &reply("Third answer.")
+        + &expecting("Another answer.", &["First answer.", "second, please"]);
+    let workshop = Workshop::new(&script);
+    workshop.write("a.txt", "one\n");
+    let mut screen = chat(&workshop, &["--session", "long"]);
+    for (message, answer) in [
+        ("first", "First answer."),
+        ("second", "Second answer."),
+        ("third", "Third answer."),
+    ] {
+        screen.shows("script:script.jsonl");
+        screen.say(message);
+        screen.shows(answer);
+        screen.hides("Esc interrupts");
+    }
+    screen.say("/rewind");
+    screen.shows("/rewind 3  third");
+    screen.say("/rewind 7");
+    screen.shows("there is no message 7");
+    screen.say("/rewind 2");
+    let text = screen.shows("back before message 2");
+    assert!(text.contains("undone: a.txt was restored"), "{text}");
+    assert_eq!(workshop.read("a.txt"), "one\n");
+    // The message is in the input line, to be changed.
+    screen.shows("> second");
+    screen.say(", please");
+    screen.shows("Another answer.");
+    let talk = "## User\n\nfirst\n\n## Model\n\nFirst answer.\n\n## User\n\nsecond, please\n\n## Model\n\nAnother answer.\n";
+    assert_eq!(exported(&mut screen, &workshop, "talk.md"), talk);
+    let text = leave(screen);
+    // It is another session, and the first one is as it was.
+    assert!(!text.contains("--continue long"), "{text}");
+    let shown = workshop.command(&["sessions", "show", "long"]).output();
+    let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
+    assert!(shown.contains("Third answer."), "{shown}");
+    // A session of another program, too, but without its files.
+    workshop.write(
+        "script.jsonl",
+        &expecting("Yet another.", &["First answer."]),
+    );
+    let mut screen = chat(&workshop, &["--continue", "long"]);
+    screen.shows("Third answer.");
+    screen.say("/rewind 2");
+    screen.shows("files are left as they are: an earlier program has changed them");
+    screen.shows("> second");
+    screen.say("");
+    screen.shows("Yet another.");
+    leave(screen);
+}
+
+#[test]
+fn a_conversation_is_forked_and_begun_anew() {
+    let script = reply("First answer.")
+        + &expecting("Second answer.", &["First answer."])
+        + &reply("Third answer.");
+    let workshop = Workshop::new(&script);
+    let mut screen = chat(&workshop, &["--session", "one"]);
+    screen.shows("script:script.jsonl");
+    screen.say("/fork");
+    screen.shows("nothing was said yet");
+    screen.say("first");
+    screen.shows("First answer.");
+    screen.hides("Esc interrupts");
+    screen.say("/fork");
+    screen.shows("(/resume one)");
+    screen.say("second");
+    screen.shows("Second answer.");
+    screen.hides("Esc interrupts");
+    screen.say("/clear");
+    screen.shows("a new conversation");
+    screen.say("third");
+    screen.shows("Third answer.");
+    let talk = "## User\n\nthird\n\n## Model\n\nThird answer.\n";
+    assert_eq!(exported(&mut screen, &workshop, "talk.md"), talk);
+    leave(screen);
+    let listed = workshop.command(&["sessions", "list"]).output();
+    let listed = String::from_utf8(listed.expect("sessions").stdout).expect("UTF-8");
+    let count = listed.lines().count();
+    assert_eq!(count, 4, "{listed}");
+}
+
+#[test]
+fn another_session_is_resumed_from_a_list() {
+    let workshop = Workshop::new(&reply("Hello."));
+    let screen = chat(&workshop, &["--session", "one", "The first message"]);
+    screen.shows("Hello.");
+    leave(screen);
+    workshop.write("script.jsonl", &(reply("Two.") + &reply("Again.")));
+    let mut screen = chat(&workshop, &["--session", "two", "Another"]);
+    screen.shows("Two.");
+    screen.hides("Esc interrupts");
+    screen.say("/resume nope");
+    screen.shows("there is no session nope");
+    screen.say("/resume");
+    screen.shows("› one  The first message");
+    screen.keys("\x1b[B\r");
+    screen.shows("> /resume one");
+    screen.say("");
+    screen.shows("> The first message\n\nHello.");
+    screen.say("And?");
+    screen.shows("Two.");
+    let text = leave(screen);
+    assert!(
+        text.ends_with("continue with: gadgetry chat --continue one"),
+        "{text}"
+    );
+}
+
+#[test]
+fn changes_and_rules_are_listed_and_the_answer_copied() {
+    let write = call(
+        "WriteFile:w",
+        "!!!ARG:filePath\na.txt\n!!!ARG:content\ntwo\n",
+    );
+    let workshop = Workshop::new(&(reply(&write) + &reply("It is **two**.")));
+    workshop.write("a.txt", "one\n");
+    let mut screen = chat(&workshop, &[]);
+    screen.shows("script:script.jsonl");
+    screen.say("/diff");
+    screen.shows("no file has changed in this conversation");
+    screen.say("/copy");
+    screen.shows("there is no answer to copy");
+    screen.say("Go!");
+    screen.shows("It is two.");
+    screen.hides("Esc interrupts");
+    screen.say("/diff");
+    screen.shows("  -one\n  +two\n");
+    screen.say("/approvals");
+    screen.shows("  allow  *\n");
+    screen.say("/copy");
+    screen.shows("the terminal has the answer");
+    assert!(
+        screen
+            .bytes()
+            .contains("\u{1b}]52;c;SXQgaXMgKip0d28qKi4=\u{1b}\\")
+    );
+    leave(screen);
+}
