@@ -10,9 +10,7 @@ use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{
-    Agent, AgentBuilder, AgentError, DynGadget, Hooks, Human, HumanQuestion, Model, Observer,
-};
+use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, HumanQuestion, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::blocks::Blocks;
@@ -51,8 +49,6 @@ pub(crate) struct Situation {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Decides which calls run, instead of the rules of the options.
     pub(crate) approvals: Option<Approvals>,
-    /// Decide about calls, also those of subagents, before the commands of the configuration do.
-    pub(crate) hooks: Hooks,
     /// The mode, if the user can change it; otherwise it is that of the options.
     pub(crate) mode: Option<CurrentMode>,
     /// Rules and MCP servers of files.
@@ -125,9 +121,6 @@ impl<'o> Parts<'o> {
         let declared = Arc::clone(&situation.declared);
         let mut style = style(options)?;
         // Of subagents, too: a model could pass on what it may not do itself.
-        if !situation.hooks.is_empty() {
-            style = style.hook(situation.hooks.clone());
-        }
         let mode = options.approvals.approval_mode;
         let mode = (mode != Mode::Ask).then(|| CurrentMode::new(mode));
         let mode = situation.mode.clone().or(mode);

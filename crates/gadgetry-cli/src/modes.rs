@@ -1,4 +1,4 @@
-//! Modes of approval: which calls run without a question, and which do not run at all. The same in `agent` and `chat`.
+//! Modes of approval: which calls run without a question, and which do not run at all. The same in `agent`, `chat` and `acp`.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -30,6 +30,22 @@ pub(crate) enum Mode {
 impl Mode {
     /// All modes, in the order in which a key switches them.
     pub(crate) const ALL: [Self; 3] = [Self::Ask, Self::AcceptEdits, Self::Plan];
+
+    /// Returns the id, which `--approval-mode` and editors use.
+    #[cfg(feature = "acp")]
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+            Self::Plan => "plan",
+        }
+    }
+
+    /// The mode of this id.
+    #[cfg(feature = "acp")]
+    pub(crate) fn named(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.id() == id)
+    }
 
     /// Returns the next mode, for a key that switches them.
     #[cfg(feature = "chat")]

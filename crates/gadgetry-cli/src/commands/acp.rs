@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `describe`, `files` | calls of built-in gadgets for the user; files as the editor has them |
-//! | `mode`, `choices` | which calls run without a question, and which do not run at all; options that the user can change |
+//! | `choices` | options that the user can change |
 //! | `ground` | what sessions begin with: options, and the configuration in their folders |
 //! | `past` | what happened in the runs of a session |
 //! | `session`, `host` | a session; all of them |
@@ -13,7 +13,6 @@ mod describe;
 mod files;
 mod ground;
 mod host;
-mod mode;
 mod past;
 mod session;
 

@@ -201,24 +201,25 @@ fn sessions() {
     editor.leave().check("", "", 0);
 }
 
-/// In the read-only mode nothing is changed, whatever rules say.
+/// In plan mode nothing is changed, whatever rules say.
 #[test]
 fn read_only() {
     let write = call(
         "WriteFile",
         "!!!ARG:filePath\na.txt\n!!!ARG:content\nhello\n",
     );
-    let denied = json!({ "text": "I would write it.", "expect": { "contains": ["the session is read-only"] } });
+    let denied =
+        json!({ "text": "I would write it.", "expect": { "contains": ["this is plan mode"] } });
     let workshop = Workshop::new(&format!("{}{denied}\n", reply(&write)));
     let args = [&AGENT[..], &["--approval", "allow *"]].concat();
     let mut editor = Editor::new(&workshop, &args);
     editor.begin();
     let (_, answer) = editor.ask("session/new", folder(&workshop));
     let session = answer["result"]["sessionId"].clone();
-    let value = json!({ "sessionId": session, "configId": "mode", "value": "read-only" });
+    let value = json!({ "sessionId": session, "configId": "mode", "value": "plan" });
     let (_, answer) = editor.ask("session/set_config_option", value);
     let options = &answer["result"]["configOptions"];
-    assert_eq!(options[0]["currentValue"], "read-only", "{answer}");
+    assert_eq!(options[0]["currentValue"], "plan", "{answer}");
     assert_eq!(options[1]["category"], "model", "{answer}");
     let (_, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
@@ -281,9 +282,9 @@ fn modes_and_rules() {
     let by_helper = [&*delegate, &write];
     check("ask", &[], &by_helper, false, 1);
     check("ask", &["allow *"], &by_helper, true, 0);
-    check("read-only", &[], &by_helper, false, 0);
-    check("read-only", &["allow *"], &by_helper, false, 0);
-    check("read-only", &["allow *"], &[&write], false, 0);
+    check("plan", &[], &by_helper, false, 0);
+    check("plan", &["allow *"], &by_helper, false, 0);
+    check("plan", &["allow *"], &[&write], false, 0);
     check("accept-edits", &[], &by_helper, true, 0);
     check("accept-edits", &["ask WriteFile"], &[&write], false, 1);
     check(
@@ -435,7 +436,7 @@ fn each(
             assert_eq!((&seen["up"], &seen["gone"]), (&json!("up\n"), &json!("")));
         }
         assert_eq!(seen["agent"]["protocolVersion"], 1, "{client:?}");
-        assert_eq!(seen["modes"], json!(["ask", "accept-edits", "read-only"]));
+        assert_eq!(seen["modes"], json!(["ask", "accept-edits", "plan"]));
         check(&workshop, &seen);
     }
 }

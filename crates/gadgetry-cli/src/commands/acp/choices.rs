@@ -2,8 +2,8 @@
 
 use gadgetry_acp::{Choice, OptionKind, SessionOption};
 
-use super::mode::Mode;
 use crate::cli::AgentOptions;
+use crate::modes::Mode;
 
 pub(super) const MODE: &str = "mode";
 pub(super) const PROFILE: &str = "profile";
@@ -26,6 +26,22 @@ pub(super) struct Choices<'c> {
     pub(super) reasons: bool,
 }
 
+/// The modes for the user.
+fn modes() -> Vec<Choice> {
+    let choices = Mode::ALL.into_iter().map(|mode| {
+        let (name, description) = match mode {
+            Mode::Ask => ("Ask", "Asks before it writes, runs or fetches"),
+            Mode::AcceptEdits => (
+                "Accept edits",
+                "Writes and edits files of the workspace without asking",
+            ),
+            Mode::Plan => ("Plan", "Reads and plans, and changes nothing"),
+        };
+        Choice::new(mode.id(), name).described(description)
+    });
+    choices.collect()
+}
+
 impl Choices<'_> {
     /// Returns the options, in the order in which clients show them.
     pub(super) fn options(&self) -> Vec<SessionOption> {
@@ -33,7 +49,7 @@ impl Choices<'_> {
             OptionKind::Mode,
             Choice::new(MODE, "Mode").described("Which calls run without a question"),
             self.mode.id(),
-            Mode::choices(),
+            modes(),
         );
         let model = Choice::new(crate::options::MODEL, "Model");
         let model = option(

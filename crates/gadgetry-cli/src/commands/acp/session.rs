@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::approval::{Approval, Approvals};
 use gadgetry::journal::RunId;
-use gadgetry::{Agent, AgentRun, Conversation, Finished, Hooks, RunError, Skill, Skills, Subject};
+use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills, Subject};
 use gadgetry_acp::{
     CallDescription, Client, HostError, HostSession, Offer, Past, Prompt, Setup, SlashCommand, Turn,
 };
@@ -14,7 +14,6 @@ use super::choices::{Choices, MODE, PROFILE, REASONING, UNSET};
 use super::describe::describe;
 use super::files::ClientFiles;
 use super::ground::{Base, Ground, add_servers, with_model, words};
-use super::mode::{CurrentMode, Mode};
 use super::past::past;
 use crate::approvals::{UNATTENDED, rules};
 use crate::build_agent::{Parts, Situation};
@@ -25,6 +24,7 @@ use crate::error::Error;
 use crate::invocation::{has_prompt, prompt_of};
 use crate::lines::short;
 use crate::mcp;
+use crate::modes::{CurrentMode, Mode};
 use crate::options::{MODEL, Setting, Settings, Source, Value};
 use crate::project::{Project, filled_in};
 use crate::sessions::{
@@ -152,7 +152,7 @@ impl AcpSession {
         let approvals = approvals
             .unattended(UNATTENDED)
             .approver(setup.client.clone());
-        let mode = CurrentMode::default();
+        let mode = CurrentMode::new(options.approvals.approval_mode);
         let workspaces = if setup.client.reads_files() || setup.client.writes_files() {
             Workspaces::in_editor(Arc::new(ClientFiles(setup.client.clone())))
         } else {
@@ -180,7 +180,7 @@ impl AcpSession {
         let declared = &base.config.declared;
         let servers = mcp::connect(&options.source, declared, base.printer()).await;
         let servers = servers.map_err(words)?;
-        let agent = agent(&parts, &mode, servers.as_deref())?;
+        let agent = parts.agent(servers.as_deref()).map_err(words)?;
         let skills = parts.skills;
         let models = base.models(options.model.name());
         let reasons = base.may_reason(options.model.name());
@@ -220,7 +220,7 @@ impl AcpSession {
             &self.base, client, approvals, &self.mode, workspaces, project,
         );
         let parts = Parts::read(&options, situation).await.map_err(words)?;
-        let agent = agent(&parts, &self.mode, self.servers.as_deref())?;
+        let agent = parts.agent(self.servers.as_deref()).map_err(words)?;
         self.skills = parts.skills;
         self.agent = agent;
         self.window = model.info().context_window;
@@ -465,23 +465,10 @@ fn situation(
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
         approvals: Some(approvals.clone()),
-        hooks: Hooks::default().with(mode.clone()),
+        mode: Some(mode.clone()),
         declared: Arc::clone(&base.config.declared),
         folder: Some(base.folder.clone()),
         workspaces: workspaces.clone(),
         ..Situation::default()
     }
-}
-
-/// Builds the agent, whose gadgets the mode knows.
-fn agent(
-    parts: &Parts<'_>,
-    mode: &CurrentMode,
-    servers: Option<&mcp::Connected>,
-) -> Result<Agent, HostError> {
-    let agent = parts.agent_with(servers, |gadget| {
-        mode.add(&*gadget);
-        gadget
-    });
-    agent.map_err(words)
 }
