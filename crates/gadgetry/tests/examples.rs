@@ -140,13 +140,18 @@ fn every_page_of_the_guide_is_compiled() {
     };
     let own = source("src/guide.rs");
     // Pages about other crates are compiled there.
-    let others = ["axum", "gateway", "mcp"]
+    let others = ["axum", "gateway", "mcp", "otel"]
         .map(|name| source(&format!("../gadgetry-{name}/src/guide.rs")))
         .concat();
-    let python = source("../../bindings/python/tests/test_documents.py");
+    // Pages of other languages are run by the tests of their packages.
+    let packages = [
+        "python/tests/test_documents.py",
+        "node/test/documents.test.js",
+    ]
+    .map(|path| source(&format!("../../bindings/{path}")))
+    .concat();
     for (page, text) in guide() {
-        // That of another language is run by the tests of its package.
-        if python.contains(&format!("docs/guide/{page}")) {
+        if packages.contains(&format!("docs/guide/{page}")) {
             continue;
         }
         let is_compiled = own.contains(&format!("= \"{page}\";"))
