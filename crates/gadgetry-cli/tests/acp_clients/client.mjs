@@ -5,6 +5,7 @@
 
 import { spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { Readable, Writable } from "node:stream";
@@ -15,9 +16,11 @@ const acp = await import(pathToFileURL(path).href);
 
 const seen = { permissions: [] };
 // What is open, with changes that are not saved.
-const files = new Map([[`${folder}/a.txt`, "one\nunsaved\n"]]);
+const files = new Map([[join(folder, "a.txt"), "one\nunsaved\n"]]);
 const hasFiles = scenario === "files";
 let updates = [];
+// Called with the commands of a session, which follow everything else that an answer is about.
+let isWhole = () => {};
 
 const editor = acp.client({ name: "editor" })
   .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
@@ -36,6 +39,7 @@ const editor = acp.client({ name: "editor" })
   })
   .onNotification(acp.methods.client.session.update, ({ params }) => {
     updates.push(params.update);
+    if (params.update.sessionUpdate === "available_commands_update") isWhole();
   });
 
 async function withAgent(work) {
@@ -96,7 +100,10 @@ if (scenario === "kill") {
     const listed = await context.request(acp.methods.agent.session.list, { cwd: folder });
     seen.listed = listed.sessions.map((entry) => entry.sessionId === sessionId);
     seen.title = listed.sessions[0].title;
+    // The SDK hands over an answer before updates that came with it.
+    const whole = new Promise((resolve) => (isWhole = resolve));
     await context.request(acp.methods.agent.session.load, { cwd: folder, sessionId, mcpServers: [] });
+    await whole;
     seen.loaded = updates;
     updates = [];
     seen.stop = await ask(context, sessionId, "Go on.");

@@ -6,6 +6,7 @@ the agent with its arguments.
 
 import asyncio
 import json
+import os
 import sys
 
 from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
@@ -26,7 +27,9 @@ class Editor:
         self.updates = []
         self.permissions = []
         # What is open, with changes that are not saved.
-        self.files = {f"{FOLDER}/a.txt": "one\nunsaved\n"}
+        self.files = {os.path.join(FOLDER, "a.txt"): "one\nunsaved\n"}
+        # Set with the commands of a session, which follow everything else that an answer is about.
+        self.is_whole = asyncio.Event()
 
     async def read_text_file(self, session_id, path, line=None, limit=None, **_):
         if path not in self.files:
@@ -48,6 +51,8 @@ class Editor:
     async def session_update(self, session_id, update, **_):
         update = update.model_dump(by_alias=True, exclude_none=True, mode="json")
         self.updates.append(update)
+        if update["sessionUpdate"] == "available_commands_update":
+            self.is_whole.set()
 
     def on_connect(self, connection):
         pass
@@ -101,6 +106,7 @@ async def main():
             seen["listed"] = [entry.session_id == session for entry in listed.sessions]
             seen["title"] = listed.sessions[0].title
             await connection.load_session(cwd=FOLDER, session_id=session, mcp_servers=[])
+            await editor.is_whole.wait()
             seen["loaded"] = list(editor.updates)
             editor.updates.clear()
             seen["stop"] = await prompt(connection, session, "Go on.")
