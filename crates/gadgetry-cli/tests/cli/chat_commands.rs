@@ -41,7 +41,8 @@ fn slash_commands_are_carried_out() {
         // A reply that is shown may not have ended its run.
         screen.hides("Esc interrupts");
     };
-    check("/help", "  /help                 lists commands and keys");
+    // The first rows of the list are above the screen.
+    check("/help", "  /tools                lists the gadgets");
     check("/tools", "  Touch               Leaves a trace");
     check("/cost", "token");
     check(
