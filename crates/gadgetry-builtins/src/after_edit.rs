@@ -26,9 +26,10 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 ///
 /// ```
 /// use gadgetry_builtins::{AfterEdit, Builtins};
+/// # use gadgetry::GadgetError;
 /// let check = AfterEdit::new("cargo check -q").files(["*.rs", "Cargo.toml"])?;
-/// let builtins = Builtins::in_dir(".")?.after_edit([check]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let builtins = Builtins::in_dir(".").map_err(GadgetError::from)?.after_edit([check]);
+/// # Ok::<(), GadgetError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct AfterEdit {
