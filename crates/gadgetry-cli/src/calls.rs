@@ -1,10 +1,11 @@
 //! Descriptions of calls of built-in gadgets for the user: the same in a conversation, in lines and in editors.
 
+#[cfg(any(feature = "acp", feature = "chat"))]
 use serde_json::Value;
 
 /// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
 /// `$` of a shell.
-#[cfg(feature = "chat")]
+#[cfg(any(feature = "acp", feature = "chat"))]
 pub(crate) fn title(gadget: &str, parameters: &Value) -> Option<(&'static str, String)> {
     let text = |name: &str| parameters[name].as_str().unwrap_or_default();
     let path = path(gadget, parameters);
@@ -25,7 +26,7 @@ pub(crate) fn title(gadget: &str, parameters: &Value) -> Option<(&'static str, S
 }
 
 /// Returns the path that a call of a built-in gadget is about; empty without one.
-#[cfg(feature = "chat")]
+#[cfg(any(feature = "acp", feature = "chat"))]
 pub(crate) fn path<'v>(gadget: &str, parameters: &'v Value) -> &'v str {
     let name = match gadget {
         "ListDirectory" => "directoryPath",
@@ -36,7 +37,7 @@ pub(crate) fn path<'v>(gadget: &str, parameters: &'v Value) -> &'v str {
 }
 
 /// The lines that a file is read from.
-#[cfg(feature = "chat")]
+#[cfg(any(feature = "acp", feature = "chat"))]
 fn lines(parameters: &Value) -> String {
     match (
         parameters["startLine"].as_u64(),

@@ -1,4 +1,4 @@
-//! Texts of others as a part of one line.
+//! Parts of lines: texts of others, and numbers of things.
 
 use gadgetry::proto::visible::visible_line;
 
@@ -31,6 +31,12 @@ pub(crate) fn short(text: &str) -> String {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.into_owned(),
     }
+}
+
+/// A number of things, such as `1 file` and `2 files`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

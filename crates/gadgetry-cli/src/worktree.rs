@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::cli::{GadgetOptions, WorktreeArgs};
 use crate::error::Error;
-use crate::lines::one_line;
+use crate::lines::{counted, one_line};
 use crate::options::{Setting, Settings, Source, Value, WORKSPACE};
 use crate::printer::Printer;
 
@@ -104,16 +104,15 @@ impl Worktree {
         let status = ["status", "--porcelain", "--untracked-files=all"];
         let changed = said(&self.folder, &status).await?.lines().count();
         let since = format!("{}..HEAD", self.base);
-        let commits = said(&self.folder, &["rev-list", "--count", &since]).await?;
+        let commits = said(&self.folder, &["rev-list", &since]).await?;
+        let commits = commits.lines().count();
         let branch = said(&self.folder, &["branch", "--show-current"]).await?;
         let mut parts = Vec::new();
-        if commits != "0" {
-            let plural = if commits == "1" { "" } else { "s" };
-            parts.push(format!("{commits} commit{plural} on {branch}"));
+        if commits > 0 {
+            parts.push(format!("{} on {branch}", counted(commits, "commit")));
         }
         if changed > 0 {
-            let plural = if changed == 1 { "" } else { "s" };
-            parts.push(format!("{changed} file{plural} not committed"));
+            parts.push(format!("{} not committed", counted(changed, "file")));
         }
         if parts.is_empty() {
             parts.push("nothing has changed".to_owned());

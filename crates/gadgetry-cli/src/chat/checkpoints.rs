@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gadgetry_builtins::{Checkpoint, FileError, NAMES, Workspace};
+use gadgetry_builtins::{Checkpoint, FileError, NAMES};
 use tokio::task::spawn_blocking;
 
 use crate::subagents::RUN_AGENT;
@@ -42,9 +42,8 @@ impl Checkpoints {
 
     /// Records what `work` changes.
     pub(super) async fn record<T>(&self, work: impl Future<Output = T>) -> T {
-        let open = |workspace: Arc<Workspace>| workspace.checkpoint();
         let checkpoint = match self.workspaces.current() {
-            Some(workspace) => self.blocking(move || open(workspace)).await,
+            Some(workspace) => self.blocking(move || workspace.checkpoint()).await,
             None => None,
         };
         let done = work.await;

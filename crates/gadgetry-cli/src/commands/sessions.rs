@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::cli::{DataArgs, ExportArgs, RemoveArgs, SessionsArgs, SessionsVerb};
 use crate::error::Error;
+use crate::lines::counted;
 use crate::log_file::{self, InUse};
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, unknown};
@@ -60,8 +61,8 @@ async fn remove(args: &RemoveArgs, printer: &Printer) -> Result<(), Error> {
         sessions.forget(session).await?;
     }
     if args.older_than.is_some() {
-        let plural = if found.len() == 1 { "" } else { "s" };
-        printer.progress(&format!("removed {} session{plural}\n", found.len()));
+        let removed = counted(found.len(), "session");
+        printer.progress(&format!("removed {removed}\n"));
     }
     sessions.flush().await;
     Ok(())

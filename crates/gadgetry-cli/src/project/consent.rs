@@ -6,7 +6,7 @@ use super::discovery::{self, Files, Kind};
 use crate::config::{Asking, Decision, Trust, digest};
 use crate::data_dir;
 use crate::error::Error;
-use crate::lines::{one_line, short};
+use crate::lines::{counted, one_line, short};
 use crate::pages::Row;
 use crate::printer::{Printer, is_at_terminal};
 
@@ -52,8 +52,7 @@ impl Consent {
         let of = |kind: Kind| {
             let files = self.files.files.iter();
             let count = files.filter(|it| it.kind == kind).count();
-            let plural = if count == 1 { "" } else { "s" };
-            (count > 0).then(|| format!("{count} {}{plural}", kind.name()))
+            (count > 0).then(|| counted(count, kind.name()))
         };
         let kinds = [Kind::Skill, Kind::Command, Kind::Agent].into_iter();
         kinds.filter_map(of).collect::<Vec<_>>().join(", ")

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::calls;
 use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
-use crate::lines::short;
+use crate::lines::{counted, short};
 
 /// Lines of a result that are shown; of the output of a command, the last ones.
 const RESULT_LINES: usize = 5;
@@ -170,7 +170,7 @@ impl CallItem {
         } else if READING.contains(&gadget) {
             let lines = body(text).lines().count();
             if lines > 0 {
-                remark = count(lines, "line");
+                remark = counted(lines, "line");
             }
             String::new()
         } else if let Some(diff) = change(text).filter(|_| EDITING.contains(&gadget)) {
@@ -343,18 +343,13 @@ fn change(text: &str) -> Option<&str> {
     Some(&text[hunk..])
 }
 
-fn count(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// The last lines of the output of a command, because they say how it ended.
 fn last_lines(text: &str) -> String {
     let text = text.trim_end();
     let skipped = text.lines().count().saturating_sub(RESULT_LINES);
     let mut out = Vec::new();
     if skipped > 0 {
-        out.push(format!("… {} before", count(skipped, "line")));
+        out.push(format!("… {} before", counted(skipped, "line")));
     }
     let last = text.lines().skip(skipped);
     out.extend(last.map(|line| long_line(line, LINE_CHARS).into_owned()));
@@ -375,9 +370,7 @@ fn excerpt(text: &str) -> String {
         .map(|line| long_line(line, LINE_CHARS).into_owned())
         .collect();
     if lines > shown {
-        let more = lines - shown;
-        let plural = if more == 1 { "" } else { "s" };
-        out.push(format!("… {more} more line{plural}"));
+        out.push(format!("… {}", counted(lines - shown, "more line")));
     }
     out.join("\n")
 }

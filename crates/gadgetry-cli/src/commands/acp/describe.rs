@@ -4,6 +4,8 @@ use gadgetry_acp::{CallDescription, CallKind, Change, Step, StepProgress};
 use gadgetry_builtins::{TodoStatus, TodoStep};
 use serde_json::Value;
 
+use crate::calls;
+
 /// Describes a call, or a gadget if the parameters are not known yet. A gadget that is not built in shows its name.
 pub(super) fn describe(gadget: &str, parameters: Option<&Value>) -> CallDescription {
     let kind = match gadget {
@@ -20,24 +22,12 @@ pub(super) fn describe(gadget: &str, parameters: Option<&Value>) -> CallDescript
         return CallDescription::new(kind, gadget);
     };
     let text = |name: &str| parameters[name].as_str().unwrap_or_default();
-    let path = match gadget {
-        "ListDirectory" => text("directoryPath"),
-        "Search" => text("path"),
-        _ => text("filePath"),
-    };
-    let title = match gadget {
-        "ReadFile" => format!("Read {path}{}", lines(parameters)),
-        "ListDirectory" => format!("List {path}"),
-        "LoadSkill" => format!("Skill {}", text("skill")),
-        "WriteFile" => format!("Write {path}"),
-        "EditFile" => format!("Edit {path}"),
-        "DeleteFile" => format!("Delete {path}"),
-        "Search" if path.is_empty() || path == "." => format!("Search {:?}", text("pattern")),
-        "Search" => format!("Search {:?} in {path}", text("pattern")),
-        "RunCommand" => text("command").to_owned(),
-        "HttpFetch" => format!("Fetch {}", text("url")),
-        "TodoWrite" => "Update the steps".to_owned(),
-        _ => gadget.to_owned(),
+    let path = calls::path(gadget, parameters);
+    let title = match calls::title(gadget, parameters) {
+        // An editor shows by the kind of the call that it is a command.
+        Some(("$", command)) => command,
+        Some((verb, about)) => format!("{verb} {about}"),
+        None => gadget.to_owned(),
     };
     let mut call = CallDescription::new(kind, title);
     if !path.is_empty() && kind != CallKind::Other {
@@ -58,18 +48,6 @@ pub(super) fn describe(gadget: &str, parameters: Option<&Value>) -> CallDescript
         _ => {}
     }
     call
-}
-
-/// The lines that a file is read from.
-fn lines(parameters: &Value) -> String {
-    match (
-        parameters["startLine"].as_u64(),
-        parameters["endLine"].as_u64(),
-    ) {
-        (None, None) => String::new(),
-        (Some(first), None) => format!(":{first}-"),
-        (first, Some(last)) => format!(":{}-{last}", first.unwrap_or(1)),
-    }
 }
 
 fn steps(parameters: &Value) -> Vec<Step> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cli::GadgetFileArgs;
 use crate::config::Declared;
 use crate::error::Error;
-use crate::lines::one_line;
+use crate::lines::{counted, one_line};
 use crate::mcp;
 use crate::printer::Printer;
 
@@ -26,9 +26,4 @@ pub(crate) async fn run(
         printer.flush_if_full()?;
     }
     Ok(())
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
