@@ -41,6 +41,16 @@ def test_readme(root, monkeypatch, capsys):
     assert named == ["ollama:llama3.2"]
 
 
+def test_readme_of_the_repository(root, monkeypatch, capsys):
+    """Its second program; the first is a client of the gateway, which the tests of the gateway run."""
+    client, program = BLOCK.findall((root / "README.md").read_text())
+    assert "import OpenAI" in client
+    model = ScriptedModel(call("Weather", city="Paris"), "It is 21 degrees.")
+    monkeypatch.setattr(gadgetry.agent, "native", lambda _: model._model())
+    exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out == "It is 21 degrees.\n"
+
+
 def test_guide(root, tmp_path):
     text = (root / "docs/guide/python.md").read_text()
     blocks = BLOCK.findall(text)

@@ -48,6 +48,36 @@ async fn python_sdks() {
     run(&program, &[&battery("sdk/battery.py"), &world.url("")]).await;
 }
 
+/// The client of `README.md`, whose question here makes the model obey.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_of_the_readme() {
+    let Some(mut program) = command("sdk-python") else {
+        return;
+    };
+    let readme = include_str!("../../../README.md");
+    let blocks = readme.split("```python\n").skip(1);
+    let mut clients = blocks.filter_map(|rest| rest.split("```").next());
+    let client = clients
+        .find(|it| it.contains("import OpenAI"))
+        .expect("a client");
+    let world = World::start().await;
+    let client = client
+        .replace("http://127.0.0.1:8787", &world.url(""))
+        .replace("What is the weather in Paris?", "scenario: obedient");
+    let python = program.remove(0);
+    let mut command = Command::new(python);
+    command.args(program).args(["-c", &client]);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(LIMIT, command.output()).await;
+    let output = output.expect("it ends").expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "{\"city\":\"Oslo\"}\n",
+        "{errors}"
+    );
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn javascript_sdks() {

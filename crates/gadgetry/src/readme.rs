@@ -15,9 +15,8 @@
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let agent = Agent::builder()
-//!         .named("haiku")?            // needs ANTHROPIC_API_KEY; `ollama:llama3.2` needs none
+//!         .named("ollama:llama3.2")? // or "haiku", with ANTHROPIC_API_KEY; 29 providers have names
 //!         .gadget(Weather)
-//!         .max_iterations(10)
 //!         .build()?;
 //!     println!("{}", agent.ask("What is the weather in Paris?").text().await?);
 //!     Ok(())

@@ -15,17 +15,34 @@ use super::workshop::{Ended, Workshop, masked, reply, without_keys};
 /// but for times.
 #[test]
 fn every_console_block_prints_what_it_says() {
-    for page in ["docs/cli.md", "README.md"] {
+    let mut pages = Vec::new();
+    pages_of(&root().join("docs"), &mut pages);
+    for page in &pages {
         let folder = tempfile::tempdir().expect("a folder");
         symlink(root().join("examples"), folder.path().join("examples")).expect("a link");
         let blocks = blocks(page, "console");
-        assert!(!blocks.is_empty(), "{page} has no examples");
         for block in blocks {
             let mut printed = String::new();
             for step in steps(&block) {
                 printed.extend(["$ ", &step, "\n", &shell(&step, folder.path())]);
             }
             assert_eq!(timeless(&printed), timeless(&block), "{page}");
+        }
+    }
+}
+
+/// The paths of the pages with a `console` block in a folder and those below it.
+fn pages_of(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            pages_of(&path, found);
+        } else if path.extension().is_some_and(|it| it == "md") {
+            let text = fs::read_to_string(&path).expect("a page");
+            let page = path.strip_prefix(root()).expect("a page of ours");
+            if text.contains("```console\n") {
+                found.push(page.display().to_string());
+            }
         }
     }
 }
@@ -43,33 +60,18 @@ fn every_json_block_is_json() {
     }
 }
 
-/// The gadget files on a page, without manifests of programs.
-fn gadget_files(page: &str) -> Vec<String> {
-    let mut blocks = blocks(page, "toml");
-    blocks.retain(|block| !block.contains("[dependencies]"));
-    blocks
-}
-
 #[test]
 fn every_gadget_file_is_one() {
-    for page in ["docs/cli.md", "README.md"] {
-        let blocks = gadget_files(page);
-        assert!(!blocks.is_empty(), "{page} has no gadgets");
-        for block in &blocks {
-            let workshop = Workshop::new(&reply("Hi."));
-            // The program that the pages speak of.
-            std::fs::copy("/bin/sh", workshop.path("fetch.sh")).expect("a program");
-            workshop.write("gadgets.toml", block);
-            let (events, ended) = workshop.events(&[]);
-            assert_eq!(
-                (events.len(), ended.code),
-                (6, Some(0)),
-                "{page}: {ended:?}"
-            );
-        }
+    let blocks = blocks("docs/cli.md", "toml");
+    assert!(!blocks.is_empty());
+    for block in &blocks {
+        let workshop = Workshop::new(&reply("Hi."));
+        // The program that the page speaks of.
+        std::fs::copy("/bin/sh", workshop.path("fetch.sh")).expect("a program");
+        workshop.write("gadgets.toml", block);
+        let (events, ended) = workshop.events(&[]);
+        assert_eq!((events.len(), ended.code), (6, Some(0)), "{ended:?}");
     }
-    let example = fs::read_to_string(root().join("examples/fetch/gadgets.toml")).expect("a file");
-    assert!(example.starts_with(&gadget_files("README.md")[0]));
 }
 
 #[test]
@@ -87,8 +89,15 @@ fn every_configuration_is_one() {
 /// Options that are named in the documentation exist.
 #[test]
 fn every_option_exists() {
-    /// Of cargo.
-    const OTHERS: [&str; 4] = ["--features", "--locked", "--path", "--release"];
+    /// Of cargo and npm.
+    const OTHERS: [&str; 6] = [
+        "--features",
+        "--locked",
+        "--path",
+        "--prefix",
+        "--profile",
+        "--release",
+    ];
     /// Of verbs that the default build does not have.
     const OF_RESTATE: [&str; 10] = [
         "--advertise",
