@@ -7,6 +7,7 @@
 
 mod bench;
 mod bindings;
+mod book;
 mod errors;
 mod fuzz;
 mod models;
@@ -37,6 +38,7 @@ cargo xtask bench [NAME] [-- ARG…]
 cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
+cargo xtask book               builds the documentation site into target/book, and checks all links
 cargo xtask picture             draws docs/demo.svg again, from a run of the demo
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
                                 refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
     let done = match command {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
+        "book" => book::run(rest),
         "fuzz" => fuzz::run(rest),
         "models" => models::run(rest),
         "mutants" => mutants::run(rest),

@@ -58,7 +58,7 @@ fn compatible() -> Result<(), String> {
     sh(&mut check)
 }
 
-fn repository() -> Result<String, String> {
+pub(crate) fn repository() -> Result<String, String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))
         .map_err(|why| format!("Cargo.toml cannot be read: {why}"))?;
     let address = repository_in(&manifest).ok_or("Cargo.toml has no `repository`")?;
@@ -66,7 +66,7 @@ fn repository() -> Result<String, String> {
 }
 
 /// The value of `repository` in the workspace's manifest.
-fn repository_in(manifest: &str) -> Option<&str> {
+pub(crate) fn repository_in(manifest: &str) -> Option<&str> {
     let value = manifest
         .lines()
         .find_map(|line| line.strip_prefix("repository = "))?;

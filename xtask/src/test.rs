@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::Failure;
 use crate::bindings;
+use crate::book;
 use crate::release;
 use crate::servers;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
@@ -158,7 +159,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
 fn format() -> Result<Outcome, String> {
     component("rustfmt", "fmt")?;
     sh(&mut cargo(&["fmt", "--all", "--check"]))?;
-    for outside in [FUZZ, BINDINGS] {
+    for outside in [FUZZ, BINDINGS, book::MANIFEST] {
         sh(&mut cargo(&[
             "fmt",
             "--all",
@@ -250,6 +251,7 @@ fn crates_of(files: &str) -> BTreeSet<&str> {
 fn docs() -> Result<Outcome, String> {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     sh(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    book::build()?;
     Ok(Outcome::Done)
 }
 

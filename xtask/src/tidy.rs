@@ -42,7 +42,12 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     for file in sources {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));
     }
-    for lock in ["Cargo.lock", "fuzz/Cargo.lock", "bindings/Cargo.lock"] {
+    for lock in [
+        "Cargo.lock",
+        "fuzz/Cargo.lock",
+        "bindings/Cargo.lock",
+        "xtask/book/Cargo.lock",
+    ] {
         problems.extend(lock_problems(lock, &read(&root.join(lock))?));
     }
     problems.extend(words::problems(root)?);

@@ -57,6 +57,7 @@ const FINE: &[&str] = &[
     "there is|are|was|were no",
     "is|are|was|were no longer|one|more",
     "behind a|the feature|gateway|proxy",
+    "behind nginx",
     "behind features|gateways|proxies",
     "questions are asked",
     "see or hear",

@@ -1,4 +1,7 @@
-//! The page about the gateway in `docs/guide`. Its code is compiled as doc tests; the page is read where it is.
+//! The pages about the gateway in `docs/guide`. Their code is compiled as doc tests; the pages are read where they are.
 
 #[doc = include_str!("../../../docs/guide/gateway.md")]
 mod gateway {}
+
+#[doc = include_str!("../../../docs/guide/gateway-deployment.md")]
+mod gateway_deployment {}

@@ -185,3 +185,28 @@ fn keys_in_lines() {
     let error = load_keys(&path).expect_err("three words").to_string();
     assert!(error.contains(":1:1: a line has one key"), "{error}");
 }
+
+/// The files on the pages about the gateway are valid, once their variables are set.
+#[test]
+fn files_of_the_guide() {
+    let pages = [
+        include_str!("../../../docs/guide/gateway.md"),
+        include_str!("../../../docs/guide/gateway-deployment.md"),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = [
+        "LOCAL_KEY",
+        "VLLM_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GATEWAY_KEY",
+        "KEY_TEAM_A",
+    ];
+    let resolver = Resolver::new(keys.map(|name| (name, "a-key-of-some-length")));
+    for page in pages {
+        let block = page.split("```toml\n").nth(1).expect("a file");
+        let path = folder.path().join("gateway.toml");
+        fs::write(&path, block.split("```").next().expect("its end")).expect("written");
+        let config = load(&path, &resolver, &RulesPatch::default());
+        assert!(config.is_ok(), "{:?}", config.err());
+    }
+}

@@ -9,6 +9,13 @@ macro_rules! pages {
 
 pages! {
     getting_started = "getting-started.md";
+    errors = "errors.md";
+    state = "state.md";
+    typed_answers = "typed-answers.md";
+    multi_agent = "multi-agent.md";
+    knowledge = "knowledge.md";
+    migration = "migration.md";
+    troubleshooting = "troubleshooting.md";
     models = "models.md";
     gadgets = "gadgets.md";
     agents = "agents.md";

@@ -1,0 +1,55 @@
+//! The documentation site: `docs/` as a book of mdBook, in `target/book`. Fails for a link that leads nowhere, in the site or in
+//! any Markdown file of the repository.
+//!
+//! `book REPOSITORY` is run by `cargo xtask test docs` and `cargo xtask book`. REPOSITORY is the address to which links lead that leave `docs/`.
+
+mod links;
+mod pages;
+mod site;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use mdbook_driver::MDBook;
+
+/// The result of each step: a problem for the user.
+type Result<T> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    let Some(repository) = std::env::args().nth(1) else {
+        eprintln!("usage: book REPOSITORY");
+        return ExitCode::from(2);
+    };
+    match run(repository) {
+        Ok(folder) => {
+            println!("{}", folder.join("index.html").display());
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds the site and checks it. Returns its folder.
+fn run(repository: String) -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().map_err(|error| error.to_string())?;
+    let mut problems = pages::problems(&root)?;
+    let mut book = MDBook::load(root.join("docs")).map_err(|error| format!("{error:?}"))?;
+    book.with_preprocessor(links::Outwards::new(root, repository));
+    let folder = book.build_dir_for("html");
+    // A page that was removed would still be found.
+    _ = std::fs::remove_dir_all(&folder);
+    book.build().map_err(|error| format!("{error:?}"))?;
+    problems.extend(site::problems(&folder)?);
+    if problems.is_empty() {
+        return Ok(folder);
+    }
+    Err(format!(
+        "{} problem(s):\n  {}",
+        problems.len(),
+        problems.join("\n  ")
+    ))
+}
