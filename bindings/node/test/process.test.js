@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-
 import { program } from "./help.js";
 
 const WAIT = 'const wait = gadget({ name: "Wait", description: "Waits.", run: async () => { begin(); await new Promise(() => {}); } });';
@@ -17,7 +16,9 @@ const IN_FLIGHT = {
     ${BEGUN} ${WAIT}
     const run = new Agent({ model: new ScriptedModel(call("Wait"), "."), gadgets: [wait] }).stream("?");
     while ((await run.next()).value.type !== "gadget_start");
+    const busy = setInterval(() => {}, 1000); // nothing else keeps a process that waits for a gadget to begin
     await begun;
+    clearInterval(busy);
   `,
   "a run that was never begun": `new Agent({ model: new ScriptedModel("x") }).stream("?");`,
   "process.exit, with a gadget that never ends": `
