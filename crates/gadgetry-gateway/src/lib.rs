@@ -12,6 +12,7 @@
 //! | [`upstream`] | destinations of requests |
 //! | [`settings`] | routes, keys, limits |
 //! | [`config`] | settings from a file |
+//! | [`trace`] | traces of requests, for a backend that the program chooses |
 //! | [`server`] | the service: it waits |
 //! | `guide` | a document whose code is compiled |
 //!
@@ -40,6 +41,7 @@ mod guide;
 mod memory;
 pub mod server;
 pub mod settings;
+pub mod trace;
 pub mod upstream;
 
 pub use api::{ClientApi, Failure, Refusal};

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use gadgetry::{CancellationToken, MediaKind, Skills};
+use gadgetry::agent::{AgentRun, single_call};
+use gadgetry::control::RunContext;
+use gadgetry::{CancellationToken, Event, EventKind, Hook, MediaKind, Skills, TraceContext};
 use gadgetry_mcp::config::Transport;
-use gadgetry_mcp::{HttpOptions, Protocol, ServeError, ServerConfig, Servers};
+use gadgetry_mcp::{GadgetServer, HttpOptions, Protocol, ServeError, ServerConfig, Servers};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -22,10 +24,13 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) async fn start(options: HttpOptions, skills: Skills) -> Self {
+        Self::of(toolbox::server().skills(skills), options).await
+    }
+
+    async fn of(server: GadgetServer, options: HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let server = toolbox::server().skills(skills);
         let stopped = stop.clone().cancelled_owned();
         Self {
             url: format!("http://{address}/mcp"),
@@ -168,6 +173,47 @@ async fn over_stdio() {
 async fn over_http() {
     let serving = Serving::start(HttpOptions::default(), Skills::new()).await;
     check(&ServerConfig::http(&serving.url)).await;
+    serving.end().await;
+}
+
+/// Notes the trace of each run.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<Option<TraceContext>>>>);
+
+impl Hook for Noted {
+    fn event(&self, run: &RunContext, event: &Event) {
+        if matches!(event.kind, EventKind::GadgetStart { .. }) {
+            let trace = run.get::<TraceContext>().ok().cloned();
+            self.0.lock().unwrap().push(trace);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_part_of_the_trace_of_its_run() {
+    let noted = Noted::default();
+    let serving = Serving::of(
+        toolbox::server().hook(noted.clone()),
+        HttpOptions::default(),
+    )
+    .await;
+    let trace: TraceContext = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        .parse()
+        .unwrap();
+    let mut expected = Vec::new();
+    for protocol in REVISIONS {
+        let config = ServerConfig::http(&serving.url).protocol(protocol);
+        let servers = connect(&[("own", config)]).await;
+        for trace in [Some(trace.clone().state("a=1")), None] {
+            let agent = single_call(gadget(&servers, "Clock"), "{}", 1).unwrap();
+            let run = agent.without_approvals().ask("").unwrap();
+            let run = trace.clone().into_iter().fold(run, AgentRun::with);
+            let _ended = run.await;
+            expected.push(trace);
+        }
+        servers.close().await;
+    }
+    assert_eq!(*noted.0.lock().unwrap(), expected);
     serving.end().await;
 }
 

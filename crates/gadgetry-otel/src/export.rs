@@ -135,7 +135,12 @@ impl Exporter {
 
     /// Makes a hook for agents.
     pub fn spans(&self) -> Spans<SdkTracer> {
-        Spans::new(self.provider.tracer("gadgetry"))
+        Spans::new(self.tracer())
+    }
+
+    /// Makes a tracer, as for [`RequestSpans`](crate::RequestSpans).
+    pub fn tracer(&self) -> SdkTracer {
+        self.provider.tracer("gadgetry")
     }
 
     /// Sends what is left, for at most three seconds, and stops.

@@ -37,7 +37,8 @@
 //! A program without OpenTelemetry of its own takes [`Exporter`], which reads the variables `OTEL_…` and sends spans as OTLP over HTTP.
 //! The spans of a saved run are made by [`Spans::replay`].
 //!
-//! A run hangs below the span that is current where it begins, as of the request that it answers. What a model reads and writes, and the
+//! A run is below the [`TraceContext`](gadgetry::TraceContext) among its values (`agent.ask("…")?.with(trace)`), or else below the span that
+//! is current where it begins, as of the request that it answers. Models and MCP servers receive the span of the reply or call in `traceparent`. What a model reads and writes, and the
 //! messages of errors, are only in spans that [`Spans::content`] asks for.
 //!
 //! # Modules, in the order in which they depend on each other
@@ -45,25 +46,31 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`names`] | the names of attributes |
+//! | `usage`, `context` | token counts as attributes; contexts as other programs send and receive them |
 //! | `content` | messages in the form of the conventions |
 //! | `call` | the span of a gadget |
 //! | `run` | the spans of one run |
 //! | `tree` | the spans of a run and its subagents |
 //! | `spans` | [`Spans`], for all runs |
+//! | `requests` | [`RequestSpans`], of a gateway |
 //! | `export` | [`Exporter`] |
 //! | `guide` | documents whose code is compiled |
 
 mod call;
 mod content;
+mod context;
 mod export;
 #[cfg(doctest)]
 mod guide;
 pub mod names;
+mod requests;
 mod run;
 mod spans;
 mod tree;
+mod usage;
 
 pub use export::{Exporter, ExporterError};
-/// The tracer of an [`Exporter`].
-pub use opentelemetry_sdk::trace::SdkTracer;
+/// The tracer of an [`Exporter`], and its spans.
+pub use opentelemetry_sdk::trace::{SdkTracer, Span as SdkSpan};
+pub use requests::{RequestEnd, RequestSpans};
 pub use spans::{Replay, Spans};

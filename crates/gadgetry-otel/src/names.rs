@@ -60,6 +60,19 @@ names! {
 /// The kind of an error, from a short list. A general name of OpenTelemetry.
 pub const ERROR_TYPE: Key = Key::from_static_str("error.type");
 
+/// The method of an HTTP request. A general name of OpenTelemetry.
+pub const HTTP_METHOD: Key = Key::from_static_str("http.request.method");
+/// The path of an HTTP request. A general name of OpenTelemetry.
+pub const HTTP_ROUTE: Key = Key::from_static_str("http.route");
+/// The status of an HTTP response. A general name of OpenTelemetry.
+pub const HTTP_STATUS: Key = Key::from_static_str("http.response.status_code");
+
+/// The name of the server to which a gateway has sent a request.
+pub const UPSTREAM: Key = Key::from_static_str("gadgetry.upstream");
+/// The number of tool calls in the answer of a gateway.
+pub const CALLS: Key = Key::from_static_str("gadgetry.calls");
+/// The number of requests in which a model corrected its calls.
+pub const REPAIRS: Key = Key::from_static_str("gadgetry.repairs");
 /// The id of the run.
 pub const RUN: Key = Key::from_static_str("gadgetry.run.id");
 /// The reason the run ended, as in its last event.

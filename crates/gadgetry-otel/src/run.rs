@@ -1,6 +1,7 @@
 //! The spans of one run: itself, its current reply, its gadgets.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gadgetry::proto::error::ModelError;
@@ -14,7 +15,7 @@ use opentelemetry::trace::{Span, SpanContext, SpanKind, TraceContextExt, Tracer}
 use opentelemetry::{Array, Context, KeyValue, StringValue};
 
 use crate::call::{CallSpan, Identity, answered, fail};
-use crate::{content, names};
+use crate::{content, names, usage};
 
 /// A request to the model, until its reply has ended.
 struct ReplySpan<S> {
@@ -27,6 +28,7 @@ struct ReplySpan<S> {
 
 /// The spans of a run that has not ended.
 pub(crate) struct RunSpans<S> {
+    id: Arc<str>,
     span: S,
     provider: &'static str,
     model: String,
@@ -73,6 +75,7 @@ impl<S: Span> RunSpans<S> {
             .with_attributes(attributes)
             .start_with_context(tracer, parent);
         Self {
+            id: info.map_or_else(|| Arc::from(""), |info| Arc::clone(&info.id)),
             wrote: span.span_context().clone(),
             span,
             provider,
@@ -93,6 +96,16 @@ impl<S: Span> RunSpans<S> {
     pub(crate) fn context_of(&self, call: CallId) -> SpanContext {
         let gadget = self.calls.get(&call).and_then(CallSpan::context);
         gadget.unwrap_or_else(|| self.context())
+    }
+
+    /// The context of the reply that the model writes or, between replies, of the last one.
+    pub(crate) fn context_of_reply(&self) -> SpanContext {
+        self.wrote.clone()
+    }
+
+    /// Returns whether these are the spans of the run with this id.
+    pub(crate) fn is(&self, run: &str) -> bool {
+        &*self.id == run
     }
 
     /// Adds an attribute to the span of the run.
@@ -318,23 +331,7 @@ impl<S: Span> RunSpans<S> {
             names::FINISH_REASONS,
             opentelemetry::Value::Array(Array::String(reasons)),
         ));
-        for (name, count) in [
-            (names::INPUT_TOKENS, usage.input_tokens),
-            (names::OUTPUT_TOKENS, usage.output_tokens),
-            (names::CACHE_READ_TOKENS, usage.cached_input_tokens),
-            (names::CACHE_WRITE_TOKENS, usage.cache_creation_tokens),
-            (names::REASONING_TOKENS, usage.reasoning_tokens),
-        ] {
-            if count > 0 {
-                span.set_attribute(KeyValue::new(
-                    name,
-                    i64::try_from(count).unwrap_or(i64::MAX),
-                ));
-            }
-        }
-        if usage.estimated {
-            span.set_attribute(KeyValue::new(names::ESTIMATED, true));
-        }
+        usage::set(span, usage);
         if let Some(cost) = cost {
             span.set_attribute(KeyValue::new(names::COST, cost));
         }

@@ -6,10 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use gadgetry::control::{Hook, RunContext};
+use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Request;
-use gadgetry::{Event, Observer};
+use gadgetry::{Event, Observer, TraceContext};
+use opentelemetry::Context;
 use opentelemetry::trace::Tracer;
 
+use crate::context;
 use crate::tree::Tree;
 
 /// Runs that are followed at the same time. One that was dropped never ends, so the oldest make room.
@@ -66,7 +69,7 @@ impl<T: Tracer> Spans<T> {
     pub fn replay(&self, start: SystemTime) -> Replay<'_, T> {
         Replay {
             spans: self,
-            tree: Tree::new(start, self.content, true),
+            tree: Tree::new(start, Context::current(), self.content, true),
         }
     }
 }
@@ -110,10 +113,26 @@ where
         }
         let since = Duration::from_millis(event.time.0);
         let now = SystemTime::now();
-        let mut tree = Tree::new(now.checked_sub(since).unwrap_or(now), self.content, false);
+        let start = now.checked_sub(since).unwrap_or(now);
+        let parent = match run.get::<TraceContext>() {
+            Ok(trace) => context::received(trace),
+            Err(_) => Context::current(),
+        };
+        let mut tree = Tree::new(start, parent, self.content, false);
         if !tree.event(&self.tracer, event) {
             open.insert(Arc::clone(&info.id), tree);
         }
+    }
+
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        let id = &run.info().id;
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let tree = match open.get(id) {
+            Some(tree) => tree,
+            // A subagent, whose spans are in the tree of its parent.
+            None => open.iter().find(|(other, _)| is_within(id, other))?.1,
+        };
+        context::sent(&tree.context_of(id, call)?)
     }
 
     fn request(&self, run: &RunContext, request: &Request) {

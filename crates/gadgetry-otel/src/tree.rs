@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use gadgetry::Event;
 use gadgetry::proto::event::{Ancestor, EventKind};
+use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Message;
-use opentelemetry::trace::{Span, TraceContextExt, Tracer};
+use opentelemetry::trace::{Span, SpanContext, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
 
 use crate::names;
@@ -25,12 +26,12 @@ pub(crate) struct Tree<S> {
 }
 
 impl<S: Span> Tree<S> {
-    /// The spans of a run that began at `start`, below the span that is current.
-    pub(crate) fn new(start: SystemTime, content: bool, is_replay: bool) -> Self {
+    /// The spans of a run that began at `start`, below `parent`.
+    pub(crate) fn new(start: SystemTime, parent: Context, content: bool, is_replay: bool) -> Self {
         Self {
             start,
             last: start,
-            parent: Context::current(),
+            parent,
             content,
             is_replay,
             runs: HashMap::new(),
@@ -40,6 +41,15 @@ impl<S: Span> Tree<S> {
     /// Returns when the run began.
     pub(crate) fn start(&self) -> SystemTime {
         self.start
+    }
+
+    /// The context of the current reply of a run, or of one of its calls; `None` if the run has no span.
+    pub(crate) fn context_of(&self, run: &str, call: Option<CallId>) -> Option<SpanContext> {
+        let run = self.runs.values().find(|it| it.is(run))?;
+        Some(match call {
+            Some(call) => run.context_of(call),
+            None => run.context_of_reply(),
+        })
     }
 
     /// Follows an event. Returns `true` if the run has ended.

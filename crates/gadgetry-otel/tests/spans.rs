@@ -7,7 +7,7 @@ use gadgetry::log::{LogWriter, replay};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{Agent, AgentBuilder, ExecutionContext, from_fn};
+use gadgetry::{Agent, AgentBuilder, ExecutionContext, TraceContext, from_fn};
 use gadgetry_testing::{MockGadget, MockModel, Reply, call, reply};
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanId, TraceContextExt as _, TraceId, Tracer as _};
@@ -304,6 +304,75 @@ async fn a_run_is_below_the_current_span() {
         (root.span_context.trace_id(), root.parent_span_id),
         (trace, span)
     );
+}
+
+/// The ids of a span, as it is sent to other programs.
+fn ids(span: &SpanData) -> (u128, u64) {
+    let context = &span.span_context;
+    let trace = u128::from_be_bytes(context.trace_id().to_bytes());
+    (trace, u64::from_be_bytes(context.span_id().to_bytes()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn models_and_gadgets_receive_the_span_that_they_are_in() {
+    let memory = Memory::new();
+    let replies = [
+        calls([call("Send").id("send"), call("Delegate").id("ask")]),
+        reply().text("A helper."),
+        reply().text("Done."),
+    ];
+    let model = MockModel::builder().unchecked().when(|any| any);
+    let model = model.replies_in_order(replies).build();
+    let seen = Arc::new(std::sync::Mutex::new(None));
+    let noted = Arc::clone(&seen);
+    let send = GadgetSpec {
+        name: "Send".to_owned(),
+        ..GadgetSpec::default()
+    };
+    let send = from_fn(send, move |_, context: ExecutionContext| {
+        *noted.lock().unwrap() = context.trace_context().cloned();
+        async { Outcome::ok("sent") }
+    });
+    let client: TraceContext = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        .parse()
+        .unwrap();
+    let client = client.state("vendor=1");
+    let builder = agent([]).model(model.clone()).gadget(send);
+    let run = builder.hook(memory.hook()).ask("?").unwrap();
+    run.with(client.clone()).await.unwrap();
+
+    let spans = memory.spans();
+    let named = |name: &str| {
+        let found = spans.iter().filter(|it| it.name == name);
+        found.map(ids).collect::<Vec<_>>()
+    };
+    let mut received: Vec<_> = model
+        .requests()
+        .iter()
+        .map(|request| (**request.trace.as_ref().unwrap()).clone())
+        .collect();
+    received.extend(seen.lock().unwrap().clone());
+    for trace in &received {
+        assert_eq!(trace.trace_id(), client.trace_id());
+        assert_eq!(trace.tracestate(), Some("vendor=1"));
+        assert!(trace.is_sampled());
+    }
+    let received: Vec<_> = received
+        .iter()
+        .map(|it| (it.trace_id(), it.span_id()))
+        .collect();
+    let chats = named("chat mock");
+    // A subagent without the hook is in the span of the call that it belongs to.
+    let expected = [
+        chats[0],
+        named("execute_tool Delegate")[0],
+        *chats.last().unwrap(),
+        named("execute_tool Send")[0],
+    ];
+    assert_eq!(received, expected, "{}", tree(&spans));
+    let root = spans.iter().find(|it| it.name == "invoke_agent clerk");
+    let parent = root.unwrap().parent_span_id.to_bytes();
+    assert_eq!(u64::from_be_bytes(parent), client.span_id());
 }
 
 #[test]

@@ -42,7 +42,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`visible`] | characters that are not seen, written out |
-//! | [`limits`] [`json`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`limits`] [`json`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`trace`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`schema`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`transform`] | delta transforms and their composition |
@@ -111,6 +111,7 @@ pub mod sched;
 pub mod schema;
 pub mod tags;
 pub mod time;
+pub mod trace;
 pub mod transform;
 #[cfg(feature = "engine")]
 pub mod tree;

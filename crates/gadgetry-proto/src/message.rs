@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::id::{BlockId, InvocationId};
 pub use crate::media::{Media, MediaData, MediaKind};
+use crate::trace::TraceContext;
 
 /// Attributes of a tag, in the order written; of a repeated name the last value counts, at the first one's place.
 pub type Attributes = serde_json::Map<String, Value>;
@@ -221,6 +222,9 @@ pub struct Request {
     /// The constraint that the server holds the reply to. A backend whose server takes no constraints sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
+    /// The trace that the request belongs to. A backend passes it on in headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Arc<TraceContext>>,
     /// Settings of this reply. They take precedence over those of the model.
     #[serde(default, skip_serializing_if = "Sampling::is_default")]
     pub sampling: Sampling,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::trace::TraceContext;
 use reqwest::Url;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
@@ -51,6 +52,15 @@ impl HttpRequest {
         let (name, value) = header(name, value)?;
         self.headers.insert(name, value);
         Ok(self)
+    }
+
+    /// Sets the headers `traceparent` and `tracestate`.
+    pub(super) fn trace(self, trace: &TraceContext) -> Result<Self, ProviderError> {
+        let request = self.header("traceparent", &trace.traceparent())?;
+        match trace.tracestate() {
+            Some(state) => request.header("tracestate", state),
+            None => Ok(request),
+        }
     }
 
     /// Sets a header that carries a key.

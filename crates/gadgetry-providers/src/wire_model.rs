@@ -79,7 +79,12 @@ impl<W: Wire> Model for WireModel<W> {
         let other = (!sampling.is_default()).then(|| self.wire.with_sampling(sampling));
         let other = other.flatten();
         let wire = other.as_ref().unwrap_or(&self.wire);
-        match wire.request(&request) {
+        let sent = wire.request(&request);
+        let sent = match &request.trace {
+            Some(trace) => sent.and_then(|sent| sent.trace(trace)),
+            None => sent,
+        };
+        match sent {
             Ok(sent) => {
                 let omitted = omitted(&request, |medium| wire.leaves_out(medium));
                 let reply = self.http.stream(sent, wire.decoder());

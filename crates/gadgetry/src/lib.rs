@@ -316,6 +316,7 @@ pub use gadgetry_proto::{
     run::{AboutCall, Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
     schema::{GadgetSpec, OnInterrupt},
     tags::CustomBlock,
+    trace::TraceContext,
     transform::DeltaTransform,
     tree::{CostTree, NodeId},
     usage::{Price, Usage},

@@ -17,6 +17,8 @@ use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::open_files;
 use crate::printer::Printer;
+#[cfg(feature = "otel")]
+use crate::telemetry;
 
 /// Default address to listen at.
 const LISTEN: SocketAddr =
@@ -53,6 +55,8 @@ pub(crate) async fn run(
     ));
     open_files::raise_limit();
     let gateway = Gateway::new(settings);
+    #[cfg(feature = "otel")]
+    telemetry::trace(&gateway);
     let mut reloads = Reloads::listen(args)?;
     let reloaded = gateway.clone();
     let reloading = async {

@@ -55,7 +55,7 @@ fn mistakes() {
 }
 
 /// A gateway that runs, and what it writes.
-struct Serving {
+pub(super) struct Serving {
     process: Child,
     lines: BufReader<ChildStderr>,
     address: String,
@@ -68,8 +68,14 @@ impl Serving {
 
     /// With options of the program before the verb.
     fn configured(before: &[&str], args: &[&str]) -> Self {
+        Self::with(None, before, args)
+    }
+
+    /// With a variable of the environment as well.
+    pub(super) fn with(variable: Option<(&str, &str)>, before: &[&str], args: &[&str]) -> Self {
         let mut command = Command::new(GADGETRY);
         without_config(&mut command);
+        command.envs(variable);
         let mut process = command
             .args([before, &["serve", "--listen", "127.0.0.1:0"], args].concat())
             .stderr(Stdio::piped())
@@ -110,8 +116,15 @@ impl Serving {
         self.send(&format!("GET {path} HTTP/1.1"), "")
     }
 
+    /// Ends it, with all that it has to do.
+    pub(super) fn end(&mut self) {
+        self.signal("TERM");
+        let status = self.process.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0));
+    }
+
     /// The answer to a request.
-    fn send(&self, head: &str, body: &str) -> String {
+    pub(super) fn send(&self, head: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).expect("it listens");
         let length = body.len();
         let request = format!(

@@ -1,5 +1,7 @@
 //! Traces of runs, sent to a collector: one of our own that looks for names in the bytes.
 
+#[cfg(unix)]
+use super::serve::Serving;
 use super::server::{Reply, Server};
 use super::workshop::{Ended, Workshop, block, reply};
 
@@ -60,6 +62,48 @@ fn the_environment_switches_traces_on() {
     };
     check(&[], false);
     check(&["--otel-content"], true);
+}
+
+/// The gateway is a part of its client's trace, and its upstream a part of the gateway's.
+#[cfg(unix)]
+#[test]
+fn requests_to_the_gateway_are_part_of_a_trace() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let client = format!("00-{TRACE}-b7ad6b7169203331-01");
+    let check = |is_traced: bool| {
+        let (collector, url) = collector();
+        let upstream = Server::start([Reply::says("The private answer.")]);
+        let url = is_traced.then_some(("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()));
+        let mut serving = Serving::with(url, &[], &["--upstream", upstream.url()]);
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\ntraceparent: {client}\r\ntracestate: a=1"
+        );
+        let body =
+            r#"{"model": "m", "messages": [{"role": "user", "content": "The private question"}]}"#;
+        let answer = serving.send(&head, body);
+        assert!(answer.contains("The private answer."), "{answer}");
+        serving.end();
+        let asked = upstream.asked();
+        let headers = &asked.last().unwrap().headers;
+        assert!(headers.contains("tracestate: a=1\r\n"), "{headers}");
+        assert!(
+            headers.contains(&format!("traceparent: 00-{TRACE}-")),
+            "{headers}"
+        );
+        let is_ours = !headers.contains(&client);
+        assert_eq!(is_ours, is_traced, "{headers}");
+        let sent = sent(&collector);
+        for name in [
+            "POST /chat/completions",
+            "chat m",
+            "http.response.status_code",
+        ] {
+            assert_eq!(sent.contains(name), is_traced, "{name}");
+        }
+        assert!(!sent.contains("private"));
+    };
+    check(true);
+    check(false);
 }
 
 #[test]

@@ -15,6 +15,15 @@ impl ClientApi {
     /// All APIs.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
+    /// Returns the path of its endpoint, without `/v1`.
+    pub fn route(self) -> &'static str {
+        match self {
+            Self::Chat => "/chat/completions",
+            Self::Responses => "/responses",
+            Self::Messages => "/messages",
+        }
+    }
+
     /// Returns the name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {

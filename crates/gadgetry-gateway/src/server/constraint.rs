@@ -158,6 +158,7 @@ mod tests {
             }),
             id: String::new(),
             client: String::new(),
+            trace: None,
         }
     }
 

@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::{any, get};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
+use gadgetry_proto::trace::TraceContext;
 use serde_json::{Value, json};
 
 use super::admission::{self, Permit};
@@ -24,6 +25,7 @@ use crate::api::{ClientApi, Failure};
 use crate::exchange::{Exchange, PreparedRequest, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
+use crate::trace::{RequestTrace, TracedRequest};
 
 /// Warnings that a client reads one by one.
 const WARNINGS: usize = 16;
@@ -48,15 +50,12 @@ fn router(gateway: Gateway) -> Router {
     // With and without `/v1`, because clients differ in what their base URL ends with.
     for base in ["/v1", ""] {
         router = router
-            .route(
-                &format!("{base}/chat/completions"),
-                generate(ClientApi::Chat),
-            )
-            .route(&format!("{base}/responses"), generate(ClientApi::Responses))
-            .route(&format!("{base}/messages"), generate(ClientApi::Messages))
             .route(&format!("{base}/messages/count_tokens"), any(count_tokens))
             .route(&format!("{base}/models"), get(models))
             .route(&format!("{base}/models/{{*model}}"), get(model));
+        for api in ClientApi::ALL {
+            router = router.route(&format!("{base}{}", api.route()), generate(api));
+        }
     }
     router
         .fallback(not_found)
@@ -119,18 +118,32 @@ async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Respons
     let began = Instant::now();
     let settings = gateway.settings();
     let Admitted {
-        job,
+        mut job,
         permit,
         warnings,
     } = match begin(&gateway, &settings, api, request).await {
         Ok(admitted) => admitted,
         Err(failure) => return failed(api, &failure),
     };
+    let trace = begin_trace(&gateway, &mut job);
     let job = Arc::new(job);
-    let watch = Watch::new(gateway.clone(), Arc::clone(&job), began, permit);
+    let watch = Watch::new(gateway.clone(), Arc::clone(&job), began, permit, trace);
     let mut response = answer(&gateway, &settings, job, watch).await;
     warn(response.headers_mut(), warnings);
     response
+}
+
+/// Begins the trace of a request, if there is a tracer. The upstream then gets that.
+fn begin_trace(gateway: &Gateway, job: &mut Job) -> Option<Box<dyn RequestTrace>> {
+    let tracer = gateway.0.tracer.0.get()?;
+    let trace = tracer.begin(&TracedRequest {
+        id: &job.id,
+        api: job.api,
+        model: &job.request.client.model,
+        client: job.trace.as_deref(),
+    });
+    job.trace = trace.context().map(Arc::new);
+    Some(trace)
 }
 
 /// A header for each warning. A client has written parts of them, so they have limits.
@@ -173,6 +186,9 @@ async fn begin(
             what: "shutting down",
         });
     }
+    let headers = request.headers();
+    let header = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+    let trace = TraceContext::from_headers(header).map(Arc::new);
     // A body that comes slowly takes no place, and a client that has no place need not send one.
     gateway.0.admission.check(settings, key)?;
     let mut body = body::read(gateway, settings, key, request).await?;
@@ -211,6 +227,7 @@ async fn begin(
         fingerprint,
         id: request_id(gateway),
         client: key.map_or_else(String::new, |key| key.name.clone()),
+        trace,
     };
     Ok(Admitted {
         job,

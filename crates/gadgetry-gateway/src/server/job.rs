@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use gadgetry_proto::trace::TraceContext;
+
 use crate::api::ClientApi;
 use crate::exchange::PreparedRequest;
 use crate::memory::Owner;
@@ -21,4 +23,6 @@ pub(super) struct Job {
     pub(super) id: String,
     /// Name of the client's key; empty without keys.
     pub(super) client: String,
+    /// Trace that the request belongs to: the client's, or ours below it.
+    pub(super) trace: Option<Arc<TraceContext>>,
 }

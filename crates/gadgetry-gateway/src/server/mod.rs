@@ -17,8 +17,9 @@ mod response;
 mod stream;
 mod watch;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
@@ -27,6 +28,7 @@ use crate::api::{Refusal, budget};
 use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
+use crate::trace::RequestTracer;
 use admission::Admission;
 use constraint::Constraints;
 use ids::{Ids, keyed, random};
@@ -65,6 +67,7 @@ struct GatewayState {
     /// Secret that markers are derived from.
     secret: [u8; 32],
     ids: Ids,
+    tracer: Tracer,
     is_draining: AtomicBool,
 }
 
@@ -96,6 +99,7 @@ impl Gateway {
             native: Mutex::new(Memory::new(NATIVE)),
             secret,
             ids: Ids::new(),
+            tracer: Tracer::default(),
             is_draining: AtomicBool::new(false),
         }))
     }
@@ -109,6 +113,13 @@ impl Gateway {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(settings);
+    }
+
+    /// Traces all requests with `tracer`. A later one does not replace it.
+    ///
+    /// Without a tracer, a client's `traceparent` and `tracestate` are passed on as they are.
+    pub fn trace(&self, tracer: impl RequestTracer + 'static) {
+        let _ = self.0.tracer.0.set(Box::new(tracer));
     }
 
     /// No more requests are admitted.
@@ -191,6 +202,18 @@ impl Gateway {
     /// An id that no one can guess.
     fn id(&self) -> u128 {
         self.0.ids.next()
+    }
+}
+
+/// The tracer, if there is one.
+#[derive(Default)]
+struct Tracer(OnceLock<Box<dyn RequestTracer>>);
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tracer")
+            .field(&self.0.get().is_some())
+            .finish()
     }
 }
 

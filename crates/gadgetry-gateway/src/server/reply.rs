@@ -102,8 +102,9 @@ impl UpstreamReply {
         let deltas = if exchange.run_dependencies(&mut ready) {
             stream::empty().boxed()
         } else {
-            let request = exchange.request();
+            let mut request = exchange.request();
             log.sent(&request);
+            request.trace.clone_from(&job.trace);
             model.stream(request)
         };
         Ok(Self {
@@ -225,8 +226,9 @@ impl UpstreamReply {
         self.is_over = true;
     }
 
-    fn again(&mut self, request: Request) {
+    fn again(&mut self, mut request: Request) {
         self.log.sent(&request);
+        request.trace.clone_from(&self.job.trace);
         self.deltas = self.model.stream(request);
     }
 

@@ -9,6 +9,7 @@ use super::Gateway;
 use super::admission::Permit;
 use super::job::Job;
 use crate::exchange::Counts;
+use crate::trace::{RequestEnd, RequestTrace};
 use crate::upstream::Upstream;
 
 /// The result of a request.
@@ -29,11 +30,20 @@ pub(super) struct Watch {
     /// The last upstream that had a request.
     upstream: Option<Arc<Upstream>>,
     pub(super) outcome: RequestOutcome,
+    trace: Option<Box<dyn RequestTrace>>,
+    /// Seconds to the first part of the answer.
+    first_part: Option<f64>,
     _permit: Permit,
 }
 
 impl Watch {
-    pub(super) fn new(gateway: Gateway, job: Arc<Job>, began: Instant, permit: Permit) -> Self {
+    pub(super) fn new(
+        gateway: Gateway,
+        job: Arc<Job>,
+        began: Instant,
+        permit: Permit,
+        trace: Option<Box<dyn RequestTrace>>,
+    ) -> Self {
         gateway.0.metrics.begun();
         Self {
             gateway,
@@ -41,6 +51,8 @@ impl Watch {
             began,
             upstream: None,
             outcome: RequestOutcome::default(),
+            trace,
+            first_part: None,
             _permit: permit,
         }
     }
@@ -54,10 +66,12 @@ impl Watch {
     }
 
     /// Records the time until the client receives a part of the answer.
-    pub(super) fn first_byte(&self) {
+    pub(super) fn first_byte(&mut self) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        self.first_part = Some(seconds);
         if let Some(upstream) = &self.upstream {
             let metrics = &self.gateway.0.metrics;
-            metrics.first_byte(&self.job, upstream, self.began.elapsed().as_secs_f64());
+            metrics.first_byte(&self.job, upstream, seconds);
         }
     }
 }
@@ -75,6 +89,15 @@ impl Drop for Watch {
         metrics.ended(&self.job, upstream, status, seconds);
         if let Some(upstream) = upstream {
             metrics.exchange(&self.job, upstream, counts, usage);
+        }
+        if let Some(trace) = self.trace.take() {
+            trace.end(&RequestEnd {
+                status,
+                upstream: upstream.map(Upstream::name),
+                counts,
+                usage,
+                first_part: self.first_part,
+            });
         }
         tracing::info!(
             id = self.job.id,

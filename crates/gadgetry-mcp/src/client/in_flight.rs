@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gadgetry::ExecutionContext;
+use gadgetry::{ExecutionContext, TraceContext};
 use rmcp::model::ProgressToken;
 use tokio::time::{Instant, timeout_at};
 
@@ -37,11 +37,13 @@ pub(super) struct Registered {
     calls: InFlight,
     number: u64,
     user: UserTime,
+    trace: Option<TraceContext>,
 }
 
 impl InFlight {
     pub(super) fn register(&self, context: ExecutionContext) -> Registered {
         let user = UserTime::default();
+        let trace = context.trace_context().cloned();
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
@@ -56,6 +58,7 @@ impl InFlight {
             calls: self.clone(),
             number,
             user,
+            trace,
         }
     }
 
@@ -91,6 +94,11 @@ impl InFlight {
 }
 
 impl Registered {
+    /// The trace that the call belongs to.
+    pub(super) fn trace(&self) -> Option<&TraceContext> {
+        self.trace.as_ref()
+    }
+
     /// Sets the token that progress of the call is reported with.
     pub(super) fn set_token(&self, token: ProgressToken) {
         if let Some(call) = self.calls.state().calls.get_mut(&self.number) {

@@ -9,7 +9,8 @@ use gadgetry::ExecutionContext;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
     ClientRequest, InputRequest, InputResponses, JsonObject, ReadResourceRequest,
-    ReadResourceRequestParams, RequestId, ServerNotification, ServerResult, SubscriptionFilter,
+    ReadResourceRequestParams, RequestId, RequestMetaObject, ServerNotification, ServerResult,
+    SubscriptionFilter,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::{Value, json};
@@ -430,7 +431,15 @@ async fn send(
     call: &Registered,
     request: ClientRequest,
 ) -> Result<ServerResult, ServiceError> {
-    let options = PeerRequestOptions::no_options();
+    let mut options = PeerRequestOptions::no_options();
+    if let Some(trace) = call.trace() {
+        let mut meta = RequestMetaObject::new();
+        meta.set_traceparent(trace.traceparent());
+        if let Some(state) = trace.tracestate() {
+            meta.set_tracestate(state);
+        }
+        options = options.with_meta(meta);
+    }
     let handle = peer.send_request_with_option(request, options).await?;
     call.set_token(handle.progress_token.clone());
     let mut pending = Pending(Some((peer.clone(), handle.id.clone())));

@@ -5,7 +5,8 @@ use std::future::pending;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
-use gadgetry::agent::{SingleCall, single_call};
+use gadgetry::TraceContext;
+use gadgetry::agent::{AgentRun, SingleCall, single_call};
 use gadgetry::observer::Observer;
 use gadgetry::proto::event::{Event, EventKind};
 use rmcp::model::{
@@ -50,12 +51,15 @@ pub(super) async fn call(
         .and_then(|agent| {
             let agent = agent
                 .approvals(approvals)
+                .hook(options.hooks.clone())
                 .cancellation(cancellation.clone())
                 .default_timeout(options.timeout);
             agent.ask("").map_err(|error| error.to_string())
         });
+    let meta = &context.meta;
+    let trace = TraceContext::from_headers(|name| meta.get(name).and_then(Value::as_str));
     let run = match run {
-        Ok(run) => run,
+        Ok(run) => trace.into_iter().fold(run, AgentRun::with),
         Err(error) => return Ok(failed(&error).into()),
     };
     let (progress, reports) = mpsc::channel(REPORTS);

@@ -32,11 +32,12 @@ mod question;
 mod stdio;
 
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::approval::{Approvals, Rules};
-use gadgetry::{Classified, Fault, Skills, Toolbox};
+use gadgetry::{Classified, DynHook, Fault, Hooks, Skills, Toolbox};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -62,6 +63,7 @@ struct Options {
     toolbox: Toolbox,
     skills: Skills,
     approvals: Approvals,
+    hooks: Hooks,
     name: String,
     instructions: Option<String>,
     output_limit: usize,
@@ -87,6 +89,7 @@ impl GadgetServer {
             toolbox,
             skills: Skills::new(),
             approvals: Approvals::new(Rules::default()),
+            hooks: Hooks::default(),
             name: "gadgetry".to_owned(),
             instructions: None,
             output_limit: 400_000,
@@ -113,6 +116,13 @@ impl GadgetServer {
     #[must_use]
     pub fn approvals(self, approvals: Approvals) -> Self {
         self.with(|options| options.approvals = approvals)
+    }
+
+    /// Adds a hook of all calls: each is a run of one call. A `traceparent` in the `_meta` of a call is a
+    /// [`TraceContext`](gadgetry::TraceContext) among the [values](gadgetry::RunContext::get) of that run.
+    #[must_use]
+    pub fn hook(self, hook: impl DynHook + 'static) -> Self {
+        self.with(|options| options.hooks = mem::take(&mut options.hooks).with(hook))
     }
 
     /// Sets the name that clients read; `gadgetry` by default.

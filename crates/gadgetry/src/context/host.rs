@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{AnsweredQuestion, Report};
+use gadgetry_proto::trace::TraceContext;
 
 use crate::ask::ModelCall;
 use crate::human::Human;
@@ -124,6 +125,7 @@ pub(crate) struct CallSlot {
     pub(crate) answered: Vec<AnsweredQuestion>,
     /// Known costs of the subagents of interrupted executions, by their numbers.
     pub(crate) subagent_costs: BTreeMap<u32, f64>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl CallSlot {
@@ -136,6 +138,7 @@ impl CallSlot {
             questions: AtomicU32::default(),
             answered: Vec::new(),
             subagent_costs: BTreeMap::new(),
+            trace: None,
         }
     }
 }

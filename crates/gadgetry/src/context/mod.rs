@@ -19,6 +19,7 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, OptionFuture, select};
 use gadgetry_proto::error::{Classified, Fault};
+use gadgetry_proto::trace::TraceContext;
 
 #[doc(no_inline)]
 pub use gadgetry_proto::{
@@ -193,6 +194,12 @@ impl ExecutionContext {
     /// Returns the id of the call.
     pub fn invocation_id(&self) -> &InvocationId {
         &self.0.invocation_id
+    }
+
+    /// Returns the trace that the call belongs to, for requests of the gadget to other services:
+    /// [`TraceContext::traceparent`] is the header. `None` without traces; see [`Hook::trace_context`](crate::Hook::trace_context).
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.slot()?.trace.as_ref()
     }
 
     /// Returns the number of the reply that contains the call, from 1; 0 without a run.

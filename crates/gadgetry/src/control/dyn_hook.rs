@@ -2,9 +2,11 @@
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::event::Event;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Asks, Decision, Input, QuestionKind};
 use gadgetry_proto::time::Time;
+use gadgetry_proto::trace::TraceContext;
 
 use crate::control::hook::asks_of;
 use crate::control::{GadgetDone, Hook, ModelFailure, OnGadgetError, Reply, UnmetDependency};
@@ -27,6 +29,12 @@ pub trait DynHook: Send + Sync {
     /// Watches something that happens in `run`. Does nothing by default.
     fn watch(&self, run: &RunContext, seen: Seen<'_>) {
         let _ = (run, seen);
+    }
+
+    /// Returns the trace of what the run sends; see [`Hook::trace_context`]. Has none by default.
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        let _ = (run, call);
+        None
     }
 }
 
@@ -61,6 +69,10 @@ impl<H: Hook> DynHook for H {
             Seen::Input(time, input) => self.input(run, time, input),
             Seen::Request(request) => self.request(run, request),
         }
+    }
+
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        Hook::trace_context(self, run, call)
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use gadgetry_proto::event::Event;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Asks, Input, Start};
 use gadgetry_proto::time::Time;
+use gadgetry_proto::trace::TraceContext;
 
 use crate::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, ModelFailure,
@@ -72,6 +74,14 @@ pub trait Hook: Send + Sync {
     /// reported here.
     fn request(&self, run: &RunContext, request: &Request) {
         let _ = (run, request);
+    }
+
+    /// Returns the trace that a request of the run to its model belongs to or, with `call`, what the gadget of that call sends. Servers of
+    /// models and of MCP receive it in `traceparent`. The first hook that has one decides; without any it is a
+    /// [`TraceContext`] that the caller of the run has given ([`AgentRun::with`](crate::AgentRun::with)).
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        let _ = (run, call);
+        None
     }
 
     /// Decides about a request before it is sent.
@@ -158,6 +168,10 @@ impl<H: Hook> Hook for Arc<H> {
 
     fn request(&self, run: &RunContext, request: &Request) {
         (**self).request(run, request);
+    }
+
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        (**self).trace_context(run, call)
     }
 
     fn before_model_call(

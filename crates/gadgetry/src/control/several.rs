@@ -5,9 +5,11 @@ use std::mem;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 use gadgetry_proto::schema::Registry;
+use gadgetry_proto::trace::TraceContext;
 
 use crate::control::{DynHook, RunContext, Seen};
 
@@ -125,6 +127,11 @@ impl DynHook for Hooks {
         for hook in self.watching() {
             hook.watch(run, seen);
         }
+    }
+
+    fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
+        self.watching()
+            .find_map(|hook| hook.trace_context(run, call))
     }
 }
 

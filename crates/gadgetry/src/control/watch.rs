@@ -3,6 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::trace::TraceContext;
+
 use crate::control::{DynHook, Hooks, Seen};
 use crate::panics::panic_text;
 use crate::run_context::RunContext;
@@ -13,6 +16,20 @@ pub(crate) struct Watchers(Vec<Arc<dyn DynHook>>);
 impl Watchers {
     pub(crate) fn of(hooks: &Hooks) -> Self {
         Self(hooks.watching().map(Arc::clone).collect())
+    }
+
+    /// Returns the trace of what the run sends, to the model or in a call.
+    pub(crate) fn trace_context(
+        &self,
+        run: &RunContext,
+        call: Option<CallId>,
+    ) -> Option<TraceContext> {
+        let of_hook = |hook: &Arc<dyn DynHook>| {
+            // It is a fact about the run, which does not depend on it.
+            catch_unwind(AssertUnwindSafe(|| hook.trace_context(run, call))).ok()?
+        };
+        let of_caller = || run.get::<TraceContext>().ok().cloned();
+        self.0.iter().find_map(of_hook).or_else(of_caller)
     }
 
     /// Shows each hook what happens.

@@ -118,6 +118,8 @@ impl Driver<'_> {
                 self.watchers
                     .show(&self.handle.run, Seen::Request(&request));
                 self.observer.request(&request);
+                let trace = self.watchers.trace_context(&self.handle.run, None);
+                request.trace = trace.map(Arc::new);
                 let services = &self.handle.services;
                 let call =
                     ModelCall::new(Arc::clone(&services.model)).limiter(services.limiter.clone());

@@ -299,6 +299,9 @@ impl<'a> Driver<'a> {
             Some(CallSlot {
                 answered: start.answered,
                 subagent_costs: start.subagent_costs,
+                trace: self
+                    .watchers
+                    .trace_context(&self.handle.run, Some(start.id)),
                 ..CallSlot::new(host, start.id, self.iteration)
             }),
         );

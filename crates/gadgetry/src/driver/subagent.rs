@@ -69,9 +69,13 @@ impl ExecutionContext {
         if services.scope.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
         }
+        let mut services = services.clone();
+        if let Some(trace) = self.trace_context() {
+            services.values.insert(trace.clone());
+        }
         Ok(SubagentParent {
             context: self.clone(),
-            services: services.clone(),
+            services,
         })
     }
 }

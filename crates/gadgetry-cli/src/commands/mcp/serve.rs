@@ -18,6 +18,8 @@ use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::mcp;
 use crate::printer::Printer;
+#[cfg(feature = "otel")]
+use crate::telemetry;
 
 /// Runs the command until the client leaves, or until an interrupt.
 pub(super) async fn run(
@@ -62,6 +64,10 @@ pub(super) async fn run(
     }
     let server = GadgetServer::new(toolbox).map_err(words)?;
     let mut server = server.approvals(approvals).skills(skills);
+    #[cfg(feature = "otel")]
+    if let Some(spans) = telemetry::spans() {
+        server = server.hook(spans);
+    }
     if let Some(timeout) = args.timeout {
         server = server.timeout(timeout);
     }
