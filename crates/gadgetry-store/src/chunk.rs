@@ -94,19 +94,51 @@ pub(crate) fn entries(
     }
 }
 
-/// Fails if the tables of entries are damaged: a page that has lost rows at its end gives the others without an error.
-pub(crate) fn check(connection: &Connection, id: &RunId) -> Result<(), JournalError> {
+/// Fails if entries after row `last` of a run are lost: a damaged page that has lost rows at its end gives the others without an
+/// error.
+pub(crate) fn check(
+    connection: &Connection,
+    id: &RunId,
+    run: i64,
+    last: i64,
+) -> Result<(), JournalError> {
+    let kept = connection.query_row("SELECT entries FROM runs WHERE key = ?1", [run], |row| {
+        row.get::<_, Option<i64>>(0)
+    });
+    let damaged = |place: String, problem: String| JournalError::Damaged {
+        run: id.clone(),
+        place,
+        problem,
+    };
+    match kept.optional().map_err(JournalError::storage)? {
+        // It was removed.
+        None => return Ok(()),
+        Some(Some(kept)) if kept <= last + 1 => return Ok(()),
+        Some(Some(_)) => {
+            let next = connection.query_row(
+                "SELECT EXISTS (SELECT 1 FROM entries WHERE id > ?1 AND id < ?2)",
+                [entry_id(run, last), entry_id(run + 1, -1)],
+                |row| row.get::<_, bool>(0),
+            );
+            // They may have been written a moment ago.
+            if next.map_err(JournalError::storage)? {
+                return Ok(());
+            }
+            let place = format!("row {} of its entries", last + 1);
+            return Err(damaged(place, "it is missing".to_owned()));
+        }
+        // An earlier version, which has not counted them, has begun the run.
+        Some(None) => {}
+    }
     let found = connection.query_row("PRAGMA quick_check(entries)", (), |row| {
         row.get::<_, String>(0)
     });
-    let problem = match found {
-        Ok(found) if found == "ok" => return Ok(()),
-        Ok(problem) => problem,
-        Err(error) => error.to_string(),
-    };
-    Err(JournalError::Damaged {
-        run: id.clone(),
-        place: "the table of its entries".to_owned(),
-        problem,
-    })
+    match found {
+        Ok(found) if found == "ok" => Ok(()),
+        Ok(problem) => Err(damaged("the table of its entries".to_owned(), problem)),
+        Err(error) => Err(damaged(
+            "the table of its entries".to_owned(),
+            error.to_string(),
+        )),
+    }
 }

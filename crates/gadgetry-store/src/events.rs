@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::journal::SqliteJournal;
 use crate::reader::Reader;
-use crate::{chunk, rows};
+use crate::{chunk, header, rows};
 
 /// The events of a run: those that have happened, and those that happen while it is driven, by whatever process. The
 /// stream ends with the run, or with its first error.
@@ -73,7 +73,7 @@ impl SqliteJournal {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
             let key = rows::key(connection, &run)?;
-            Ok((key, rows::header(connection, &run, key)?))
+            Ok((key, header::read(connection, &run, key)?.0))
         };
         let (key, header) = reader.read(header).await?;
         let mut run = header.run()?;

@@ -4,10 +4,11 @@ use std::io::Write;
 
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry::log::{LogHeader, LogWriter};
+use gadgetry::proto::message::Message;
 use rusqlite::Connection;
 
 use crate::journal::SqliteJournal;
-use crate::{chunk, rows};
+use crate::{chunk, header, rows};
 
 /// Exported part of a run.
 #[derive(Debug)]
@@ -29,9 +30,24 @@ impl SqliteJournal {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
             let key = rows::key(connection, &run)?;
-            rows::header(connection, &run, key)
+            Ok(header::read(connection, &run, key)?.0)
         };
         self.inner.reader.read(header).await
+    }
+
+    /// Reads the last message of the conversation that a run began with, which is what the run is about. Takes as long for a long
+    /// conversation as for a short one.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, and if the message cannot be read.
+    pub async fn prompt(&self, id: &RunId) -> Result<Option<Message>, JournalError> {
+        let run = id.clone();
+        let prompt = move |connection: &mut Connection| {
+            let key = rows::key(connection, &run)?;
+            header::read_prompt(connection, &run, key)
+        };
+        self.inner.reader.read(prompt).await
     }
 
     /// Writes the log of a run, as far as it can be read: for [`replay`](gadgetry::log::replay) and
@@ -45,7 +61,7 @@ impl SqliteJournal {
         let run = id.clone();
         let header = move |connection: &mut Connection| {
             let key = rows::key(connection, &run)?;
-            Ok((key, rows::header(connection, &run, key)?))
+            Ok((key, header::read(connection, &run, key)?.0))
         };
         let (key, header) = self.inner.reader.read(header).await?;
         let mut log = LogWriter::new(out, &header)?;
@@ -74,7 +90,9 @@ impl SqliteJournal {
             match read {
                 Ok(now) if now == last => {
                     let run = id.clone();
-                    let check = move |connection: &mut Connection| chunk::check(connection, &run);
+                    let check = move |connection: &mut Connection| {
+                        chunk::check(connection, &run, key, last)
+                    };
                     exported.damage = self.inner.reader.read(check).await.err();
                     break;
                 }

@@ -16,11 +16,11 @@ use gadgetry_files as files;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use crate::error::ReadError;
+use crate::header::{self, NewHeader};
 use crate::owner::{now_ms, refuse_if_alive, sweep};
 use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
-use crate::values;
-use crate::writer::{Ended, Writer, keep_long, lease};
+use crate::writer::{Ended, Writer, lease};
 use crate::{chunk, rows, schema, sum};
 
 /// Maximum time to wait for another process that writes.
@@ -202,17 +202,19 @@ impl Journal for SqliteJournal {
         header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
-            let json = header.map(serde_json::to_string).transpose();
-            let json = json.map_err(JournalError::storage)?;
+            let new = header.map(NewHeader::of).transpose()?;
+            let new_bytes = new.as_ref().map_or(0, |it| it.bytes);
             let owner = self.inner.writer.owner()?;
             let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
-            let take_up =
-                move |connection: &mut Connection| take_up(connection, &path, &run, json, &name);
+            let take_up = move |connection: &mut Connection| {
+                take_up(connection, &path, &run, new.as_ref(), &name)
+            };
             // A run whose beginning is lost in a power failure begins again. The first step that must not be lost syncs this, too.
             let taken = self.inner.writer.write(Durability::Written, take_up);
             let (key, is_new) = taken.await?;
             // From here on the recorder releases the run.
-            let mut recorder = SqliteRecorder::new(self.inner.writer.clone(), id.clone(), key);
+            let writer = self.inner.writer.clone();
+            let mut recorder = SqliteRecorder::new(writer, id.clone(), key, new_bytes);
             let mut messages = self.inner.reader.inbox(key, owner.name.clone());
             let inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
             if let Some(header) = header.filter(|_| is_new) {
@@ -246,7 +248,7 @@ fn take_up(
     connection: &mut Connection,
     path: &Path,
     id: &RunId,
-    header: Option<String>,
+    header: Option<&NewHeader>,
     owner: &str,
 ) -> Result<(i64, bool), JournalError> {
     let sqlite = |error: rusqlite::Error| JournalError::storage(error);
@@ -285,23 +287,18 @@ fn take_up(
 fn begin(
     connection: &Connection,
     id: &RunId,
-    header: String,
+    header: &NewHeader,
     owner: &str,
 ) -> rusqlite::Result<i64> {
-    let (header, long) = values::take(header);
     let progress = serde_json::to_string(&RunProgress::default()).unwrap_or_default();
     let progress = sum::seal(&[], &progress);
     connection.execute(
-        "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5)",
+        "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress, entries)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, 0)",
         (id.as_str(), now_ms(), owner, lease(), progress),
     )?;
     let key = connection.last_insert_rowid();
-    connection.execute(
-        "INSERT INTO headers (run, json) VALUES (?1, ?2)",
-        (key, sum::seal(&[key], &header)),
-    )?;
-    keep_long(connection, key, &long)?;
+    header.keep(connection, key)?;
     Ok(key)
 }
 
@@ -309,6 +306,7 @@ fn begin(
 struct Known {
     header: LogHeader,
     checkpoint: Option<Checkpoint>,
+    /// The size of the checkpoint, or of the header without one.
     checkpoint_bytes: u64,
     entries: Vec<Entry>,
     /// The number of the last row of entries.
@@ -318,7 +316,7 @@ struct Known {
 }
 
 fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, JournalError> {
-    let header = rows::header(connection, id, key)?;
+    let (header, header_bytes) = header::read(connection, id, key)?;
     let found: Option<(String, i64)> = connection
         .query_row(
             "SELECT json, entry FROM checkpoints WHERE run = ?1",
@@ -327,7 +325,7 @@ fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, Jour
         )
         .optional()
         .map_err(JournalError::storage)?;
-    let (mut checkpoint, mut checkpoint_bytes, mut after) = (None, 0, -1);
+    let (mut checkpoint, mut checkpoint_bytes, mut after) = (None, header_bytes, -1);
     if let Some((json, entry)) = found {
         let damaged = |error: ReadError| JournalError::Damaged {
             run: id.clone(),
@@ -340,12 +338,12 @@ fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, Jour
         checkpoint = Some(serde_json::from_str(&json).map_err(|error| damaged(error.into()))?);
         after = entry;
     }
-    chunk::check(connection, id)?;
     let mut entries = Vec::new();
     let last = chunk::entries(connection, id, key, after, -1, |entry| {
         entries.push(entry);
         Ok(())
     })?;
+    chunk::check(connection, id, key, last)?;
     let bytes: i64 = connection
         .query_row(
             "SELECT coalesce(sum(length(lines)), 0) FROM entries WHERE id > ?1 AND id < ?2",

@@ -28,7 +28,8 @@
 //!
 //! The file is in WAL mode with one writer thread for each [`SqliteJournal`]; several processes may use it at once.
 //! Finished steps are synced to the disk before anything is done because of them; the pieces of a reply are written in
-//! batches. Texts over 64 KiB are stored once, compressed, by their hash. Keys of providers are never part of a run, so
+//! batches. Texts over 64 KiB are stored once, compressed, by their hash; so are the messages that a run continues, so a
+//! conversation of many runs takes as much space as its messages. Keys of providers are never part of a run, so
 //! they are not in the file.
 //!
 //! # Modules
@@ -37,12 +38,14 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `schema` | the tables |
 //! | `error` | errors in stored documents |
 //! | `owner` | one owner drives a run at a time |
 //! | `sum`, `values` | checksums of documents; long values, stored once |
 //! | `chunk` | entries of a run as they are stored |
-//! | `rows` | the key and the header of a run; how its rows are removed |
+//! | `list` | lists with common beginnings, stored once |
+//! | `header` | the header of a run as it is stored |
+//! | `schema` | the tables |
+//! | `rows` | the key of a run; how its rows are removed |
 //! | `writer`, `reader` | the thread that writes, and the one that reads |
 //! | `recorder` | records one run |
 //! | `journal` | [`SqliteJournal`]: the file, and runs that begin or are taken up |
@@ -53,7 +56,9 @@ mod chunk;
 mod error;
 mod events;
 mod export;
+mod header;
 mod journal;
+mod list;
 mod owner;
 mod reader;
 mod recorder;

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::sum;
 use crate::values::{self, LongValue};
-use crate::writer::{Append, Failed, Failure, Writer, keep_long};
+use crate::writer::{Append, Failed, Failure, Writer};
 
 /// Bytes of entries that are always worth less than a checkpoint.
 const SHORT: u64 = 256 << 10;
@@ -31,14 +31,14 @@ pub(crate) struct SqliteRecorder {
     failed: Failed,
     /// Bytes since the last checkpoint.
     since: u64,
-    /// The size of the last checkpoint; `u64::MAX` while one is written.
+    /// The size of the last checkpoint, or of the header before the first; `u64::MAX` while one is written.
     checkpoint_bytes: Arc<AtomicU64>,
     checkpoint: Option<Checkpoint>,
 }
 
 impl SqliteRecorder {
-    /// The recorder of a run that has just begun.
-    pub(crate) fn new(writer: Writer, id: RunId, key: i64) -> Self {
+    /// The recorder of a run that has just begun, with a header of this size. A checkpoint takes at least as much.
+    pub(crate) fn new(writer: Writer, id: RunId, key: i64, header_bytes: u64) -> Self {
         Self {
             writer,
             id,
@@ -50,12 +50,13 @@ impl SqliteRecorder {
             progress: None,
             failed: Arc::default(),
             since: 0,
-            checkpoint_bytes: Arc::default(),
+            checkpoint_bytes: Arc::new(AtomicU64::new(header_bytes)),
             checkpoint: None,
         }
     }
 
-    /// Continues after the row `last`, and after a checkpoint of `checkpoint_bytes` with `since` bytes after it.
+    /// Continues after the row `last`, and after a checkpoint of `checkpoint_bytes` with `since` bytes after it. Without one, the
+    /// header takes its place.
     pub(crate) fn after(&mut self, last: i64, since: u64, checkpoint_bytes: u64) {
         self.number = last + 1;
         self.since = since;
@@ -164,7 +165,7 @@ impl SqliteRecorder {
                             "INSERT OR REPLACE INTO checkpoints (run, entry, json) VALUES (?1, ?2, ?3)",
                         )?
                         .execute((key, last, &json))?;
-                    keep_long(&transaction, key, &long)?;
+                    values::keep_all(&transaction, key, &long)?;
                     transaction.commit()
                 };
                 // The run can be resumed without it.

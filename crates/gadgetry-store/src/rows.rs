@@ -1,32 +1,13 @@
-//! The rows of a run: its key, its header, and how it is removed.
+//! The rows of a run: its key, and how it is removed.
 
 use std::path::Path;
 
 use gadgetry::journal::{JournalError, RunId};
-use gadgetry::log::LogHeader;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::owner::refuse_if_alive;
-use crate::{chunk, sum};
-
-/// Reads the header of a run, which it was made from.
-pub(crate) fn header(
-    connection: &Connection,
-    id: &RunId,
-    key: i64,
-) -> Result<LogHeader, JournalError> {
-    let json: String = connection
-        .query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
-            row.get(0)
-        })
-        .map_err(JournalError::storage)?;
-    let read = sum::open(&[key], &json).and_then(|json| chunk::read(connection, json));
-    read.map_err(|error| JournalError::Damaged {
-        run: id.clone(),
-        place: "its header".to_owned(),
-        problem: error.to_string(),
-    })
-}
+use crate::values::Hash;
+use crate::{chunk, list, values};
 
 /// Finds the key of a run.
 pub(crate) fn key(connection: &Connection, id: &RunId) -> Result<i64, JournalError> {
@@ -46,7 +27,6 @@ pub(crate) fn forget(
     id: &RunId,
 ) -> Result<(), JournalError> {
     let transaction = connection.transaction().map_err(JournalError::storage)?;
-    let below = format!("{id}/");
     let owner: Option<(Option<String>, i64)> = transaction
         .query_row(
             "SELECT owner, lease_ms FROM runs WHERE id = ?1",
@@ -58,25 +38,41 @@ pub(crate) fn forget(
     if let Some((Some(owner), lease_ms)) = owner {
         refuse_if_alive(path, id, &owner, lease_ms)?;
     }
-    let remove = || {
-        let mut statement = transaction.prepare_cached(
-            "DELETE FROM runs WHERE id = ?1 OR substr(id, 1, length(?2)) = ?2 RETURNING key",
-        )?;
-        let keys: Vec<i64> = statement
-            .query_map([id.as_str(), &below], |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
-        for key in keys {
-            transaction.execute(
-                "DELETE FROM entries WHERE id > ?1 AND id < ?2",
-                [chunk::entry_id(key, -1), chunk::entry_id(key + 1, -1)],
-            )?;
-        }
-        transaction.execute("DELETE FROM details WHERE run = ?1", [id.as_str()])?;
-        transaction.execute(
-            "DELETE FROM long_values WHERE hash NOT IN (SELECT hash FROM long_values_of_run)",
-            (),
-        )
-    };
-    remove().map_err(JournalError::storage)?;
+    remove(&transaction, id).map_err(JournalError::storage)?;
     transaction.commit().map_err(JournalError::storage)
+}
+
+fn remove(connection: &Connection, id: &RunId) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT key, conversation, outputs FROM runs LEFT JOIN headers ON run = key
+         WHERE id = ?1 OR id >= ?2 AND id < ?3",
+    )?;
+    // The names of its subagents begin with its own and a slash; `0` is the character after that.
+    let below = (format!("{id}/"), format!("{id}0"));
+    let found: Vec<(i64, Option<i64>, Option<i64>)> = statement
+        .query_map((id.as_str(), below.0, below.1), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    let mut hashes: Vec<Hash> = Vec::new();
+    for (key, conversation, outputs) in found {
+        let mut long =
+            connection.prepare_cached("SELECT hash FROM long_values_of_run WHERE run = ?1")?;
+        for hash in long.query_map([key], |row| row.get(0))? {
+            hashes.push(hash?);
+        }
+        connection.execute("DELETE FROM runs WHERE key = ?1", [key])?;
+        connection.execute(
+            "DELETE FROM entries WHERE id > ?1 AND id < ?2",
+            [chunk::entry_id(key, -1), chunk::entry_id(key + 1, -1)],
+        )?;
+        for last in [conversation, outputs] {
+            list::release(connection, last, &mut hashes)?;
+        }
+    }
+    for hash in &hashes {
+        values::release(connection, hash)?;
+    }
+    connection.execute("DELETE FROM details WHERE run = ?1", [id.as_str()])?;
+    Ok(())
 }

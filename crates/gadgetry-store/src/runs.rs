@@ -30,6 +30,9 @@ pub struct RunRecord {
     pub progress: RunProgress,
     /// Whether a process drives it.
     pub is_driven: bool,
+    /// The beginning of the last message before the first request, at most 500 characters, which is what the run is about; `None` if
+    /// an earlier version has begun the run and its header is damaged.
+    pub prompt: Option<String>,
     /// Document that the application has stored with it; see [`SqliteJournal::set_details`].
     pub details: Option<String>,
 }
@@ -63,6 +66,20 @@ impl RunRecord {
     }
 }
 
+/// Runs that are read.
+enum Which {
+    All,
+    One(RunId),
+    /// Those whose names begin with this.
+    Named(String),
+}
+
+/// Names from the first to before the second, without those of subagents.
+const RANGE: &str = "id >= ?1 AND id < ?2 AND instr(id, '/') = 0";
+
+/// After all characters of names.
+const LAST: &str = "\u{10ffff}";
+
 impl SqliteJournal {
     /// All runs, those that were written to last first, without the runs of subagents.
     ///
@@ -70,7 +87,20 @@ impl SqliteJournal {
     ///
     /// Those of the storage.
     pub async fn runs(&self) -> Result<Vec<RunRecord>, JournalError> {
-        self.records(None).await
+        self.records(Which::All).await
+    }
+
+    /// The runs whose names begin with this text, in the order of [`runs`](Self::runs), without the runs of subagents. It reads no
+    /// others.
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage.
+    pub async fn runs_named(
+        &self,
+        beginning: impl Into<String>,
+    ) -> Result<Vec<RunRecord>, JournalError> {
+        self.records(Which::Named(beginning.into())).await
     }
 
     /// One run.
@@ -79,23 +109,31 @@ impl SqliteJournal {
     ///
     /// [`JournalError::Unknown`] if there is no such run, and those of the storage.
     pub async fn run(&self, id: &RunId) -> Result<RunRecord, JournalError> {
-        let mut found = self.records(Some(id.clone())).await?;
+        let mut found = self.records(Which::One(id.clone())).await?;
         found.pop().ok_or_else(|| JournalError::Unknown(id.clone()))
     }
 
-    async fn records(&self, only: Option<RunId>) -> Result<Vec<RunRecord>, JournalError> {
+    async fn records(&self, which: Which) -> Result<Vec<RunRecord>, JournalError> {
         let path = self.inner.path.clone();
         let read = move |connection: &mut Connection| {
+            let (condition, from, to) = match which {
+                // They hold for all names.
+                Which::All => (RANGE, String::new(), LAST.to_owned()),
+                Which::One(id) => ("id = ?1 AND ?2 = ''", id.to_string(), String::new()),
+                Which::Named(beginning) => {
+                    let to = format!("{beginning}{LAST}");
+                    (RANGE, beginning, to)
+                }
+            };
+            let sql = format!(
+                "SELECT id, created_ms, updated_ms, progress, owner, lease_ms, details.json, prompt
+                 FROM runs LEFT JOIN details ON details.run = id LEFT JOIN headers ON headers.run = key
+                 WHERE {condition} ORDER BY updated_ms DESC, key DESC"
+            );
             let mut statement = connection
-                .prepare_cached(
-                    "SELECT id, created_ms, updated_ms, progress, owner, lease_ms, json
-                     FROM runs LEFT JOIN details ON details.run = runs.id
-                     WHERE id = ?1 OR ?1 IS NULL AND instr(id, '/') = 0
-                     ORDER BY updated_ms DESC, key DESC",
-                )
+                .prepare_cached(&sql)
                 .map_err(JournalError::storage)?;
-            let only = only.as_ref().map(RunId::as_str);
-            let mut rows = statement.query([only]).map_err(JournalError::storage)?;
+            let mut rows = statement.query([from, to]).map_err(JournalError::storage)?;
             let mut records = Vec::new();
             while let Some(row) = rows.next().map_err(JournalError::storage)? {
                 records.push(record(row, &path)?);
@@ -294,6 +332,7 @@ fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
         progress,
         is_driven: owner.is_some_and(|owner| !has_died(path, &owner)),
         details: optional(6)?,
+        prompt: optional(7)?,
         id,
     })
 }

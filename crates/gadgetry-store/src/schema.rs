@@ -1,15 +1,17 @@
 //! The tables and their versions.
 
 use gadgetry::journal::JournalError;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
+
+use crate::header;
 
 /// "gadg": the file is a journal of gadgetry.
 const APPLICATION: i32 = 0x6761_6467;
 
 /// The version of the tables that this version of the crate writes.
 ///
-/// 2 is 1 with checksums before documents; those without one can still be read.
-pub(crate) const VERSION: u32 = 2;
+/// 2 is 1 with checksums before documents, and 3 is 2 with [`THIRD`]; what earlier versions have written can still be read.
+pub(crate) const VERSION: u32 = 3;
 
 /// The first version.
 ///
@@ -50,6 +52,34 @@ CREATE TABLE long_values_of_run (
 CREATE TABLE details (run TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
 ";
 
+/// The additions of version 3.
+///
+/// Conversations repeat in the headers of their runs, so they are lists whose items are stored once: [`crate::list`]. `prompt`
+/// is the beginning of a conversation's last message. `entries` counts the rows of a run's entries. All of these columns
+/// are empty for runs that an earlier version has begun, but for the prompt.
+const THIRD: &str = "
+CREATE TABLE items (
+    id INTEGER PRIMARY KEY,
+    before INTEGER REFERENCES items(id),
+    hash BLOB NOT NULL UNIQUE,
+    json TEXT NOT NULL
+) STRICT;
+CREATE INDEX items_by_before ON items(before) WHERE before IS NOT NULL;
+CREATE TABLE long_values_of_item (
+    item INTEGER NOT NULL REFERENCES items(id) ON DELETE CASCADE,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (item, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX items_by_long_value ON long_values_of_item(hash);
+CREATE INDEX runs_by_long_value ON long_values_of_run(hash);
+ALTER TABLE headers ADD COLUMN conversation INTEGER REFERENCES items(id);
+ALTER TABLE headers ADD COLUMN outputs INTEGER REFERENCES items(id);
+ALTER TABLE headers ADD COLUMN prompt TEXT;
+CREATE INDEX headers_by_conversation ON headers(conversation) WHERE conversation IS NOT NULL;
+CREATE INDEX headers_by_outputs ON headers(outputs) WHERE outputs IS NOT NULL;
+ALTER TABLE runs ADD COLUMN entries INTEGER;
+";
+
 /// Makes the tables what this version expects. Refuses files of other programs and of newer versions.
 pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), JournalError> {
     let transaction = connection
@@ -73,9 +103,8 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
                 expected: VERSION,
             });
         }
-        (APPLICATION, Ok(1)) => {
-            let update = transaction.pragma_update(None, "user_version", VERSION);
-            update.map_err(JournalError::storage)?;
+        (APPLICATION, Ok(1 | 2)) => {
+            extend(&transaction).map_err(JournalError::storage)?;
             return transaction.commit().map_err(JournalError::storage);
         }
         (0, Ok(0)) if tables == 0 => {}
@@ -87,8 +116,15 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
     let create = || {
         transaction.execute_batch(FIRST)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", VERSION)
+        extend(&transaction)
     };
     create().map_err(JournalError::storage)?;
     transaction.commit().map_err(JournalError::storage)
+}
+
+/// Makes version 3 of the first two.
+fn extend(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(THIRD)?;
+    header::add_prompts(transaction)?;
+    transaction.pragma_update(None, "user_version", VERSION)
 }

@@ -13,6 +13,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use gadgetry::proto::json::{literal_text, replace_strings};
+use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 
 /// The longest text, in bytes, that stays where it is.
@@ -25,6 +26,7 @@ const WRITTEN_MARK: &str = "\"\\u0002";
 pub(crate) type Hash = [u8; 32];
 
 /// A text that was taken out of a document.
+#[derive(Clone)]
 pub(crate) struct LongValue {
     pub(crate) hash: Hash,
     pub(crate) bytes: usize,
@@ -33,15 +35,20 @@ pub(crate) struct LongValue {
 
 /// Takes the long texts out of a JSON document. One without any stays as it is.
 pub(crate) fn take(json: String) -> (String, Vec<LongValue>) {
+    take_over(json, LONG)
+}
+
+/// Takes the texts of more than `longest` bytes out of a JSON document.
+pub(crate) fn take_over(json: String, longest: usize) -> (String, Vec<LongValue>) {
     let mut taken = Vec::new();
-    if json.len() <= LONG && !has_references(&json) {
+    if json.len() <= longest && !has_references(&json) {
         return (json, taken);
     }
     let Ok(short) = replace_strings::<Infallible>(&json, |literal| {
         // With its quotes and escapes it is longer than its text.
-        if literal.len() > LONG
+        if literal.len() > longest
             && let Some(text) = literal_text(literal)
-            && text.len() > LONG
+            && text.len() > longest
         {
             let long = LongValue::of(&text);
             let reference = written(&long.hash);
@@ -128,4 +135,45 @@ pub(crate) fn inflate(deflated: &[u8], bytes: usize, hash: &Hash) -> Option<Stri
     let mut decoder = DeflateDecoder::new(deflated).take(bytes as u64 + 1);
     decoder.read_to_string(&mut text).ok()?;
     (Hash::from(Sha256::digest(text.as_bytes())) == *hash).then_some(text)
+}
+
+/// Keeps a value, unless it is there.
+pub(crate) fn keep(connection: &Connection, value: &LongValue) -> rusqlite::Result<()> {
+    let bytes = i64::try_from(value.bytes).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "INSERT INTO long_values (hash, bytes, deflated) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO NOTHING",
+        )?
+        .execute((&value.hash[..], bytes, &value.deflated))?;
+    Ok(())
+}
+
+/// Keeps values that a run needs.
+pub(crate) fn keep_all(
+    connection: &Connection,
+    run: i64,
+    values: &[LongValue],
+) -> rusqlite::Result<()> {
+    for value in values {
+        keep(connection, value)?;
+        connection
+            .prepare_cached(
+                "INSERT INTO long_values_of_run (run, hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            )?
+            .execute((run, &value.hash[..]))?;
+    }
+    Ok(())
+}
+
+/// Removes a value that nothing needs.
+pub(crate) fn release(connection: &Connection, hash: &Hash) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "DELETE FROM long_values WHERE hash = ?1
+             AND NOT EXISTS (SELECT 1 FROM long_values_of_run WHERE hash = ?1)
+             AND NOT EXISTS (SELECT 1 FROM long_values_of_item WHERE hash = ?1)",
+        )?
+        .execute([&hash[..]])?;
+    Ok(())
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::owner::{HEARTBEAT, LEASE, Owner, now_ms};
 use crate::sum;
-use crate::values::LongValue;
+use crate::values::{self, LongValue};
 
 /// Jobs that one transaction takes at most.
 const BATCH: usize = 256;
@@ -365,13 +365,15 @@ fn append_one(
         taken,
         ..
     } = append;
+    let entries = (!lines.is_empty()).then(|| number + 1);
     // Always, so that there is something to sync, and so that a run that was taken up by another owner is noticed.
     let own = transaction
         .prepare_cached(
             "UPDATE runs SET updated_ms = ?1, lease_ms = ?2, progress = coalesce(?3, progress),
-             owner = iif(?6, NULL, owner) WHERE key = ?4 AND owner = ?5",
+             owner = iif(?6, NULL, owner), entries = coalesce(?7, entries)
+             WHERE key = ?4 AND owner = ?5",
         )?
-        .execute((now_ms(), lease(), progress, key, owner, is_over))?;
+        .execute((now_ms(), lease(), progress, key, owner, is_over, entries))?;
     if own == 0 {
         return Ok(false);
     }
@@ -381,7 +383,7 @@ fn append_one(
             .prepare_cached("INSERT INTO entries (id, lines) VALUES (?1, ?2)")?
             .execute((crate::chunk::entry_id(*key, *number), sealed.as_bytes()))?;
     }
-    keep_long(transaction, *key, long)?;
+    values::keep_all(transaction, *key, long)?;
     for message in taken {
         let message = i64::try_from(*message).unwrap_or(i64::MAX);
         transaction
@@ -389,26 +391,4 @@ fn append_one(
             .execute((message, key))?;
     }
     Ok(true)
-}
-
-pub(crate) fn keep_long(
-    connection: &Connection,
-    run: i64,
-    values: &[LongValue],
-) -> rusqlite::Result<()> {
-    for value in values {
-        let bytes = i64::try_from(value.bytes).unwrap_or(i64::MAX);
-        connection
-            .prepare_cached(
-                "INSERT INTO long_values (hash, bytes, deflated) VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO NOTHING",
-            )?
-            .execute((&value.hash[..], bytes, &value.deflated))?;
-        connection
-            .prepare_cached(
-                "INSERT INTO long_values_of_run (run, hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-            )?
-            .execute((run, &value.hash[..]))?;
-    }
-    Ok(())
 }

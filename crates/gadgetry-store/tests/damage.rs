@@ -62,34 +62,3 @@ async fn a_changed_bit_is_an_error_or_changes_nothing() {
     }
     assert!(errors > FLIPS / 4, "only {errors} flips were noticed");
 }
-
-/// A file of format version 1 has no checksums; it opens, and is exported as it was.
-#[tokio::test]
-async fn an_old_file_opens() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = file().await;
-    let whole = exported(folder.path(), &file).await.unwrap();
-    let path = folder.path().join("journal.db");
-    let connection = Connection::open(&path).unwrap();
-    for sql in [
-        "UPDATE headers SET json = substr(json, 18)",
-        "UPDATE checkpoints SET json = substr(json, 18)",
-        "UPDATE entries SET lines = CAST(substr(lines, 18) AS BLOB)",
-        "UPDATE runs SET progress = substr(progress, 18)",
-        "PRAGMA user_version = 1",
-    ] {
-        connection.execute_batch(sql).unwrap();
-    }
-    drop(connection);
-    let journal = SqliteJournal::open(&path).unwrap();
-    let mut log = Vec::new();
-    let exported = journal.export(&id("long"), &mut log).await.unwrap();
-    assert!(exported.damage.is_none());
-    assert!(log == whole);
-    assert!(journal.run(&id("long")).await.is_ok());
-    let connection = Connection::open(&path).unwrap();
-    let version: i64 = connection
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .unwrap();
-    assert_eq!(version, 2);
-}

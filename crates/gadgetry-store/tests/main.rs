@@ -3,6 +3,8 @@
 
 mod chaos;
 mod damage;
+mod earlier;
+mod growth;
 mod journal;
 mod module_order;
 mod recovery;

@@ -1,0 +1,217 @@
+//! The header of a run as it is stored.
+//!
+//! The runs of a conversation repeat its messages, the long results that these name, the configuration and the gadgets. So the first two are lists
+//! that share their items ([`list`]), and the others one text that is stored once ([`values`]).
+
+use std::mem;
+
+use gadgetry::journal::{JournalError, RunId};
+use gadgetry::log::LogHeader;
+use gadgetry::proto::message::{Content, Message};
+use rusqlite::Connection;
+use serde_json::{Map, Value};
+
+use crate::error::ReadError;
+use crate::list::{self, Item};
+use crate::values::{self, LongValue};
+use crate::{chunk, sum};
+
+/// Characters of a prompt that are kept for lists of runs.
+const PROMPT: usize = 500;
+
+/// The longest text, in bytes, that stays where it is in the rest of a header.
+const LONG: usize = 1 << 10;
+
+/// Key of the text with the parts that runs of one agent share.
+const SHARED: &str = "shared";
+const SHARED_PARTS: [&str; 2] = ["config", "gadgets"];
+const CONVERSATION: &str = "conversation";
+const OUTPUTS: &str = "outputs";
+
+/// A header that is to be kept.
+pub(crate) struct NewHeader {
+    rest: String,
+    long: Vec<LongValue>,
+    conversation: Vec<Item>,
+    outputs: Vec<Item>,
+    prompt: String,
+    /// Number of bytes of all of it.
+    pub(crate) bytes: u64,
+}
+
+impl NewHeader {
+    pub(crate) fn of(header: &LogHeader) -> Result<Self, JournalError> {
+        let mut rest = header.clone();
+        let conversation = mem::take(&mut rest.conversation);
+        let prompt = prompt(&conversation);
+        let conversation = list::items(conversation.iter().map(serde_json::to_string))?;
+        let rest = serde_json::to_value(rest).and_then(serde_json::from_value);
+        let mut rest: Map<String, Value> = rest.map_err(JournalError::storage)?;
+        rest.remove(CONVERSATION);
+        let outputs = rest.get_mut(OUTPUTS).and_then(|it| it.get_mut(OUTPUTS));
+        let outputs = match outputs.map(Value::take) {
+            Some(Value::Array(outputs)) => outputs,
+            _ => Vec::new(),
+        };
+        let outputs = list::items(outputs.iter().map(serde_json::to_string))?;
+        let mut shared = Map::new();
+        for part in SHARED_PARTS {
+            if let Some(value) = rest.remove(part) {
+                shared.insert(part.to_owned(), value);
+            }
+        }
+        let shared = Value::Object(shared).to_string();
+        rest.insert(SHARED.to_owned(), shared.into());
+        let rest = Value::Object(rest).to_string();
+        let bytes = rest.len() as u64 + list::bytes(&conversation) + list::bytes(&outputs);
+        let (rest, long) = values::take_over(rest, LONG);
+        Ok(Self {
+            rest,
+            long,
+            conversation,
+            outputs,
+            prompt,
+            bytes,
+        })
+    }
+
+    /// Keeps it as that of a new run.
+    pub(crate) fn keep(&self, connection: &Connection, key: i64) -> rusqlite::Result<()> {
+        let conversation = list::keep(connection, &self.conversation)?;
+        let outputs = list::keep(connection, &self.outputs)?;
+        let sealed = sum::seal(&place(key, conversation, outputs), &self.rest);
+        connection.execute(
+            "INSERT INTO headers (run, json, conversation, outputs, prompt) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (key, sealed, conversation, outputs, &self.prompt),
+        )?;
+        values::keep_all(connection, key, &self.long)
+    }
+}
+
+/// The numbers that a header is sealed with. One without lists is sealed as earlier versions did.
+fn place(key: i64, conversation: Option<i64>, outputs: Option<i64>) -> Vec<i64> {
+    match (conversation, outputs) {
+        (None, None) => vec![key],
+        lists => vec![
+            key,
+            lists.0.unwrap_or_default(),
+            lists.1.unwrap_or_default(),
+        ],
+    }
+}
+
+/// The beginning of the last message.
+fn prompt(conversation: &[Message]) -> String {
+    let content = conversation.last().map_or(&[][..], |it| &it.content);
+    let mut prompt = String::new();
+    for content in content {
+        if let Content::Text { text } = content {
+            let left = PROMPT - prompt.chars().count();
+            prompt.extend(text.chars().take(left));
+        }
+    }
+    prompt
+}
+
+/// Reads the header of a run, which it was made from, and its number of bytes.
+pub(crate) fn read(
+    connection: &Connection,
+    id: &RunId,
+    key: i64,
+) -> Result<(LogHeader, u64), JournalError> {
+    let (json, conversation, outputs): (String, Option<i64>, Option<i64>) = connection
+        .query_row(
+            "SELECT json, conversation, outputs FROM headers WHERE run = ?1",
+            [key],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .map_err(JournalError::storage)?;
+    let read = sum::open(&place(key, conversation, outputs), &json)
+        .and_then(|json| whole(connection, json, conversation, outputs));
+    read.map_err(|error| damaged(id, &error))
+}
+
+/// Reads the last message before the first request of a run.
+pub(crate) fn read_prompt(
+    connection: &Connection,
+    id: &RunId,
+    key: i64,
+) -> Result<Option<Message>, JournalError> {
+    let conversation: Option<i64> = connection
+        .query_row(
+            "SELECT conversation FROM headers WHERE run = ?1",
+            [key],
+            |row| row.get(0),
+        )
+        .map_err(JournalError::storage)?;
+    let Some(conversation) = conversation else {
+        let (mut header, _) = read(connection, id, key)?;
+        return Ok(header.conversation.pop());
+    };
+    let read =
+        list::read_last(connection, conversation).and_then(|json| chunk::read(connection, &json));
+    read.map(Some).map_err(|error| damaged(id, &error))
+}
+
+fn damaged(id: &RunId, error: &ReadError) -> JournalError {
+    JournalError::Damaged {
+        run: id.clone(),
+        place: "its header".to_owned(),
+        problem: error.to_string(),
+    }
+}
+
+fn whole(
+    connection: &Connection,
+    json: &str,
+    conversation: Option<i64>,
+    outputs: Option<i64>,
+) -> Result<(LogHeader, u64), ReadError> {
+    let json = chunk::whole(connection, json)?;
+    let mut bytes = json.len() as u64;
+    let mut map: Map<String, Value> = serde_json::from_str(&json)?;
+    let Some(Value::String(shared)) = map.remove(SHARED) else {
+        // An earlier version has stored it in one text.
+        return Ok((serde_json::from_str(&json)?, bytes));
+    };
+    map.extend(serde_json::from_str::<Map<String, Value>>(&shared)?);
+    map.insert(CONVERSATION.to_owned(), Value::Array(Vec::new()));
+    let mut stored = Vec::new();
+    for item in list::read(connection, outputs)? {
+        let item = chunk::whole(connection, &item)?;
+        bytes += item.len() as u64;
+        stored.push(serde_json::from_str(&item)?);
+    }
+    if let Some(Value::Object(store)) = map.get_mut(OUTPUTS) {
+        store.insert(OUTPUTS.to_owned(), Value::Array(stored));
+    }
+    let mut header: LogHeader = serde_json::from_value(Value::Object(map))?;
+    for item in list::read(connection, conversation)? {
+        let item = chunk::whole(connection, &item)?;
+        bytes += item.len() as u64;
+        header.conversation.push(serde_json::from_str(&item)?);
+    }
+    Ok((header, bytes))
+}
+
+/// Adds the prompts of runs that earlier versions have begun. One whose header is damaged has none.
+pub(crate) fn add_prompts(connection: &Connection) -> rusqlite::Result<()> {
+    let mut keys = connection.prepare("SELECT run FROM headers WHERE prompt IS NULL")?;
+    let keys: Vec<i64> = keys
+        .query_map((), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for key in keys {
+        let json: String =
+            connection.query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
+                row.get(0)
+            })?;
+        let read = sum::open(&[key], &json).and_then(|json| whole(connection, json, None, None));
+        if let Ok((header, _)) = read {
+            connection.execute(
+                "UPDATE headers SET prompt = ?1 WHERE run = ?2",
+                (prompt(&header.conversation), key),
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Lists that grow at their end, each item stored once.
+//!
+//! An item names the one before it, so a list is named by its last item, and lists with the same beginning share it. Items are found
+//! by a hash of themselves and of all before them, which is their checksum, too.
+
+use gadgetry::journal::JournalError;
+use rusqlite::{Connection, OptionalExtension as _};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::ReadError;
+use crate::values::{self, Hash, LongValue};
+
+/// An item that is to be kept.
+pub(crate) struct Item {
+    hash: Hash,
+    json: String,
+    long: Vec<LongValue>,
+}
+
+/// The items of a list of documents.
+pub(crate) fn items(
+    documents: impl IntoIterator<Item = serde_json::Result<String>>,
+) -> Result<Vec<Item>, JournalError> {
+    let (mut items, mut before) = (Vec::new(), None);
+    for document in documents {
+        let (json, long) = values::take(document.map_err(JournalError::storage)?);
+        let hash = hash(before.as_ref(), &json);
+        before = Some(hash);
+        items.push(Item { hash, json, long });
+    }
+    Ok(items)
+}
+
+/// Number of bytes of the items.
+pub(crate) fn bytes(items: &[Item]) -> u64 {
+    let long = |item: &Item| item.long.iter().map(|it| it.bytes as u64).sum::<u64>();
+    items
+        .iter()
+        .map(|item| item.json.len() as u64 + long(item))
+        .sum()
+}
+
+/// Hash of an item after others.
+fn hash(before: Option<&Hash>, json: &str) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update(before.map_or(&[][..], |it| &it[..]));
+    hash.update(json.as_bytes());
+    hash.finalize().into()
+}
+
+/// Keeps the items that are not there yet. Returns the last one; `None` for an empty list.
+pub(crate) fn keep(connection: &Connection, items: &[Item]) -> rusqlite::Result<Option<i64>> {
+    let (mut last, mut known) = (None, 0);
+    let mut find = connection.prepare_cached("SELECT id FROM items WHERE hash = ?1")?;
+    // From the end: all but the last few are there, as a rule.
+    for (index, item) in items.iter().enumerate().rev() {
+        last = find
+            .query_row([&item.hash[..]], |row| row.get(0))
+            .optional()?;
+        if last.is_some() {
+            known = index + 1;
+            break;
+        }
+    }
+    for item in items.iter().skip(known) {
+        connection
+            .prepare_cached("INSERT INTO items (before, hash, json) VALUES (?1, ?2, ?3)")?
+            .execute((last, &item.hash[..], &item.json))?;
+        let id = connection.last_insert_rowid();
+        for value in &item.long {
+            values::keep(connection, value)?;
+            connection
+                .prepare_cached(
+                    "INSERT INTO long_values_of_item (item, hash) VALUES (?1, ?2)
+                     ON CONFLICT DO NOTHING",
+                )?
+                .execute((id, &value.hash[..]))?;
+        }
+        last = Some(id);
+    }
+    Ok(last)
+}
+
+/// Reads the documents of the list that ends with this item, without the long values in them.
+pub(crate) fn read(connection: &Connection, last: Option<i64>) -> Result<Vec<String>, ReadError> {
+    // An item was stored after the one before it, so this ends, whatever the file holds.
+    let mut statement = connection.prepare_cached(
+        "WITH RECURSIVE list (id, before, hash, json) AS (
+             SELECT id, before, hash, json FROM items WHERE id = ?1
+             UNION ALL
+             SELECT items.id, items.before, items.hash, items.json FROM items, list
+             WHERE items.id = list.before AND items.id < list.id
+         ) SELECT hash, json FROM list",
+    )?;
+    let mut rows = statement.query([last])?;
+    let mut found: Vec<(Hash, String)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((row.get(0)?, row.get(1)?));
+    }
+    if last.is_some() && found.is_empty() {
+        return Err(ReadError::Sum);
+    }
+    let mut before = None;
+    for (stored, json) in found.iter().rev() {
+        if hash(before, json) != *stored {
+            return Err(ReadError::Sum);
+        }
+        before = Some(stored);
+    }
+    Ok(found.into_iter().rev().map(|(_, json)| json).collect())
+}
+
+/// Reads the last document of a list alone.
+pub(crate) fn read_last(connection: &Connection, last: i64) -> Result<String, ReadError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT own.hash, own.json, other.hash FROM items AS own
+         LEFT JOIN items AS other ON other.id = own.before WHERE own.id = ?1",
+    )?;
+    let found: Option<(Hash, String, Option<Hash>)> = statement
+        .query_row([last], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match found {
+        Some((stored, json, before)) if hash(before.as_ref(), &json) == stored => Ok(json),
+        _ => Err(ReadError::Sum),
+    }
+}
+
+/// Removes the items of a list that no header and no other list needs. Adds the hashes of their long values to `hashes`.
+pub(crate) fn release(
+    connection: &Connection,
+    last: Option<i64>,
+    hashes: &mut Vec<Hash>,
+) -> rusqlite::Result<()> {
+    let mut next = last;
+    while let Some(item) = next {
+        let mut statement =
+            connection.prepare_cached("SELECT hash FROM long_values_of_item WHERE item = ?1")?;
+        let long: Vec<Hash> = statement
+            .query_map([item], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        let removed: Option<Option<i64>> = connection
+            .prepare_cached(
+                "DELETE FROM items WHERE id = ?1
+                 AND NOT EXISTS (SELECT 1 FROM items WHERE before = ?1)
+                 AND NOT EXISTS (SELECT 1 FROM headers WHERE conversation = ?1)
+                 AND NOT EXISTS (SELECT 1 FROM headers WHERE outputs = ?1)
+                 RETURNING before",
+            )?
+            .query_row([item], |row| row.get(0))
+            .optional()?;
+        let Some(before) = removed else { break };
+        hashes.extend(long);
+        next = before;
+    }
+    Ok(())
+}
