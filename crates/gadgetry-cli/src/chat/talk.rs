@@ -13,7 +13,7 @@ use std::sync::Arc;
 use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
 use gadgetry::proto::event::FinishReason;
-use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry::proto::message::Role;
 
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
@@ -32,7 +32,7 @@ use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::{
     Details, Kept, OPTIONS, Sessions, details, latest_here, merged, move_to, no_sessions, not_kept,
-    problem, refuse_without, replies_read, without_details,
+    problem, refuse_without, replies_read, text_of, without_details,
 };
 
 use base::{Base, agent, approvals};
@@ -201,7 +201,8 @@ impl Talk {
         };
         let header = kept.sessions.journal.header(&kept.run).await;
         let header = header.map_err(|error| problem(&error))?;
-        let prompt = header.conversation.last().map(text).unwrap_or_default();
+        let prompt = header.conversation.last();
+        let prompt = prompt.map(|it| text_of(&it.content)).unwrap_or_default();
         let summary = last.progress.summary.as_ref();
         let is_script = connect::script(args.options.model.name()).is_some();
         let replies = match summary {
@@ -374,7 +375,7 @@ impl Talk {
     /// Returns the texts of the conversation, with the role of each message.
     pub(super) fn said(&self) -> Vec<(Role, String)> {
         let messages = self.conversation.messages().iter();
-        let said = messages.map(|message| (message.role, text(message)));
+        let said = messages.map(|message| (message.role, text_of(&message.content)));
         said.filter(|(_, text)| !text.trim().is_empty()).collect()
     }
 
@@ -437,15 +438,4 @@ impl Talk {
             None => Ok(()),
         }
     }
-}
-
-/// The visible text of a message.
-fn text(message: &Message) -> String {
-    let mut text = String::new();
-    for content in &message.content {
-        if let Content::Text { text: more } = content {
-            text.push_str(more);
-        }
-    }
-    text
 }

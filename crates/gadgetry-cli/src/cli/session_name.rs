@@ -41,6 +41,11 @@ impl SessionName {
         format!("{}.{number}.{:016x}", self.0, random()).parse()
     }
 
+    /// The beginning of the ids of its runs, and of no others.
+    pub(crate) fn beginning(&self) -> String {
+        format!("{}.", self.0)
+    }
+
     /// The session that a run belongs to, and its number in it; `None` if the run belongs to none.
     pub(crate) fn of(run: &RunId) -> Option<(Self, u32)> {
         let (name, rest) = run.as_str().split_once('.')?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use gadgetry::journal::{Journal as _, JournalError, RunId};
+use gadgetry::proto::message::Content;
 use gadgetry_store::{Exported, RunRecord, SqliteJournal};
 
 use crate::cli::{DataArgs, SessionName};
@@ -67,28 +68,23 @@ impl Sessions {
     /// All sessions, the latest first.
     pub(crate) async fn all(&self) -> Result<Vec<Session>, Error> {
         let runs = self.journal.runs().await;
-        let mut sessions: BTreeMap<SessionName, BTreeMap<u32, RunRecord>> = BTreeMap::new();
-        for run in runs.map_err(|error| problem(&error))? {
-            if let Some((name, number)) = SessionName::of(&run.id) {
-                let runs = sessions.entry(name).or_default();
-                // Two processes may have begun one session at once.
-                let mut numbers = number..;
-                let free = numbers.find(|number| !runs.contains_key(number));
-                runs.insert(free.unwrap_or(number), run);
-            }
-        }
-        let sessions = sessions.into_iter();
-        let mut sessions: Vec<Session> = sessions
-            .map(|(name, runs)| Session { name, runs })
-            .collect();
+        let mut sessions = grouped(runs.map_err(|error| problem(&error))?);
         sessions.sort_by_key(|session| std::cmp::Reverse(session.updated()));
         Ok(sessions)
     }
 
-    /// The session of this name, if there is one.
+    /// The session of this name, if there is one. Reads no other.
     pub(crate) async fn find(&self, name: &SessionName) -> Result<Option<Session>, Error> {
-        let mut all = self.all().await?.into_iter();
-        Ok(all.find(|session| session.name == *name))
+        let runs = self.journal.runs_named(name.beginning()).await;
+        let mut found = grouped(runs.map_err(|error| problem(&error))?).into_iter();
+        Ok(found.find(|session| session.name == *name))
+    }
+
+    /// The message that a run began with.
+    pub(crate) async fn prompt(&self, run: &RunId) -> Result<Vec<Content>, Error> {
+        let prompt = self.journal.prompt(run).await;
+        let prompt = prompt.map_err(|error| problem(&error))?;
+        Ok(prompt.map(|message| message.content).unwrap_or_default())
     }
 
     /// The session of this name, which must be there.
@@ -116,6 +112,35 @@ impl Sessions {
     pub(crate) async fn flush(&self) {
         self.journal.flush().await;
     }
+}
+
+/// The sessions that runs belong to, by name.
+fn grouped(records: Vec<RunRecord>) -> Vec<Session> {
+    let mut sessions: BTreeMap<SessionName, BTreeMap<u32, RunRecord>> = BTreeMap::new();
+    for run in records {
+        if let Some((name, number)) = SessionName::of(&run.id) {
+            let runs = sessions.entry(name).or_default();
+            // Two processes may have begun one session at once.
+            let mut numbers = number..;
+            let free = numbers.find(|number| !runs.contains_key(number));
+            runs.insert(free.unwrap_or(number), run);
+        }
+    }
+    let sessions = sessions.into_iter();
+    sessions
+        .map(|(name, runs)| Session { name, runs })
+        .collect()
+}
+
+/// The text of a message.
+pub(crate) fn text_of(content: &[Content]) -> String {
+    let mut text = String::new();
+    for content in content {
+        if let Content::Text { text: more } = content {
+            text.push_str(more);
+        }
+    }
+    text
 }
 
 fn path(args: &DataArgs) -> Result<PathBuf, Error> {

@@ -4,8 +4,8 @@ use gadgetry::models::ModelFilter;
 use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
 
+use super::Talk;
 use super::base::Base;
-use super::{Talk, text};
 use crate::catalog;
 use crate::chat::commands::Entered;
 use crate::chat::editor::Names;
@@ -141,13 +141,9 @@ impl Talk {
         });
         let mut rows = Vec::new();
         for session in here.take(SESSIONS) {
-            let first = session.runs.values().next().map(|it| &it.id);
-            let prompt = match first {
-                Some(first) => sessions.journal.header(first).await.ok(),
-                None => None,
-            };
-            let prompt = prompt.and_then(|it| it.conversation.last().map(text));
-            let title = short(&one_line(&prompt.unwrap_or_default()));
+            let first = session.runs.values().next();
+            let prompt = first.and_then(|it| it.prompt.as_deref());
+            let title = short(&one_line(prompt.unwrap_or_default()));
             rows.push((session.name.to_string(), title));
         }
         self.facts.names.sessions.clone_from(&rows);

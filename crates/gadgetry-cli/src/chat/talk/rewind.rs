@@ -1,14 +1,13 @@
 //! Other conversations from this one: back to an earlier message, a copy, a new one.
 
 use gadgetry::Conversation;
-use gadgetry::proto::message::Message;
 
-use super::{Talk, text};
+use super::Talk;
 use crate::chat::changes::{self, Undoing};
 use crate::chat::report::{Report, Tone};
 use crate::error::Error;
 use crate::lines::{one_line, short};
-use crate::sessions::{no_sessions, problem};
+use crate::sessions::{no_sessions, problem, text_of};
 
 /// Messages that are listed.
 const LISTED: usize = 20;
@@ -128,9 +127,6 @@ impl Talk {
         }
         let kept = self.kept.as_ref().or(self.last.as_ref());
         let kept = kept.ok_or_else(no_sessions)?;
-        let header = kept.sessions.journal.header(&turn.run).await;
-        let header = header.map_err(|error| problem(&error))?;
-        let prompt = header.conversation.last();
-        Ok(prompt.map(|it: &Message| text(it)).unwrap_or_default())
+        Ok(text_of(&kept.sessions.prompt(&turn.run).await?))
     }
 }

@@ -4,11 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use gadgetry::proto::message::Content;
 use gadgetry_acp::{About, Host, HostError, Login, SessionEntry, Setup};
 
 use super::ground::{Ground, words};
-use super::past::prompt_of;
 use super::session::AcpSession;
 use crate::cli::SessionName;
 use crate::error::Error;
@@ -37,17 +35,11 @@ impl AcpHost {
         }
     }
 
-    async fn entry(&self, session: &Session) -> Option<SessionEntry> {
+    fn entry(session: &Session) -> Option<SessionEntry> {
         let (_, last) = session.last().ok()?;
         let mut entry = SessionEntry::new(session.name.to_string(), details(last)?.folder);
         let first = session.runs.values().next()?;
-        let prompt = prompt_of(&self.sessions, &first.id).await.ok()?;
-        let title = prompt.iter().find_map(|it| {
-            let Content::Text { text } = it else {
-                return None;
-            };
-            Some(short(&one_line(text)))
-        });
+        let title = first.prompt.as_deref().map(|it| short(&one_line(it)));
         entry.title = title.filter(|it| !it.is_empty());
         let updated = session.updated().duration_since(UNIX_EPOCH).ok();
         entry.updated = updated.map(|it| it.as_secs());
@@ -101,7 +93,7 @@ impl Host for AcpHost {
         };
         let mut entries = Vec::new();
         for session in all.iter().filter(is_there).skip(skip).take(take) {
-            entries.extend(self.entry(session).await);
+            entries.extend(Self::entry(session));
         }
         Ok(entries)
     }

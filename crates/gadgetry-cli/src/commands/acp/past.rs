@@ -12,25 +12,17 @@ use gadgetry::proto::time::Time;
 use gadgetry_acp::{HostError, Past};
 
 use super::ground::words;
-use crate::sessions::{Sessions, problem};
+use crate::sessions::Sessions;
 
 /// Reads the messages of the user and the events of a run, in order. A run that was not begun has none.
 pub(super) async fn past(sessions: &Sessions, run: &RunId) -> Result<Vec<Past>, HostError> {
-    let prompt = prompt_of(sessions, run).await?;
+    let prompt = sessions.prompt(run).await.map_err(words)?;
     let mut log = Vec::new();
     sessions.export(run, &mut log).await.map_err(words)?;
     let mut seen = Seen(vec![Past::Message(prompt)]);
     let replayed = replay(Cursor::new(log), &mut seen);
     replayed.map_err(|error| HostError::Failed(error.to_string()))?;
     Ok(seen.0)
-}
-
-/// Reads the prompt that a run began with.
-pub(super) async fn prompt_of(sessions: &Sessions, run: &RunId) -> Result<Vec<Content>, HostError> {
-    let header = sessions.journal.header(run).await;
-    let header = header.map_err(|error| words(problem(&error)))?;
-    let prompt = header.conversation.last();
-    Ok(prompt.map(|it| it.content.clone()).unwrap_or_default())
 }
 
 struct Seen(Vec<Past>);

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use gadgetry::proto::event::FinishReason;
 use serde::Serialize;
 
-use super::record::{prompt_of, status};
+use super::record::status;
 use crate::cli::ListArgs;
 use crate::error::Error;
 use crate::lines::{one_line, short};
@@ -34,7 +34,7 @@ pub(super) async fn run(args: &ListArgs, printer: &Printer) -> Result<(), Error>
     let now = SystemTime::now();
     let mut rows = Vec::new();
     for session in &all {
-        let listed = Listed::of(&sessions, session, args.json).await?;
+        let listed = Listed::of(session)?;
         if args.json {
             printer.json(&listed)?;
             printer.flush_if_full()?;
@@ -63,26 +63,20 @@ struct Listed {
     cost: Option<f64>,
     known_cost: f64,
     folder: Option<String>,
-    /// The first prompt.
+    /// The beginning of the first prompt.
     title: String,
     last_prompt: String,
 }
 
 impl Listed {
-    /// Reads what is shown. Only JSON has the last prompt of a session with several.
-    async fn of(sessions: &Sessions, session: &Session, is_json: bool) -> Result<Self, Error> {
+    /// Nothing but the records of the runs is read for it, however long they are.
+    fn of(session: &Session) -> Result<Self, Error> {
         let (_, last) = session.last()?;
         let first = session.runs.values().next().unwrap_or(last);
         let mut prompts = 0;
         for run in session.runs.values() {
             prompts += 1 + crate::sessions::details(run).map_or(0, |it| it.added.len());
         }
-        let title = prompt_of(sessions, first).await?;
-        let last_prompt = if is_json && session.runs.len() > 1 {
-            prompt_of(sessions, last).await?
-        } else {
-            title.clone()
-        };
         Ok(Self {
             name: session.name.to_string(),
             status: status(last),
@@ -93,8 +87,8 @@ impl Listed {
             cost: session.total_cost(),
             known_cost: session.cost(),
             folder: session.folder(),
-            title,
-            last_prompt,
+            title: first.prompt.clone().unwrap_or_default(),
+            last_prompt: last.prompt.clone().unwrap_or_default(),
         })
     }
 

@@ -8,12 +8,12 @@ use gadgetry::proto::event::Event;
 use gadgetry::proto::run::QuestionRef;
 use gadgetry_store::RunRecord;
 
-use super::record::{prompt_of, status};
+use super::record::status;
 use crate::cli::{SessionAnswerArgs, ShowArgs};
 use crate::error::Error;
 use crate::options::MODEL;
 use crate::printer::Printer;
-use crate::sessions::{Session, Sessions, details, problem};
+use crate::sessions::{Session, Sessions, details, problem, text_of};
 
 /// Runs `show`.
 pub(super) async fn run(args: &ShowArgs, printer: &Printer) -> Result<(), Error> {
@@ -60,7 +60,8 @@ fn head(session: &Session) -> Result<String, Error> {
 async fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
     let mut text = String::new();
     let added = details(run).map(|it| it.added).unwrap_or_default();
-    for prompt in [prompt_of(sessions, run).await?].iter().chain(&added) {
+    let prompt = text_of(&sessions.prompt(&run.id).await?);
+    for prompt in [prompt].iter().chain(&added) {
         text.push('\n');
         for line in prompt.lines() {
             text.extend(["> ", line, "\n"]);
