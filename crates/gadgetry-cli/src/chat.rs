@@ -20,6 +20,7 @@ mod files;
 mod flight;
 mod history_file;
 mod injected;
+mod listing;
 mod markdown;
 mod perform;
 mod plain;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::future::pending;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +16,12 @@ use futures_util::StreamExt as _;
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentHandle, AgentRun};
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::again::Again;
-use super::files;
 use super::history_file::HistoryFile;
 use super::injected::{Fate, Injected};
+use super::listing::Listing;
 use super::report::{Report, Tone};
 use super::requests::{Desk, Request};
 use super::shell::{self, Shell};
@@ -118,7 +118,7 @@ struct Conversation {
     started: Instant,
     run: Option<(AgentRun<'static>, AgentHandle)>,
     answers: Answers,
-    listing: Option<JoinHandle<Vec<String>>>,
+    listing: Option<Listing>,
     /// A command of the user that runs.
     shell: Option<Shell>,
     /// Effects to perform.
@@ -301,8 +301,11 @@ impl Conversation {
             }
             Effect::Perform(command) => self.perform(command).await,
             Effect::ListFiles => {
-                if self.listing.is_none() {
-                    self.listing = Some(spawn_blocking(files::list));
+                self.listing = Some(Listing::start(Path::new(".")));
+            }
+            Effect::ListFolder(folder) => {
+                if let Some(listing) = &self.listing {
+                    listing.folder(&folder);
                 }
             }
             Effect::Suspend => {
@@ -365,14 +368,10 @@ async fn next_event(run: &mut Option<(AgentRun<'static>, AgentHandle)>) -> Optio
     }
 }
 
-/// The files, once they are listed.
-async fn listed(listing: &mut Option<JoinHandle<Vec<String>>>) -> Vec<String> {
+/// More files, if some are listed.
+async fn listed(listing: &mut Option<Listing>) -> Vec<String> {
     match listing {
-        Some(work) => {
-            let files = work.await.unwrap_or_default();
-            *listing = None;
-            files
-        }
+        Some(listing) => listing.next().await,
         None => pending().await,
     }
 }

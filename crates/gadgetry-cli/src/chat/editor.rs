@@ -1,6 +1,7 @@
 //! The input line: several lines of text, pastes, history and completion.
 
 mod completion;
+mod files;
 mod history;
 mod names;
 mod pastes;
@@ -17,6 +18,7 @@ use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 use crate::chat::text::{DIM, NAME, cut, width};
 
 use completion::{Menu, Word};
+use files::Files;
 use history::Search;
 pub(crate) use history::{History, is_kept};
 pub(crate) use names::Names;
@@ -38,7 +40,9 @@ pub(crate) struct Editor {
     menu: Option<Menu>,
     search: Option<Search>,
     /// The files that `@` completes; `None` until they were requested.
-    files: Option<Vec<String>>,
+    files: Option<Files>,
+    /// Whether files that arrive may open the completions.
+    awaits_files: bool,
     /// Names that complete the arguments of commands.
     names: Names,
 }
@@ -52,6 +56,8 @@ pub(crate) enum Edited {
     Submit,
     /// The files of the working directory are needed.
     NeedsFiles,
+    /// The files in [`Editor::folder`] are needed first.
+    NeedsFolder,
     /// The text is too long for more.
     Full,
 }
@@ -66,6 +72,7 @@ impl Editor {
             menu: None,
             search: None,
             files: None,
+            awaits_files: false,
             names: Names::default(),
         }
     }
@@ -138,10 +145,24 @@ impl Editor {
         self.names = names;
     }
 
-    /// Gives the files of the working directory.
-    pub(crate) fn set_files(&mut self, files: Vec<String>) {
-        self.files = Some(files);
-        self.complete();
+    /// Gives more files of the working directory.
+    pub(crate) fn add_files(&mut self, names: Vec<String>) {
+        let Some(files) = &mut self.files else {
+            return;
+        };
+        files.add(names);
+        let is_chosen = self.menu.as_ref().is_some_and(Menu::is_chosen);
+        if self.awaits_files && !is_chosen {
+            self.complete();
+        }
+    }
+
+    /// Returns the folder that the word before the cursor names; empty for the working directory itself.
+    pub(crate) fn folder(&self) -> &str {
+        match Word::of(self.before_cursor(), self.is_on_row(0)) {
+            Some(Word::File(word)) => files::folder(word),
+            Some(Word::Command(_) | Word::Argument(..)) | None => "",
+        }
     }
 
     /// Handles a key.
@@ -323,7 +344,7 @@ impl Editor {
         match key.code {
             KeyCode::Up => menu.select_previous(),
             KeyCode::Down => menu.select_next(),
-            KeyCode::Esc => self.menu = None,
+            KeyCode::Esc => self.close_menu(),
             KeyCode::Tab => self.accept(),
             KeyCode::Enter if key.modifiers.is_empty() && menu.completes_on_enter() => {
                 self.accept();
@@ -341,25 +362,46 @@ impl Editor {
             }
             self.area.insert_str(menu.selected());
         }
+        self.close_menu();
+    }
+
+    fn close_menu(&mut self) {
+        self.menu = None;
+        self.awaits_files = false;
     }
 
     /// Looks for completions of the word before the cursor.
     fn complete(&mut self) -> Edited {
-        self.menu = None;
+        self.close_menu();
         let is_first_line = self.is_on_row(0);
         match Word::of(self.before_cursor(), is_first_line) {
             Some(Word::Command(word)) => self.menu = Menu::of_commands(word, &self.names),
             Some(Word::Argument(command, word)) => {
                 self.menu = Menu::of_argument(command, word, &self.names);
             }
-            Some(Word::File(word)) => match &self.files {
-                Some(files) => self.menu = Menu::of_files(word, files),
-                None => return Edited::NeedsFiles,
-            },
+            Some(Word::File(word)) => {
+                let word = word.to_owned();
+                self.awaits_files = true;
+                return self.complete_file(&word);
+            }
             // The next mention reads the files again.
             None => self.files = None,
         }
         Edited::Nothing
+    }
+
+    fn complete_file(&mut self, word: &str) -> Edited {
+        let is_first = self.files.is_none();
+        let files = self.files.get_or_insert_default();
+        let enters = files.enters(word);
+        self.menu = Menu::of_files(word, files.best(word));
+        if is_first {
+            Edited::NeedsFiles
+        } else if enters {
+            Edited::NeedsFolder
+        } else {
+            Edited::Nothing
+        }
     }
 }
 

@@ -1,38 +1,13 @@
-//! Files of the working directory: their names for completion, and their text for a message that mentions them.
+//! Files of the working directory: their text for a message that mentions them.
 
 use std::path::{Component, Path};
 
-use gadgetry::proto::visible::visible_line;
 use gadgetry_files as files;
-use ignore::WalkBuilder;
 
-/// Names that are offered.
-const MOST_NAMES: usize = 20_000;
-/// Depth of folders that are looked at.
-const DEEPEST: usize = 16;
 /// Files that one message attaches.
 const MOST_MENTIONS: usize = 20;
 /// Bytes of a file that is attached.
 const LONGEST: u64 = 256 << 10;
-
-/// The files below the working directory that no ignore rule hides. Folders end with a slash.
-pub(super) fn list() -> Vec<String> {
-    let mut walk = WalkBuilder::new(".");
-    let walk = walk
-        .max_depth(Some(DEEPEST))
-        .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git");
-    let entries = walk.build().flatten().skip(1);
-    let names = entries.filter_map(|entry| {
-        let path = entry.path();
-        let path = path.strip_prefix(".").unwrap_or(path).to_str()?;
-        let is_plain = visible_line(path) == path && !path.contains(char::is_whitespace);
-        let is_folder = entry.file_type().is_some_and(|it| it.is_dir());
-        let slash = if is_folder { "/" } else { "" };
-        is_plain.then(|| format!("{path}{slash}"))
-    });
-    names.take(MOST_NAMES).collect()
-}
 
 /// A message with the text of the files that it mentions as `@path`, and why others are missing. A word that names no file
 /// is just a word.
@@ -114,6 +89,5 @@ mod tests {
         check("see @nonesuch", false);
         check("see @/etc/hostname", false);
         check("see @../../Cargo.toml", false);
-        assert!(list().contains(&"src/main.rs".to_owned()));
     }
 }

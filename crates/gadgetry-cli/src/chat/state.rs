@@ -103,6 +103,8 @@ pub(crate) enum Effect {
     Perform(Entered),
     /// List the files of the working directory.
     ListFiles,
+    /// List the files in this folder before the others.
+    ListFolder(String),
     /// Stop the process until the user continues it.
     Suspend,
     /// Leave the conversation.
@@ -217,7 +219,7 @@ impl App {
             Message::Approval(id, approval) => self.open(Dialog::approval(id, approval)),
             Message::Question(id, question) => self.open(Dialog::question(id, &question)),
             Message::Withdrawn(id) => self.close(id),
-            Message::Files(files) => self.editor.set_files(files),
+            Message::Files(files) => self.editor.add_files(files),
             Message::Facts(facts) => {
                 self.editor.set_names(facts.names.clone());
                 self.facts = facts;

@@ -9,7 +9,7 @@ use crate::chat::commands::COMMANDS;
 use crate::chat::text::{BOLD, DIM, clean, width};
 
 /// Completions that are kept.
-const MOST: usize = 50;
+pub(super) const MOST: usize = 50;
 /// Columns of their names, so that notes are in one column.
 const WIDEST: usize = 24;
 
@@ -92,17 +92,21 @@ impl Menu {
         Some(menu)
     }
 
-    pub(super) fn of_files(word: &str, files: &[String]) -> Option<Self> {
-        let files = files.iter().map(|file| (file.clone(), String::new()));
-        Self::ranked(word, &files.collect::<Vec<_>>())
+    /// The files that match the word, the best ones first.
+    pub(super) fn of_files<'f>(word: &str, files: impl Iterator<Item = &'f str>) -> Option<Self> {
+        let entries = files.map(|file| Entry {
+            text: file.to_owned(),
+            note: String::new(),
+        });
+        Self::of(word, entries.collect())
     }
 
     /// Returns the matching names, the best ones first.
     fn ranked(word: &str, all: &[(String, String)]) -> Option<Self> {
-        let wanted = word.to_lowercase();
+        let (wanted, mut lowercase) = (word.to_lowercase(), String::new());
         let ranked = all
             .iter()
-            .filter_map(|(name, note)| Some((rank(&wanted, name)?, name, note)));
+            .filter_map(|(name, note)| Some((rank(&wanted, name, &mut lowercase)?, name, note)));
         let mut ranked: Vec<_> = ranked.collect();
         ranked.sort_unstable_by_key(|(rank, name, _)| (Reverse(*rank), name.len(), *name));
         let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
@@ -130,6 +134,11 @@ impl Menu {
     /// The selected completion.
     pub(super) fn selected(&self) -> &str {
         self.entries.get(self.selected).map_or("", |it| &it.text)
+    }
+
+    /// Returns whether the user has moved to a completion, so that the others must not move any more.
+    pub(super) fn is_chosen(&self) -> bool {
+        self.is_chosen
     }
 
     /// Returns whether Enter completes the word, and does not send the text: not if it is written in full.
@@ -181,9 +190,17 @@ impl Menu {
     }
 }
 
-/// Ranks the match of a file: by the beginning of its name, by a part of its path, or by letters in order.
-fn rank(wanted: &str, file: &str) -> Option<u8> {
-    let file = file.to_lowercase();
+/// Ranks the match of a file: by the beginning of its name, by a part of its path, or by letters in order. `lowercase` is memory that
+/// calls share.
+pub(super) fn rank(wanted: &str, file: &str, lowercase: &mut String) -> Option<u8> {
+    lowercase.clear();
+    if file.is_ascii() {
+        lowercase.push_str(file);
+        lowercase.make_ascii_lowercase();
+    } else {
+        lowercase.push_str(&file.to_lowercase());
+    }
+    let file = &**lowercase;
     let path = file.trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.starts_with(wanted) || path.starts_with(wanted) {

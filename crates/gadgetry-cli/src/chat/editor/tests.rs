@@ -4,7 +4,7 @@ use super::*;
 fn typed(history: &[&str], keys: &str) -> (String, Edited) {
     let history = history.iter().map(|it| (*it).to_owned()).collect();
     let mut editor = Editor::new(History::new(history));
-    editor.set_files(Vec::new());
+    editor.add_files(Vec::new());
     let mut edited = Edited::Nothing;
     for c in keys.chars() {
         let (code, modifiers) = match c {
@@ -70,7 +70,7 @@ fn files_are_ranked_by_their_names() {
     let check = |word: &str, expected: &[&str]| {
         let mut editor = Editor::new(History::default());
         editor.paste(&format!("see @{word}"));
-        editor.set_files(files.map(str::to_owned).to_vec());
+        editor.add_files(files.map(str::to_owned).to_vec());
         let rows = editor.menu_rows(80, 10);
         let name = |row: &Line<'_>| row.to_string().trim_matches(['›', ' ']).to_owned();
         let rows: Vec<String> = rows.iter().map(name).collect();
@@ -83,6 +83,51 @@ fn files_are_ranked_by_their_names() {
         &["mango/a.rs", "x/mini.txt", "src/main.rs", "src/domain.rs"],
     );
     check("nonesuch", &[]);
+}
+
+#[test]
+fn files_complete_while_they_arrive() {
+    let mut editor = Editor::new(History::default());
+    assert_eq!(editor.paste("see @src/ma"), Edited::NeedsFiles);
+    assert_eq!(editor.folder(), "src/");
+    let shown = |editor: &Editor| editor.menu_rows(80, 3).first().map(ToString::to_string);
+    let add = |editor: &mut Editor, names: &[&str]| {
+        editor.add_files(names.iter().map(|it| (*it).to_owned()).collect());
+        shown(editor)
+    };
+    assert_eq!(add(&mut editor, &["src/", "docs/"]), None);
+    // The same name may arrive twice, and a better one late.
+    let found = add(&mut editor, &["src/mar.rs", "src/mar.rs"]);
+    assert_eq!(found.as_deref().map(str::trim_end), Some("› src/mar.rs"));
+    assert_eq!(editor.menu_rows(80, 3).len(), 1);
+    let found = add(&mut editor, &["src/ma.rs"]);
+    assert_eq!(found.as_deref().map(str::trim_end), Some("› src/ma.rs"));
+    // A selected one stays where it is, and closed completions stay closed.
+    editor.key(KeyEvent::new(KeyCode::Down, KeyModifiers::NONE));
+    let before = editor.menu_rows(80, 3);
+    add(&mut editor, &["src/m"]);
+    assert_eq!(editor.menu_rows(80, 3), before);
+    editor.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+    assert_eq!(add(&mut editor, &["src/mall.rs"]), None);
+    let needed = editor.key(KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE));
+    assert_eq!(needed, Edited::Nothing);
+    let needed = editor.key(KeyEvent::new(KeyCode::Char('/'), KeyModifiers::NONE));
+    assert_eq!(needed, Edited::NeedsFolder);
+    assert_eq!(editor.folder(), "src/max/");
+}
+
+#[test]
+fn only_the_best_of_many_files_are_kept() {
+    let mut editor = Editor::new(History::default());
+    editor.paste("see @f1");
+    for piece in 0..200 {
+        let names = (0..1000).map(|file| format!("d{piece}/f{}", piece * 1000 + file));
+        editor.add_files(names.collect());
+    }
+    let rows = editor.menu_rows(80, 3);
+    assert!(rows[0].to_string().contains("› d0/f1"), "{rows:?}");
+    let entries = rows.last().unwrap().to_string();
+    assert!(entries.contains("1 of 50;"), "{entries}");
 }
 
 #[test]

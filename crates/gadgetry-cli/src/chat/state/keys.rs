@@ -2,8 +2,8 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use std::mem;
 use std::time::Duration;
+use std::{iter, mem};
 
 use super::transcript::Item;
 use super::{App, Effect, Tone};
@@ -163,7 +163,10 @@ impl App {
     fn edited(&mut self, edited: Edited) -> Vec<Effect> {
         match edited {
             Edited::Nothing => Vec::new(),
-            Edited::NeedsFiles => vec![Effect::ListFiles],
+            Edited::NeedsFiles => iter::once(Effect::ListFiles)
+                .chain(self.list_folder())
+                .collect(),
+            Edited::NeedsFolder => self.list_folder().into_iter().collect(),
             Edited::Submit => self.submit(),
             Edited::Full => {
                 let mebibytes = LONGEST >> 20;
@@ -174,6 +177,11 @@ impl App {
                 Vec::new()
             }
         }
+    }
+
+    fn list_folder(&self) -> Option<Effect> {
+        let folder = self.editor.folder();
+        (!folder.is_empty()).then(|| Effect::ListFolder(folder.to_owned()))
     }
 
     fn submit(&mut self) -> Vec<Effect> {
