@@ -40,6 +40,7 @@ cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask book               builds the documentation site into target/book, and checks all links
 cargo xtask picture             draws docs/demo.svg again, from a run of the demo
+cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
                                 refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
 cargo xtask mutants [K/N]       changes the code and looks which changes no test notices, all or one shard of N
@@ -60,6 +61,24 @@ impl From<String> for Failure {
     fn from(message: String) -> Self {
         Self::Check(message)
     }
+}
+
+/// Writes the pages of `docs/reference`. What they are made of is in the test that compares them.
+fn reference(args: &[String]) -> Result<(), Failure> {
+    if let [unknown, ..] = args {
+        return Err(Failure::Usage(format!("unexpected `{unknown}`")));
+    }
+    let test = [
+        "test",
+        "--package",
+        "gadgetry-cli",
+        "--all-features",
+        "--bin",
+        "gadgetry",
+        "reference::pages_are_true",
+    ];
+    shell::run(shell::cargo(&test).env("GADGETRY_WRITE_REFERENCE", "1"))?;
+    Ok(())
 }
 
 /// Draws `docs/demo.svg`. The drawing is that of the test which checks it.
@@ -96,6 +115,7 @@ fn main() -> ExitCode {
         "models" => models::run(rest),
         "mutants" => mutants::run(rest),
         "picture" => picture(rest),
+        "reference" => reference(rest),
         "release" => release::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());

@@ -50,6 +50,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     ] {
         problems.extend(lock_problems(lock, &read(&root.join(lock))?));
     }
+    problems.extend(licence_problems(root)?);
     problems.extend(words::problems(root)?);
     problems.extend(titles::problems(root));
     if problems.is_empty() {
@@ -97,6 +98,36 @@ fn manifest_problems(file: &str, text: &str) -> Vec<String> {
         problems.push(format!("{file}: lacks `[lints]` with `workspace = true`"));
     }
     problems
+}
+
+/// Packages outside of the workspace, and examples.
+const OTHER_PACKAGES: [&str; 8] = [
+    "bindings/node",
+    "bindings/python",
+    "bindings/shared",
+    "examples/clerk",
+    "examples/programs",
+    "fuzz",
+    "xtask/book",
+    "xtask/peers/dialects",
+];
+
+/// Every manifest of a package names its licence, by the identifier of SPDX or that of its workspace.
+fn licence_problems(root: &Path) -> Result<Vec<String>, String> {
+    let others = OTHER_PACKAGES.map(|name| root.join(name));
+    let mut problems = Vec::new();
+    for package in packages(root)?.into_iter().chain(others) {
+        let manifest = package.join("Cargo.toml");
+        let text = read(&manifest)?;
+        let has = |line: &str| {
+            line == "license.workspace = true" || line == "license = \"MIT OR Apache-2.0\""
+        };
+        if !text.lines().any(has) {
+            let name = relative(root, &manifest);
+            problems.push(format!("{name}: lacks `license`"));
+        }
+    }
+    Ok(problems)
 }
 
 enum Place<'a> {

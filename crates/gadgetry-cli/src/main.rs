@@ -18,6 +18,7 @@
 //! | `build_agent`, `outcome`, `follow`, `worktree` | an agent from its options; what a run has done, as data; a run while it is driven; a worktree for it |
 //! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
+//! | `reference` | of the tests: the pages of `docs/reference` |
 
 mod approvals;
 mod blocks;
@@ -54,6 +55,15 @@ mod printer;
 mod project;
 mod prompt;
 mod reader;
+#[cfg(all(
+    test,
+    feature = "acp",
+    feature = "chat",
+    feature = "mcp",
+    feature = "otel",
+    feature = "restate"
+))]
+mod reference;
 mod refusal;
 mod run_agent;
 mod schemas;

@@ -114,7 +114,7 @@ impl ConfigVerb {
     }
 
     /// Returns the command that defines its options. The keys of all verbs of `gadget` are those of one of them.
-    pub(super) fn definition(self, root: &Command) -> Option<&Command> {
+    pub(crate) fn definition(self, root: &Command) -> Option<&Command> {
         let command = root.find_subcommand(self.name())?;
         if self == Self::Gadget {
             command.find_subcommand("run")

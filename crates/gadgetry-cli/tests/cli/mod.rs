@@ -48,6 +48,8 @@ mod options;
 mod parse;
 mod picture;
 mod pipes;
+#[cfg(target_os = "linux")]
+mod privacy;
 mod project;
 mod real_models;
 #[cfg(feature = "restate")]
