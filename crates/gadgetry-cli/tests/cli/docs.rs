@@ -124,7 +124,15 @@ fn every_option_exists() {
     if !cfg!(feature = "restate") {
         known.extend(OF_RESTATE);
     }
-    for page in ["docs/cli.md", "README.md", "docs/security.md"] {
+    for page in [
+        "docs/cli.md",
+        "docs/guide/gateway-deployment.md",
+        "docs/guide/migration.md",
+        "docs/guide/troubleshooting.md",
+        "docs/guide/weak-models.md",
+        "docs/security.md",
+        "README.md",
+    ] {
         let text = fs::read_to_string(root().join(page)).expect("a page");
         let (ours, llmist) = text
             .split_once("## Coming from llmist")
