@@ -13,7 +13,7 @@ use crate::options::{Kind, SYSTEM_PROMPT, Secret};
 const HEAD: &str = "\
 # Configuration keys
 
-For the user who writes a configuration file: every key, its values, and where it may be. [Configuration](../cli.md#configuration) explains the files, their order, and the tables `[profiles]`,
+For the user who writes a configuration file: every key, its values, and where it may be. [Configuration](../cli/configuration.md) explains the files, their order, and the tables `[profiles]`,
 `[commands]`, `[prompts]`, `[approvals]`, `[skills]`, `[mcp]`, `[models]` and `[[hooks]]`. Made from the program by `cargo xtask reference`; `gadgetry config` shows the values that apply to you.
 
 A key outside of tables concerns every verb in its row but `serve`; the key of a table concerns its verb, and that of `[agent]` also `chat`, `acp`, `gadget` and `worker`. The variable `GADGETRY_` with the key in capitals and `_` for `-` sets it, unless it

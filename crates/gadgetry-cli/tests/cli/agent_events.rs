@@ -141,13 +141,14 @@ fn check_fields(event: &Value, seen: &mut BTreeSet<String>) {
 
 #[test]
 fn the_table_is_in_the_documentation() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
-    let page = fs::read_to_string(page).expect("a page");
-    let after = |title: &str| page.split(title).nth(1).expect("a section");
-    let (parse, _) = after("### Events\n").split_once("\n## ").expect("an end");
-    let (run, _) = after("### Events of a run\n")
-        .split_once("\n## ")
-        .expect("an end");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let section = |page: &str, title: &str| {
+        let page = fs::read_to_string(docs.join(page)).expect("a page");
+        let after = page.split(title).nth(1).expect("a section");
+        after.split("\n## ").next().expect("an end").to_owned()
+    };
+    let parse = section("cli.md", "### Events\n");
+    let run = section("cli/agent.md", "## Events of a run\n");
     let tables = format!("{parse}\n{run}");
     for said in ["`call`, its number", "`span`, its position"] {
         assert!(run.contains(said), "{said}");

@@ -11,6 +11,13 @@ use serde_json::Value;
 use super::GADGETRY;
 use super::workshop::{Ended, Workshop, masked, reply, without_keys};
 
+/// The pages about the command line.
+const CLI: [&str; 3] = [
+    "docs/cli.md",
+    "docs/cli/agent.md",
+    "docs/cli/configuration.md",
+];
+
 /// Runs each command of each `console` block, in order, in one folder with the examples, and compares what it prints,
 /// but for times.
 #[test]
@@ -49,7 +56,7 @@ fn pages_of(folder: &Path, found: &mut Vec<String>) {
 
 #[test]
 fn every_json_block_is_json() {
-    let blocks = blocks("docs/cli.md", "json");
+    let blocks = CLI.map(|page| blocks(page, "json")).concat();
     assert!(!blocks.is_empty());
     for block in blocks {
         for line in block.lines() {
@@ -62,7 +69,7 @@ fn every_json_block_is_json() {
 
 #[test]
 fn every_gadget_file_is_one() {
-    let blocks = blocks("docs/cli.md", "toml");
+    let blocks = CLI.map(|page| blocks(page, "toml")).concat();
     assert!(!blocks.is_empty());
     for block in &blocks {
         let workshop = Workshop::new(&reply("Hi."));
@@ -76,7 +83,7 @@ fn every_gadget_file_is_one() {
 
 #[test]
 fn every_configuration_is_one() {
-    let blocks = blocks("docs/cli.md", "toml configuration");
+    let blocks = CLI.map(|page| blocks(page, "toml configuration")).concat();
     assert!(blocks.len() > 2);
     for block in blocks {
         let workshop = Workshop::new("");
@@ -126,6 +133,9 @@ fn every_option_exists() {
     }
     for page in [
         "docs/cli.md",
+        "docs/cli/agent.md",
+        "docs/cli/configuration.md",
+        "docs/cli/llmist.md",
         "docs/guide/gateway-deployment.md",
         "docs/guide/migration.md",
         "docs/guide/troubleshooting.md",
@@ -134,10 +144,11 @@ fn every_option_exists() {
         "README.md",
     ] {
         let text = fs::read_to_string(root().join(page)).expect("a page");
-        let (ours, llmist) = text
-            .split_once("## Coming from llmist")
-            .unwrap_or((&text, ""));
-        // The first column has llmist's own.
+        // The first column of that page has llmist's own.
+        let (ours, llmist) = match page {
+            "docs/cli/llmist.md" => ("", &*text),
+            _ => (&*text, ""),
+        };
         let counterparts = llmist.lines().filter_map(|line| line.split(" | ").nth(1));
         let lines = ours.lines().chain(counterparts);
         let unknown: Vec<&str> = lines
