@@ -36,20 +36,22 @@ fn main() -> ExitCode {
 fn run(repository: String) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().map_err(|error| error.to_string())?;
-    let mut problems = pages::problems(&root)?;
-    let mut book = MDBook::load(root.join("docs")).map_err(|error| format!("{error:?}"))?;
+    listed(&pages::problems(&root)?)?;
+    let mut book = MDBook::load(root.join("docs")).map_err(|error| format!("{error:#}"))?;
     book.with_preprocessor(links::Outwards::new(root, repository));
     let folder = book.build_dir_for("html");
     // A page that was removed would still be found.
     _ = std::fs::remove_dir_all(&folder);
-    book.build().map_err(|error| format!("{error:?}"))?;
-    problems.extend(site::problems(&folder)?);
+    book.build().map_err(|error| format!("{error:#}"))?;
+    listed(&site::problems(&folder)?)?;
+    Ok(folder)
+}
+
+/// Fails with all problems, if there are any.
+fn listed(problems: &[String]) -> Result<()> {
     if problems.is_empty() {
-        return Ok(folder);
+        return Ok(());
     }
-    Err(format!(
-        "{} problem(s):\n  {}",
-        problems.len(),
-        problems.join("\n  ")
-    ))
+    let count = problems.len();
+    Err(format!("{count} problem(s):\n  {}", problems.join("\n  ")))
 }
