@@ -39,7 +39,7 @@ cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (n
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask book               builds the documentation site into target/book, and checks all links
-cargo xtask picture             draws docs/demo.svg again, from a run of the demo
+cargo xtask picture             draws docs/demo.svg again, from a run of the demo, and docs/guide/screens
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
                                 refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
@@ -81,23 +81,21 @@ fn reference(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Draws `docs/demo.svg`. The drawing is that of the test which checks it.
+/// Draws `docs/demo.svg` and `docs/guide/screens`. The drawings are those of the tests which check them.
 fn picture(args: &[String]) -> Result<(), Failure> {
     if let [unknown, ..] = args {
         return Err(Failure::Usage(format!("unexpected `{unknown}`")));
     }
-    let test = "cli::picture::the_picture_shows_what_the_demo_prints";
-    let test = [
-        "test",
-        "--package",
-        "gadgetry-cli",
-        "--test",
-        "tests",
-        "--",
-        "--exact",
-        test,
-    ];
-    shell::run(shell::cargo(&test).env("GADGETRY_WRITE_PICTURE", "1"))?;
+    let demo = "cli::picture::the_picture_shows_what_the_demo_prints";
+    let screens = "chat::state::screens::the_pictures_show_the_conversation_of_today";
+    for (target, test) in [
+        (["--test", "tests"], demo),
+        (["--bin", "gadgetry"], screens),
+    ] {
+        let mut cargo = shell::cargo(&["test", "--package", "gadgetry-cli"]);
+        cargo.args(target).args(["--", "--exact", test]);
+        shell::run(cargo.env("GADGETRY_WRITE_PICTURE", "1"))?;
+    }
     Ok(())
 }
 

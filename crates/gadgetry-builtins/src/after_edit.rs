@@ -143,6 +143,7 @@ impl AfterEdits {
             variables: &[("GADGETRY_FILE", &file)],
             timeout: command.timeout,
             output: OUTPUT,
+            watch: &|_| {},
         };
         self.shell.run(&line, cancellation).await
     }

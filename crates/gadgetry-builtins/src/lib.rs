@@ -46,6 +46,7 @@
 //! | `diff`, `glob` | differences of texts; patterns of file names |
 //! | `workspace` | [`Workspace`]: the folder that gadgets cannot leave |
 //! | `blocking` | work with files, which blocks, cancellable |
+//! | `command_output` | what commands write, while they run |
 //! | `sandbox` | a command that can change its workspace and nothing else |
 //! | `read_file`, `list_directory`, `search` | reading |
 //! | `shell`, `after_edit` | command lines; those that run after a change |
@@ -55,6 +56,7 @@
 
 mod after_edit;
 mod blocking;
+mod command_output;
 mod delete_file;
 mod diff;
 mod edit_file;
@@ -84,6 +86,7 @@ use crate::after_edit::AfterEdits;
 use crate::shell::Shell;
 
 pub use after_edit::AfterEdit;
+pub use command_output::CommandOutput;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
     Checkpoint, Editor, EditorAnswer, FileError, Undone, Workspace, WorkspaceError, WorkspacePath,

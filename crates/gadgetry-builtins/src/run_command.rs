@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::{blocking, whole_workspace};
+use crate::command_output::CommandOutput;
 #[cfg(target_os = "linux")]
 use crate::sandbox::Sandbox;
 use crate::shell::{Line, Shell};
@@ -75,6 +76,13 @@ impl Gadget for RunCommand {
         })
         .await?;
         context.check_approved(&self.runs(&params, &path, &folder)?)?;
+        let key = context.idempotency_key();
+        let output = context.get::<CommandOutput>().ok();
+        let watch = |bytes: &[u8]| {
+            if let Some(output) = output {
+                output.write(&key, bytes);
+            }
+        };
         let line = Line {
             text: &params.command,
             path: &path,
@@ -82,6 +90,7 @@ impl Gadget for RunCommand {
             variables: &[],
             timeout: Duration::from_millis(params.timeout),
             output: OUTPUT,
+            watch: &watch,
         };
         self.0.run(&line, context.cancellation()).await
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cap_std::fs::Dir;
-use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
+use gadgetry::command::{Ran, RunLimits, remove_secrets, run_watched, supervisor};
 use gadgetry::{CancellationToken, GadgetError};
 use tokio::process::Command;
 
@@ -43,6 +43,8 @@ pub(crate) struct Line<'l> {
     pub(crate) timeout: Duration,
     /// Bytes of each of stdout and stderr that are kept.
     pub(crate) output: usize,
+    /// Called with each piece of its output.
+    pub(crate) watch: &'l (dyn Fn(&[u8]) + Send + Sync),
 }
 
 impl Shell {
@@ -64,7 +66,7 @@ impl Shell {
                 supervisor::command("sh", GRACE).map_err(|error| cannot_start(&error))?;
             command.args(["-c", line.text]);
             self.prepare(&mut command, line);
-            let ran = run(command, limits, cancellation).await;
+            let ran = run_watched(command, limits, cancellation, line.watch).await;
             (ran.map_err(|error| cannot_start(&error))?, String::new())
         };
         if cancellation.is_cancelled() {
@@ -108,7 +110,7 @@ impl Shell {
         .await?;
         let (mut command, notes) = confined.split();
         self.prepare(&mut command, line);
-        let ran = run(command, limits, cancellation).await;
+        let ran = run_watched(command, limits, cancellation, line.watch).await;
         // Also of a command that was cancelled: what it has made must not stay.
         let notes = blocking(move || notes().map_err(GadgetError::new)).await?;
         let mut text = String::new();

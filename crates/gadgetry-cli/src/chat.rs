@@ -21,6 +21,7 @@ mod flight;
 mod history_file;
 mod injected;
 mod listing;
+mod live_output;
 mod markdown;
 mod perform;
 mod plain;

@@ -29,4 +29,5 @@ pages! {
     costs_and_budgets = "costs-and-budgets.md";
     weak_models = "weak-models.md";
     acp = "acp.md";
+    chat_screens = "chat-screens.md";
 }

@@ -186,7 +186,12 @@ impl Conversation {
                 Happened::Files(files) => self.update(Message::Files(files)),
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
-                Happened::Time => self.update(Message::Tick),
+                Happened::Time => {
+                    for (call, end) in self.talk.output().take_new() {
+                        self.update(Message::Output(call, end));
+                    }
+                    self.update(Message::Tick);
+                }
             }
         }
     }
@@ -287,7 +292,7 @@ impl Conversation {
                 }
             }
             Effect::Shell(line) => {
-                self.shell = Some(Shell::start(line, &self.talk.folder()));
+                self.shell = Some(Shell::start(line, &self.talk.folder(), self.talk.output()));
             }
             Effect::CancelShell => {
                 if let Some(shell) = &self.shell {

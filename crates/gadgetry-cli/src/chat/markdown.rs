@@ -245,13 +245,31 @@ fn is_monstrous(line: &str) -> bool {
     line.len() > LARGEST_BLOCK || marks.filter(|c| !c.is_whitespace()).count() > LONGEST_MARKS
 }
 
+/// The lines of a block as one text. Lines of a paragraph stay lines: what models write in lines is meant so.
+fn with_breaks(lines: &[String]) -> String {
+    let keeps = !lines.first().is_some_and(|line| is_item(line));
+    let mut text = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        let line = if keeps { line.trim_end() } else { line };
+        text.push_str(line);
+        let Some(next) = lines.get(index + 1) else {
+            break;
+        };
+        if keeps && !line.is_empty() && !next.trim().is_empty() && !line.ends_with('\\') {
+            text.push_str("  ");
+        }
+        text.push('\n');
+    }
+    text
+}
+
 fn render(text: &str, width: u16) -> Vec<Line<'static>> {
     let text: Vec<String> = text.lines().map(clean).collect();
     if text.iter().any(|line| is_monstrous(line)) {
         let lines: Vec<Line<'static>> = text.into_iter().map(Line::raw).collect();
         return wrap_all(&lines, width);
     }
-    let text = text.join("\n");
+    let text = with_breaks(&text);
     let options = tui_markdown::Options::new(Styles).table_width(width);
     let rendered = tui_markdown::from_str_with_options(&text, &options);
     let is_fence = |line: &Line<'_>| line.spans.len() == 1 && line.spans[0].content == FENCE;
@@ -316,6 +334,16 @@ mod tests {
             "┌───┬───┐\n│ a │ b │\n├───┼───┤\n│ 1 │ 2 │\n└───┴───┘",
         );
         check("> quoted\n", "> quoted");
+        check(
+            "Roses are red,\nviolets\n  blue.",
+            "Roses are red,\nviolets\nblue.",
+        );
+        check(
+            "--- a/x\n+++ b/x\n-old\n+new",
+            "--- a/x\n+++ b/x\n-old\n+new",
+        );
+        check("a\\\nb  \nc", "a\nb\nc");
+        check("> one\n> two", "> one\n> two");
         check("a `b` c", "a b c");
         check("&#27;[2J &#x202e;", "\\u{1b}[2J \\u{202e}");
         check("```\n\u{1b}[31m\n```", "  \\u{1b}[31m");

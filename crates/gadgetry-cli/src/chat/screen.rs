@@ -22,23 +22,58 @@ pub(crate) struct View {
     pub(crate) cursor: (usize, u16),
 }
 
+/// Colours that the terminal shows: of its own sixteen, those that can be read on its background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colors {
+    None,
+    /// For a dark background.
+    Dark,
+    /// For a light background, on which yellow and cyan are pale.
+    Light,
+}
+
+impl Colors {
+    /// Reads the variables `NO_COLOR` and `COLORFGBG`. The latter, which some terminals set and a user may set, ends with the number of
+    /// the background among the sixteen colours.
+    pub(crate) fn of(no_color: Option<&str>, foreground_and_background: Option<&str>) -> Self {
+        if no_color.is_some_and(|it| !it.is_empty()) {
+            return Self::None;
+        }
+        let background = foreground_and_background.and_then(|it| it.rsplit(';').next());
+        match background.and_then(|it| it.parse::<u8>().ok()) {
+            Some(7 | 9..=15) => Self::Light,
+            Some(_) | None => Self::Dark,
+        }
+    }
+
+    /// The colour that is shown in place of this one.
+    fn shown(self, color: Color) -> Option<Color> {
+        match (self, color) {
+            (Self::None, _) => None,
+            (Self::Light, Color::Yellow) => Some(Color::Magenta),
+            (Self::Light, Color::Cyan) => Some(Color::Blue),
+            (Self::Dark | Self::Light, color) => Some(color),
+        }
+    }
+}
+
 /// Live region of the terminal, as painted last.
 #[derive(Debug)]
 pub(crate) struct Region {
     view: View,
     /// Columns of the screen then.
     width: u16,
-    has_colors: bool,
+    colors: Colors,
     reflows: bool,
 }
 
 impl Region {
     /// Nothing is painted yet. `reflows` says whether the terminal wraps its rows again when it becomes narrower.
-    pub(crate) fn new(has_colors: bool, reflows: bool) -> Self {
+    pub(crate) fn new(colors: Colors, reflows: bool) -> Self {
         Self {
             view: View::default(),
             width: 0,
-            has_colors,
+            colors,
             reflows,
         }
     }
@@ -121,7 +156,7 @@ impl Region {
     }
 
     fn shown(&self, style: Style) -> Style {
-        let color = style.fg.filter(|_| self.has_colors);
+        let color = style.fg.and_then(|color| self.colors.shown(color));
         let plain = Style::new().add_modifier(style.add_modifier);
         color.map_or(plain, |color| plain.fg(color))
     }
@@ -195,7 +230,7 @@ mod tests {
     /// The screen after these paints, at its width then.
     #[track_caller]
     fn check(paints: &[(&[&str], &[&str])], expected: &str) {
-        let mut region = Region::new(true, true);
+        let mut region = Region::new(Colors::Dark, true);
         let mut terminal = terminal(8, 10);
         for (settled, rows) in paints {
             let settled: Vec<Line<'_>> = settled.iter().map(|it| Line::raw(*it)).collect();
@@ -222,7 +257,7 @@ mod tests {
 
     #[test]
     fn settled_text_scrolls_into_the_scrollback_once() {
-        let mut region = Region::new(true, true);
+        let mut region = Region::new(Colors::Dark, true);
         let mut terminal = terminal(4, 10);
         for number in 0..20 {
             let settled = [Line::raw(format!("line {number}"))];
@@ -240,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_unchanged_frame_writes_nothing() {
-        let mut region = Region::new(true, true);
+        let mut region = Region::new(Colors::Dark, true);
         assert!(!region.paint(10, &[], view(&["a"])).is_empty());
         assert_eq!(region.paint(10, &[], view(&["a"])), "");
         assert!(!region.paint(9, &[], view(&["a"])).is_empty());
@@ -249,7 +284,7 @@ mod tests {
     #[test]
     fn rows_that_the_terminal_has_wrapped_are_counted() {
         let check = |reflows: bool, width: u16, rows: usize| {
-            let mut region = Region::new(true, reflows);
+            let mut region = Region::new(Colors::Dark, reflows);
             region.paint(20, &[], view(&["ten columns", "", "日本語です"]));
             assert_eq!(region.height(width, 3), rows, "{width}");
         };
@@ -262,7 +297,7 @@ mod tests {
 
     #[test]
     fn no_text_commands_the_terminal() {
-        let mut region = Region::new(true, true);
+        let mut region = Region::new(Colors::Dark, true);
         let hostile = [Line::raw("\u{1b}[2J\u{9b}1A\u{7}\r\u{202e}x")];
         let frame = region.paint(80, &hostile, View::default());
         assert!(
@@ -273,17 +308,35 @@ mod tests {
     }
 
     #[test]
-    fn colors_can_be_off() {
-        let check = |has_colors: bool, expected: &str| {
-            let mut region = Region::new(has_colors, true);
-            let line = [Line::styled(
-                "x",
-                Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
-            )];
-            let frame = region.paint(80, &line, View::default());
+    fn colors_are_those_of_the_background_or_none() {
+        let check = |colors: Colors, color: Color, expected: &str| {
+            let mut region = Region::new(colors, true);
+            let style = Style::new().fg(color).add_modifier(Modifier::BOLD);
+            let frame = region.paint(80, &[Line::styled("x", style)], View::default());
             assert!(frame.contains(expected), "{frame:?}");
         };
-        check(true, "\x1b[0;1;31mx\x1b[0m");
-        check(false, "\x1b[0;1mx\x1b[0m");
+        check(Colors::Dark, Color::Red, "\x1b[0;1;31mx\x1b[0m");
+        check(Colors::None, Color::Red, "\x1b[0;1mx\x1b[0m");
+        check(Colors::Dark, Color::Yellow, "\x1b[0;1;33mx\x1b[0m");
+        check(Colors::Light, Color::Yellow, "\x1b[0;1;35mx\x1b[0m");
+        check(Colors::Light, Color::Red, "\x1b[0;1;31mx\x1b[0m");
+    }
+
+    #[test]
+    fn the_background_is_known_by_variables() {
+        let check = |no_color: Option<&str>, colors: Option<&str>, expected: Colors| {
+            assert_eq!(
+                Colors::of(no_color, colors),
+                expected,
+                "{no_color:?} {colors:?}"
+            );
+        };
+        check(None, None, Colors::Dark);
+        check(Some(""), Some("15;0"), Colors::Dark);
+        check(None, Some("0;15"), Colors::Light);
+        check(None, Some("0;default;7"), Colors::Light);
+        check(None, Some("12;8"), Colors::Dark);
+        check(None, Some("x"), Colors::Dark);
+        check(Some("1"), Some("0;15"), Colors::None);
     }
 }

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use gadgetry::CancellationToken;
-use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
+use gadgetry::command::{Ran, RunLimits, remove_secrets, run_watched, supervisor};
 use tokio::task::JoinHandle;
+
+use super::live_output::{LiveOutput, SHELL};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
@@ -32,10 +34,11 @@ pub(super) struct Ended {
 
 impl Shell {
     /// Starts a command line in a folder, without the variables that hold keys.
-    pub(super) fn start(line: String, folder: &Path) -> Self {
+    pub(super) fn start(line: String, folder: &Path, output: &LiveOutput) -> Self {
         let cancellation = CancellationToken::new();
         let token = cancellation.clone();
-        let folder = folder.to_owned();
+        let (folder, output) = (folder.to_owned(), output.clone());
+        output.forget(SHELL);
         let task = tokio::spawn(async move {
             let limits = RunLimits {
                 timeout: LONGEST,
@@ -46,7 +49,8 @@ impl Shell {
                 Ok(mut command) => {
                     command.args(["-c", &line]).current_dir(folder);
                     remove_secrets(&mut command, &[], &[]);
-                    run(command, limits, &token).await
+                    let watch = |bytes: &[u8]| output.write(SHELL, bytes);
+                    run_watched(command, limits, &token, &watch).await
                 }
                 Err(error) => Err(error),
             };

@@ -28,7 +28,7 @@ use crate::usage_totals::UsageTotals;
 use dialog::Dialog;
 pub(crate) use dialog::RequestId;
 use folded::Folded;
-use run::Run;
+use run::{Run, UserCommand};
 use transcript::{Item, Transcript};
 
 /// Event that changes the state.
@@ -46,8 +46,10 @@ pub(crate) enum Message {
     Began(String),
     /// An event of the run.
     Run(Box<Event>),
-    /// The run has ended. The error says why, unless it has an answer.
-    Ended(Result<(), String>),
+    /// The run has ended. The failure says why, unless it has an answer.
+    Ended(Result<(), Failure>),
+    /// The end of what the command of this call has written so far.
+    Output(String, String),
     /// A message was added to the run, which has not read it.
     Added(String),
     /// The run has read it.
@@ -72,6 +74,15 @@ pub(crate) enum Message {
     Report(Report),
     /// A message to change and to send, unless another one is being typed.
     Draft(String),
+}
+
+/// Reason that a run has no answer, as text for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A request to the model has failed, and another one may succeed.
+    Model(String),
+    /// Something else.
+    Run(String),
 }
 
 /// Effect to perform.
@@ -133,8 +144,8 @@ pub(crate) struct App {
     editor: Editor,
     transcript: Transcript,
     run: Option<Run>,
-    /// The command of the user that runs, and when it began.
-    shell: Option<(String, Duration)>,
+    /// The command of the user that runs.
+    shell: Option<UserCommand>,
     /// Messages that were added to the run, which has not read them.
     added: Vec<String>,
     /// Messages that were typed when the run was about to end.
@@ -203,6 +214,7 @@ impl App {
             Message::Began(prompt) => self.begin(&prompt),
             Message::Run(event) => self.event(&event),
             Message::Ended(result) => return self.end(result),
+            Message::Output(call, end) => self.output(&call, &end),
             Message::Added(text) => self.added.push(text),
             Message::Read(text) => {
                 self.remove_added(&text);
@@ -284,5 +296,7 @@ fn start(place: &str) -> Line<'static> {
     Line::from(vec![name, Span::styled(rest, DIM)])
 }
 
+#[cfg(test)]
+mod screens;
 #[cfg(test)]
 mod tests;

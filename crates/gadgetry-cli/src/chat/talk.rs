@@ -18,6 +18,7 @@ use gadgetry::proto::message::Role;
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
+use super::live_output::LiveOutput;
 use super::prompt::Prompt;
 use super::report::Report;
 use super::state::Facts;
@@ -218,6 +219,7 @@ impl Talk {
         let durable = talk.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = if is_forced { durable.force() } else { durable };
+        let durable = durable.with(talk.user.output.sink());
         let run = durable.resume().await;
         let run = run.map_err(|error| problem(&error))?;
         talk.kept = Some(kept);
@@ -281,6 +283,7 @@ impl Talk {
         });
         let durable = self.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
+        let durable = durable.with(self.user.output.sink());
         let durable = durable.after(self.conversation.clone());
         let run = durable.ask(message).await;
         let run = run.map_err(|error: JournalError| problem(&error))?;
@@ -340,6 +343,7 @@ impl Talk {
 
     /// The next message continues after this run.
     pub(super) fn ended(&mut self, finished: &Finished) {
+        self.user.output.clear();
         self.is_interrupted = finished.summary.reason == FinishReason::Cancelled;
         self.conversation = Conversation::from(finished);
     }
@@ -388,6 +392,11 @@ impl Talk {
     pub(super) fn folder(&self) -> PathBuf {
         let workspace = self.user.workspaces.current();
         workspace.map_or_else(|| PathBuf::from("."), |it| it.root().to_owned())
+    }
+
+    /// Returns what commands write while they run.
+    pub(super) fn output(&self) -> &LiveOutput {
+        &self.user.output
     }
 
     /// Cancels the gadgets in flight.

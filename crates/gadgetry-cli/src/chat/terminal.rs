@@ -18,7 +18,7 @@ use futures_util::StreamExt as _;
 use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
 
-use super::screen::{Region, View};
+use super::screen::{Colors, Region, View};
 
 /// The size that is assumed if the terminal has none.
 const USUAL: (u16, u16) = (80, 24);
@@ -48,12 +48,14 @@ impl Terminal {
             let mut words = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
             *words = Some(info.to_string());
         }));
-        let no_color = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        let variable = |name| env::var(name).ok();
+        let (no_color, background) = (variable("NO_COLOR"), variable("COLORFGBG"));
+        let colors = Colors::of(no_color.as_deref(), background.as_deref());
         // Of the terminals in use, only these cut rows that are too wide.
         let is_console = env::var_os("TERM").is_some_and(|it| it == "linux");
         let reflows = env::var_os("XTERM_VERSION").is_none() && !is_console;
         Ok(Self {
-            region: Region::new(!no_color, reflows),
+            region: Region::new(colors, reflows),
             events: EventStream::new(),
         })
     }

@@ -59,7 +59,7 @@ fn accepted_edits_are_no_other_calls() {
     let script = reply(&(write_file("w", "a.txt") + &run)) + &reply("Done.");
     let workshop = Workshop::new(&script);
     let mut screen = chat(&workshop, &["Go!", "--approval-mode", "accept-edits"]);
-    screen.shows("Run RunCommand?");
+    screen.shows("Run this command?");
     screen.keys(ESC);
     screen.shows("Done.");
     assert!(workshop.has("a.txt") && !workshop.has("b.txt"));
@@ -90,7 +90,7 @@ fn accepted_edits_are_no_other_calls() {
             "accept-edits",
         ],
     );
-    screen.shows("Run WriteFile?");
+    screen.shows("Make this change?");
     screen.keys(ESC);
     screen.shows("Asked.");
     assert!(!workshop.has("own.txt"));
@@ -233,7 +233,7 @@ fn calls_are_shown_by_what_they_do() {
     let workshop = Workshop::new(&(reply(&(run + &read + &edit)) + &reply("Done.")));
     workshop.write("a.txt", "one\ntwo\n");
     let mut screen = chat(&workshop, &["Go!", "--approval", "allow RunCommand"]);
-    screen.shows("Run EditFile?");
+    screen.shows("Make this change?");
     screen.shows("y once");
     screen.keys("y");
     let text = screen.shows("Done.");

@@ -68,6 +68,9 @@ impl Tail {
     }
 }
 
+/// Function that is called with each piece of what was written.
+pub(super) type Watch<'w> = dyn Fn(&[u8]) + Send + Sync + 'w;
+
 /// The beginning and the end of what was written: the one says what began, the other how it ended.
 pub(super) struct Ends {
     head: Vec<u8>,
@@ -87,7 +90,11 @@ impl Ends {
     }
 
     /// Reads all of `pipe`. What was read stays if it is dropped.
-    pub(super) async fn read(&mut self, mut pipe: impl AsyncRead + Unpin) -> io::Result<()> {
+    pub(super) async fn read(
+        &mut self,
+        mut pipe: impl AsyncRead + Unpin,
+        watch: &Watch<'_>,
+    ) -> io::Result<()> {
         let mut chunk = Vec::with_capacity(CHUNK);
         loop {
             chunk.clear();
@@ -95,6 +102,7 @@ impl Ends {
             if read == 0 {
                 return Ok(());
             }
+            watch(&chunk);
             self.total += read as u64;
             let room = self.half.saturating_sub(self.head.len()).min(read);
             self.head.extend_from_slice(&chunk[..room]);

@@ -93,7 +93,7 @@ pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
 pub use exec::ResultForm;
 pub use file::load;
-pub use run::{Ran, RunLimits, remove_secrets, run, run_with_input};
+pub use run::{Ran, RunLimits, remove_secrets, run, run_watched, run_with_input};
 
 /// The environment variable in which a program finds [`ExecutionContext::idempotency_key`].
 const IDEMPOTENCY_KEY: &str = "GADGETRY_IDEMPOTENCY_KEY";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::capture::Ends;
+use super::capture::{Ends, Watch};
 use super::input;
 use super::processes::{Processes, Program, end_of};
 use crate::context::CancellationToken;
@@ -44,12 +44,50 @@ pub struct Ran {
 ///
 /// Cancel safety: dropping the future ends all processes. When `cancellation` is cancelled, it returns soon after.
 pub async fn run(
-    mut command: Command,
+    command: Command,
     limits: RunLimits,
     cancellation: &CancellationToken,
 ) -> io::Result<Ran> {
+    run_watched(command, limits, cancellation, &|_| {}).await
+}
+
+/// Runs a program as [`run`] does, and calls `watch` with each piece of its output, of both streams, as soon as it is read. `watch` must
+/// not block.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// use std::sync::Mutex;
+/// use std::time::Duration;
+///
+/// use gadgetry::CancellationToken;
+/// use gadgetry::command::{RunLimits, run_watched};
+///
+/// let mut echo = tokio::process::Command::new("echo");
+/// echo.arg("Hi.");
+/// let second = Duration::from_secs(1);
+/// let limits = RunLimits { timeout: 60 * second, grace: second, output: 1000 };
+/// let seen = Mutex::new(Vec::new());
+/// let watch = |bytes: &[u8]| seen.lock().unwrap().extend_from_slice(bytes);
+/// let ran = run_watched(echo, limits, &CancellationToken::new(), &watch).await?;
+/// assert_eq!(ran.stdout.as_bytes(), *seen.lock().unwrap());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Those of [`run`].
+///
+/// Cancel safety: that of [`run`].
+pub async fn run_watched(
+    mut command: Command,
+    limits: RunLimits,
+    cancellation: &CancellationToken,
+    watch: &Watch<'_>,
+) -> io::Result<Ran> {
     command.stdin(Stdio::null());
-    started(command, limits, cancellation).await
+    started(command, limits, cancellation, watch).await
 }
 
 /// Runs a program with this input, as [`run`] does without. The input is complete before the program starts.
@@ -66,13 +104,14 @@ pub async fn run_with_input(
     cancellation: &CancellationToken,
 ) -> io::Result<Ran> {
     command.stdin(input::complete(content)?);
-    started(command, limits, cancellation).await
+    started(command, limits, cancellation, &|_| {}).await
 }
 
 async fn started(
     mut command: Command,
     limits: RunLimits,
     cancellation: &CancellationToken,
+    watch: &Watch<'_>,
 ) -> io::Result<Ran> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut processes = Processes::spawn(command, limits.grace)?;
@@ -81,7 +120,7 @@ async fn started(
         let program = processes.program()?;
         tokio::select! {
             biased;
-            status = to_its_end(program, &mut out, &mut err) => status.map(Some),
+            status = to_its_end(program, &mut out, &mut err, watch) => status.map(Some),
             () = cancellation.cancelled() => Ok(None),
             () = sleep(limits.timeout) => Ok(None),
         }
@@ -98,6 +137,7 @@ async fn to_its_end(
     program: &mut Program,
     out: &mut Ends,
     err: &mut Ends,
+    watch: &Watch<'_>,
 ) -> io::Result<ExitStatus> {
     let Program {
         leader,
@@ -107,7 +147,8 @@ async fn to_its_end(
         grace,
         ..
     } = program;
-    let mut streams = Box::pin(async { tokio::try_join!(out.read(stdout), err.read(stderr)) });
+    let streams = async { tokio::try_join!(out.read(stdout, watch), err.read(stderr, watch)) };
+    let mut streams = Box::pin(streams);
     tokio::select! {
         biased;
         streamed = &mut streams => {

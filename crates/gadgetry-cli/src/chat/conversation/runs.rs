@@ -1,7 +1,7 @@
 //! Runs of the conversation: messages, events, the end, and commands.
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use gadgetry::proto::event::Event;
+use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::Role;
 use gadgetry::{AgentRun, NotInjected};
 use tokio::task::block_in_place;
@@ -12,7 +12,7 @@ use crate::chat::injected::Fate;
 use crate::chat::perform::perform;
 use crate::chat::prompt::Prompt;
 use crate::chat::report::Tone;
-use crate::chat::state::Message;
+use crate::chat::state::{Failure, Message};
 use crate::chat::terminal::Terminal;
 use crate::cli::SessionName;
 use crate::follow::verdict;
@@ -57,11 +57,18 @@ impl Conversation {
             Some(finished) => {
                 self.talk.ended(finished);
                 match &finished.fault {
-                    Some(fault) => Err(format!("the run was stopped: {fault}")),
-                    None => verdict(&finished.summary).map_err(|error| error.to_string()),
+                    Some(fault) => Err(Failure::Run(format!("the run was stopped: {fault}"))),
+                    None => verdict(&finished.summary).map_err(|error| {
+                        let words = error.to_string();
+                        if finished.summary.reason == FinishReason::ModelError {
+                            Failure::Model(words)
+                        } else {
+                            Failure::Run(words)
+                        }
+                    }),
                 }
             }
-            None => Err("the run was left".to_owned()),
+            None => Err(Failure::Run("the run was left".to_owned())),
         };
         self.answers.clear();
         if let Some(problem) = self.talk.take_problem() {
@@ -87,7 +94,7 @@ impl Conversation {
         self.attached(&prompt.problems);
         match self.talk.ask(prompt).await {
             Ok(run) => self.follow(run),
-            Err(error) => self.update(Message::Ended(Err(error.to_string()))),
+            Err(error) => self.update(Message::Ended(Err(Failure::Run(error.to_string())))),
         }
     }
 
@@ -180,15 +187,21 @@ impl Conversation {
     }
 
     async fn carry_out_command(&mut self, command: Entered) {
-        let pick = matches!(command, Entered::Resume(None));
+        let picks_session = command == Entered::Resume(None);
+        let picks_profile = command == Entered::Profile(None);
         let run = self.run.as_ref().map(|(_, handle)| handle);
         match perform(&mut self.talk, run, command).await {
             Ok(performed) => {
                 let facts = self.talk.facts().clone();
-                let has_sessions = !facts.names.sessions.is_empty();
+                let names = &facts.names;
+                let draft = match () {
+                    () if picks_session && !names.sessions.is_empty() => Some("/resume "),
+                    () if picks_profile && !names.profiles.is_empty() => Some("/profile "),
+                    () => None,
+                };
                 self.update(Message::Facts(facts));
-                if pick && has_sessions {
-                    return self.update(Message::Draft("/resume ".to_owned()));
+                if let Some(draft) = draft {
+                    return self.update(Message::Draft(draft.to_owned()));
                 }
                 for report in performed.reports {
                     self.update(Message::Report(report));

@@ -40,6 +40,8 @@ pub(super) struct CallItem {
     parameters: String,
     /// The file that it is about; empty without one.
     file: String,
+    /// The idempotency key, once it runs.
+    key: String,
     phase: Phase,
 }
 
@@ -53,6 +55,8 @@ enum Phase {
     Running {
         since: Duration,
         progress: Option<String>,
+        /// The end of what its command has written.
+        output: String,
     },
     /// The call is answered.
     Done {
@@ -82,6 +86,7 @@ impl CallItem {
             name: short(name),
             parameters: String::new(),
             file: String::new(),
+            key: String::new(),
             phase: Phase::Writing {
                 field: String::new(),
                 text: String::new(),
@@ -123,8 +128,9 @@ impl CallItem {
         self.phase = Phase::Waiting;
     }
 
-    pub(super) fn start(&mut self, now: Duration, parameters: &Value) {
+    pub(super) fn start(&mut self, now: Duration, parameters: &Value, key: String) {
         self.parameters = self.title(parameters);
+        self.key = key;
         self.restart(now);
     }
 
@@ -132,6 +138,7 @@ impl CallItem {
         self.phase = Phase::Running {
             since: now,
             progress: None,
+            output: String::new(),
         };
     }
 
@@ -139,6 +146,17 @@ impl CallItem {
         if let Phase::Running { progress, .. } = &mut self.phase {
             *progress = Some(short(message));
         }
+    }
+
+    /// Takes the end of what its command has written so far.
+    pub(super) fn output(&mut self, end: &str) {
+        if let Phase::Running { output, .. } = &mut self.phase {
+            *output = last_lines(end);
+        }
+    }
+
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.is_running() && self.key == key
     }
 
     /// Returns the words for the parameters, and takes the verb of a built-in gadget.
@@ -273,9 +291,14 @@ impl CallItem {
                 }
             }
             Phase::Waiting => {}
-            Phase::Running { progress, .. } => {
+            Phase::Running {
+                progress, output, ..
+            } => {
                 if let Some(progress) = progress {
                     below(progress.clone(), DIM);
+                }
+                for line in output.lines() {
+                    below(clean(line), DIM);
                 }
             }
             Phase::Done { fate, text, .. } => {
@@ -344,7 +367,7 @@ fn change(text: &str) -> Option<&str> {
 }
 
 /// The last lines of the output of a command, because they say how it ended.
-fn last_lines(text: &str) -> String {
+pub(super) fn last_lines(text: &str) -> String {
     let text = text.trim_end();
     let skipped = text.lines().count().saturating_sub(RESULT_LINES);
     let mut out = Vec::new();

@@ -133,12 +133,16 @@ impl Dialog {
                 ));
             }
             Kind::Approval { approval, rule } => {
-                rows.push(Line::from(vec![
-                    Span::styled("Run ", ALERT),
-                    Span::styled(clean(&approval.gadget), BOLD),
-                    Span::styled("?", ALERT),
-                    Span::styled(more, DIM),
-                ]));
+                let mut question = match about(&approval.gadget) {
+                    Some(words) => vec![Span::styled(words, ALERT)],
+                    None => vec![
+                        Span::styled("Run ", ALERT),
+                        Span::styled(clean(&approval.gadget), BOLD),
+                        Span::styled("?", ALERT),
+                    ],
+                };
+                question.push(Span::styled(more, DIM));
+                rows.push(Line::from(question));
                 // What does not count yet is not offered.
                 rows.push(if !self.unseen.is_empty() {
                     Line::from(keys_for_more(&self.unseen))
@@ -178,6 +182,17 @@ impl Dialog {
             rows.push(Line::styled("Send or clear the input line first", DIM));
         }
         rows
+    }
+}
+
+/// The question about a call of a built-in gadget.
+fn about(gadget: &str) -> Option<&'static str> {
+    match gadget {
+        "RunCommand" => Some("Run this command?"),
+        "WriteFile" | "EditFile" => Some("Make this change?"),
+        "DeleteFile" => Some("Delete this file?"),
+        "HttpFetch" => Some("Send this request?"),
+        _ => None,
     }
 }
 

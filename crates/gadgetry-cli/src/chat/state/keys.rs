@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use std::{iter, mem};
 
+use super::run::UserCommand;
 use super::transcript::Item;
 use super::{App, Effect, Tone};
 use crate::chat::commands::Entered;
@@ -209,7 +210,11 @@ impl App {
         if self.shell.is_some() {
             self.note(Tone::Bad, "a command is running; Esc ends it");
         } else {
-            self.shell = Some((line.to_owned(), self.now));
+            self.shell = Some(UserCommand {
+                line: line.to_owned(),
+                since: self.now,
+                output: String::new(),
+            });
             effects.push(Effect::Shell(line.to_owned()));
         }
         effects

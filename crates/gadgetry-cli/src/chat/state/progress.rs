@@ -9,7 +9,8 @@ use super::call::{CallItem, seconds};
 use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
-use super::{App, Effect, Tone};
+use super::{App, Effect, Failure, Tone};
+use crate::chat::live_output::SHELL;
 use crate::lines::short;
 use crate::modes::Mode;
 
@@ -35,7 +36,7 @@ impl App {
     }
 
     /// The run has ended; the next message that waits begins another one.
-    pub(super) fn end(&mut self, result: Result<(), String>) -> Vec<Effect> {
+    pub(super) fn end(&mut self, result: Result<(), Failure>) -> Vec<Effect> {
         self.transcript.end_run();
         self.added.clear();
         while let Some(id) = self.dialogs.front().map(Dialog::id) {
@@ -46,12 +47,10 @@ impl App {
             Err(_) if was_cancelled => {
                 self.note(Tone::Alert, "interrupted; what was received is kept");
             }
-            Err(problem) => {
-                let is_of_model = problem.starts_with("model call failed");
-                self.note(Tone::Bad, problem);
-                if is_of_model {
-                    self.note(Tone::Plain, "Up, then Enter sends the message again");
-                }
+            Err(Failure::Run(words)) => self.note(Tone::Bad, words),
+            Err(Failure::Model(words)) => {
+                self.note(Tone::Bad, words);
+                self.note(Tone::Plain, "Up, then Enter sends the message again");
             }
             Ok(()) if self.facts.approval == Mode::Plan && self.queue.is_empty() => {
                 self.open(Dialog::plan());
@@ -130,6 +129,15 @@ impl App {
         }
     }
 
+    /// The command of a call has written more.
+    pub(super) fn output(&mut self, call: &str, end: &str) {
+        if let Some(command) = self.shell.as_mut().filter(|_| call == SHELL) {
+            end.clone_into(&mut command.output);
+        } else if let Some(call) = self.transcript.call_with_key(call) {
+            call.output(end);
+        }
+    }
+
     /// An event about a call, of the run or of a subagent.
     #[expect(
         clippy::wildcard_enum_match_arm,
@@ -170,7 +178,10 @@ impl App {
                 call.argument(&args.field_path, &args.delta);
             }
             EventKind::GadgetCall { written, .. } => call.written(&written.parameters),
-            EventKind::GadgetStart { parameters, .. } => call.start(now, parameters),
+            EventKind::GadgetStart { parameters, .. } => {
+                let run = event.run.as_deref().unwrap_or_default();
+                call.start(now, parameters, format!("{run}/{}", number.0));
+            }
             EventKind::GadgetRestarted { .. } => call.restart(now),
             EventKind::GadgetProgress { message, .. } => call.report(message),
             EventKind::GadgetSkipped { error, .. } => call.skip(error),

@@ -15,6 +15,15 @@ pub(super) struct Run {
     pub(super) is_cancelled: bool,
 }
 
+/// A command of the user while it runs.
+#[derive(Debug)]
+pub(super) struct UserCommand {
+    pub(super) line: String,
+    pub(super) since: Duration,
+    /// The end of its output.
+    pub(super) output: String,
+}
+
 /// Activity of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Activity {

@@ -1,3 +1,5 @@
+mod ends;
+
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -178,7 +180,7 @@ fn a_call_fills_in_runs_and_settles() {
         settled,
         "✓ Run ls -l 2.0 s\n  1\n  2\n  3\n  4\n  5\n  … 3 more lines"
     );
-    played.step(0, Message::Ended(Err("no luck".to_owned())));
+    played.step(0, Message::Ended(Err(Failure::Run("no luck".to_owned()))));
     assert_eq!(played.screen(60, 24).0, "no luck");
 }
 
@@ -328,7 +330,7 @@ fn ctrl_c_takes_one_step_at_a_time() {
     // The next press is often meant for the run. It warns, and the one after it leaves.
     played
         .control(10, 'c')
-        .step(0, Message::Ended(Err("cancelled".to_owned())));
+        .step(0, Message::Ended(Err(Failure::Run("cancelled".to_owned()))));
     assert_eq!(played.effects(), []);
     let warning = "Ctrl-C again leaves";
     assert!(played.screen(60, 24).0.contains(warning));
@@ -485,26 +487,6 @@ fn what_needs_approval_is_shown_after_what_was_said() {
 }
 
 #[test]
-fn a_failure_is_said_once() {
-    let mut played = Played::new();
-    played.step(0, Message::Began(String::new()));
-    let error = r#""type": "model_retry", "iteration": 1, "attempt": 1, "left": 2, "delayMs": 1500, "kind": "overloaded", "error": "overloaded""#;
-    played.event(error);
-    let (settled, live) = played.screen(60, 24);
-    assert_eq!(settled, "model call failed (attempt 1 of 4): overloaded");
-    assert!(live.starts_with("⠋ retrying in 1.5 s · 0.0 s"), "{live}");
-    let problem = format!("model call failed: {}", "line\n".repeat(30));
-    played.step(0, Message::Ended(Err(problem)));
-    let (settled, _) = played.screen(60, 24);
-    assert!(
-        settled.starts_with("model call failed: line\nline\n"),
-        "{settled}"
-    );
-    let end = "\nline\n… 10 more lines\nUp, then Enter sends the message again";
-    assert!(settled.ends_with(end), "{settled}");
-}
-
-#[test]
 fn very_long_lines_are_cut() {
     let mut played = Played::new();
     played.step(0, Message::Began("x".repeat(100_000)));
@@ -571,7 +553,7 @@ fn a_plan_is_accepted_by_a_key_and_never_by_typing() {
         .step(0, Message::Began("go".to_owned()))
         .press(10, KeyCode::Esc)
         .press(10, KeyCode::Esc)
-        .step(0, Message::Ended(Err("cancelled".to_owned())));
+        .step(0, Message::Ended(Err(Failure::Run("cancelled".to_owned()))));
     assert_eq!(played.effects(), [Effect::CancelRun]);
     let (settled, live) = played.screen(80, 24);
     assert!(!live.contains("Carry out"), "{live}");

@@ -113,6 +113,18 @@ impl Transcript {
         })
     }
 
+    /// The call with this idempotency key, if it runs.
+    pub(super) fn call_with_key(&mut self, key: &str) -> Option<&mut CallItem> {
+        self.items.iter_mut().rev().find_map(|item| match item {
+            Item::Call(it) if it.has_key(key) => Some(&mut **it),
+            Item::Call(_)
+            | Item::Prompt(..)
+            | Item::Reply(..)
+            | Item::Report(_)
+            | Item::Lines(_) => None,
+        })
+    }
+
     /// The calls that are not answered yet.
     pub(super) fn open_calls(&self) -> impl Iterator<Item = &CallItem> {
         self.items.iter().filter_map(|item| match item {

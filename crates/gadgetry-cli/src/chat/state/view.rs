@@ -3,10 +3,10 @@
 use ratatui_core::text::{Line, Span};
 
 use super::App;
-use super::call::{CallItem, seconds, spinner};
-use super::run::{Activity, Run};
+use super::call::{CallItem, last_lines, seconds, spinner};
+use super::run::{Activity, Run, UserCommand};
 use crate::chat::screen::View;
-use crate::chat::text::{DIM, NAME, cut, wrap_all};
+use crate::chat::text::{DIM, NAME, clean, cut, wrap_all};
 use crate::lines::short;
 
 /// Rows of the input line at most.
@@ -50,9 +50,11 @@ impl App {
                 .into_iter()
                 .collect(),
         );
+        let output = take(self.shell_rows(columns));
         let live = self.transcript.live(self.now, columns, left);
 
         let mut rows = live;
+        rows.extend(output);
         rows.extend(activity);
         rows.extend(waiting);
         rows.extend(dialog);
@@ -95,9 +97,18 @@ impl App {
         rows
     }
 
+    /// The end of what the command of the user has written.
+    fn shell_rows(&self, columns: u16) -> Vec<Line<'static>> {
+        let output = self.shell.as_ref().map(|it| last_lines(&it.output));
+        let output = output.unwrap_or_default();
+        let rows = output.lines().map(|line| format!("  {}", clean(line)));
+        rows.map(|row| cut(&Line::styled(row, DIM), columns))
+            .collect()
+    }
+
     /// Returns the line that shows the activity of the run.
     fn activity(&self) -> Option<Line<'static>> {
-        if let Some((line, since)) = &self.shell {
+        if let Some(UserCommand { line, since, .. }) = &self.shell {
             let took = seconds(self.now.saturating_sub(*since));
             return Some(Line::from(vec![
                 Span::styled(format!("{} ", spinner(self.now)), NAME),
@@ -139,9 +150,6 @@ impl App {
             parts.push(format!("{left} % context left"));
         }
         parts.push(self.facts.mode.clone());
-        Line::from(Span::styled(
-            crate::chat::text::clean(&parts.join(" · ")),
-            DIM,
-        ))
+        Line::from(Span::styled(clean(&parts.join(" · ")), DIM))
     }
 }

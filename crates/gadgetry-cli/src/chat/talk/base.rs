@@ -12,6 +12,7 @@ use crate::build_agent::{Parts, Situation};
 use crate::chat::checkpoints::Checkpoints;
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
+use crate::chat::live_output::LiveOutput;
 use crate::cli::AgentOptions;
 use crate::config::{Config, ConfigVerb, Declared, Keys, Layer};
 use crate::error::Error;
@@ -32,6 +33,8 @@ pub(in crate::chat) struct User {
     pub(in crate::chat) approver: Option<Arc<dyn Approver>>,
     pub(in crate::chat) flight: Flight,
     pub(in crate::chat) injected: Injected,
+    /// What commands write while they run.
+    pub(in crate::chat) output: LiveOutput,
     /// Which calls run without a question, and which do not run.
     pub(in crate::chat) mode: CurrentMode,
     /// Workspaces where gadgets change files, so that the user can undo it.
@@ -47,6 +50,7 @@ impl User {
             approver,
             flight: Flight::recording(Checkpoints::of(workspaces.clone())),
             injected: Injected::default(),
+            output: LiveOutput::default(),
             mode: CurrentMode::default(),
             workspaces,
         }
