@@ -133,7 +133,7 @@ impl Day<'_> {
         for (what, keys, shown) in [
             (
                 "in a folder of 200,000 files, at once after the start",
-                "@d399/inner/f49",
+                "@d399/inner/f499",
                 "f499.txt",
             ),
             ("the same by a part of its name", "@f0", "f00"),

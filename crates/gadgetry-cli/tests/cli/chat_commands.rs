@@ -246,7 +246,8 @@ fn profiles_are_switched() {
     screen.shows("Quick.");
     screen.shows("· asks");
     screen.say("/profile");
-    screen.shows("  deep\n  quick  in use\n");
+    screen.shows("› deep\n  quick  in use\n");
+    screen.keys("\u{15}");
     screen.say("/profile dep");
     screen.shows("there is no profile \"dep\"; did you mean \"deep\"?");
     screen.keys("/profile d");
@@ -260,7 +261,8 @@ fn profiles_are_switched() {
     let text = screen.shows("  ReadFile  ");
     assert!(!text.contains("WriteFile"), "{text}");
     screen.say("/profile");
-    screen.shows("  deep   in use\n  quick\n");
+    screen.shows("› deep   in use\n  quick\n");
+    screen.keys("\u{15}");
     leave(screen);
     // A session keeps the options, and not the name of the profile.
     let args = ["chat", "--continue", "profiled"];
@@ -283,7 +285,8 @@ fn profiles_are_switched() {
     let mut screen = Screen::start(&workshop, (120, 50), &args, &variables);
     screen.shows("· asks");
     screen.say("/profile");
-    let text = screen.shows("  deep\n  quick\n");
+    let text = screen.shows("› deep\n  quick\n");
+    screen.keys("\u{15}");
     assert!(!text.contains("in use\n"), "{text}");
     screen.say("/profile deep");
     screen.shows("profile deep is in use now, with script:");
@@ -342,7 +345,8 @@ fn a_profile_that_cannot_be_used_changes_nothing() {
     screen.say("/profile broken");
     screen.shows("nonesuch.jsonl");
     screen.say("/profile");
-    let text = screen.shows("  broken\n");
+    let text = screen.shows("› broken\n");
+    screen.keys("\u{15}");
     assert!(!text.contains("in use\n"), "{text}");
     leave(screen);
 }

@@ -82,7 +82,7 @@ impl Menu {
         };
         let all = match command {
             "/model" => plain(&names.models),
-            "/profile" => plain(&names.profiles),
+            "/profile" => names.profiles.clone(),
             "/skill" => names.skills.clone(),
             "/resume" => names.sessions.clone(),
             _ => return None,

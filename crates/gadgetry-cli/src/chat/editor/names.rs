@@ -4,7 +4,8 @@
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Names {
     pub(crate) models: Vec<String>,
-    pub(crate) profiles: Vec<String>,
+    /// With a note at the one in use.
+    pub(crate) profiles: Vec<(String, String)>,
     /// With their descriptions.
     pub(crate) skills: Vec<(String, String)>,
     /// Other sessions of the folder, once they were listed; with their first messages.

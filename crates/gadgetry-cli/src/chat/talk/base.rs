@@ -106,6 +106,18 @@ impl Base {
         self.config.profile_in_use(self.stored.is_some())
     }
 
+    /// The profiles, with a note at the one in use.
+    pub(super) fn profiles(&self) -> Vec<(String, String)> {
+        let current = self.profile();
+        let names = self.config.profiles.names();
+        let rows = names.map(|name| {
+            let is_current = current == Some(name);
+            let what = if is_current { "in use" } else { "" };
+            (name.to_owned(), what.to_owned())
+        });
+        rows.collect()
+    }
+
     /// Returns the options with another profile: what was typed is the strongest, then comes the configuration, then the session. The
     /// `model` in use stays if one was typed, or if the profile names none.
     pub(super) fn with_profile(&self, profile: &str, model: &str) -> Result<Settings, Error> {

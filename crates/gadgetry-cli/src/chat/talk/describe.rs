@@ -54,7 +54,6 @@ impl Base {
         let mut named: Vec<(String, String)> = named.collect();
         named.sort();
         named.dedup_by(|one, other| one.0 == other.0);
-        let profiles = self.config.profiles.names();
         Ok(Facts {
             name: model.name().to_owned(),
             window: found.info().context_window,
@@ -63,7 +62,7 @@ impl Base {
             approval,
             names: Names {
                 models,
-                profiles: profiles.map(str::to_owned).collect(),
+                profiles: self.profiles(),
                 skills,
                 named,
                 sessions: Vec::new(),
@@ -93,15 +92,8 @@ impl Talk {
 
     /// The profiles, with a mark at the one in use.
     pub(in crate::chat) fn profiles(&self) -> Report {
-        let current = self.base.profile();
-        let names = self.base.config.profiles.names();
-        let rows = names.map(|name| {
-            let is_current = current == Some(name);
-            let what = if is_current { "in use" } else { "" };
-            (name.to_owned(), what.to_owned())
-        });
         table(
-            rows.collect(),
+            self.base.profiles(),
             "there are no profiles; add a table [profiles.NAME] to the configuration",
         )
     }

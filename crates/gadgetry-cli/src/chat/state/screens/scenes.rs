@@ -2,8 +2,12 @@
 
 use serde_json::json;
 
+use super::scene::Scene;
 use super::svg::Palette;
-use super::*;
+use crate::approvals::Approval;
+use crate::chat::report::{Report, Tone};
+use crate::chat::state::{Failure, Message};
+use crate::modes::Mode;
 
 const REPLY: &str = "\
 ## What the tests say
