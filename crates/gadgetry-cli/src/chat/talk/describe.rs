@@ -91,9 +91,11 @@ impl Talk {
     }
 
     /// The profiles, with a mark at the one in use.
-    pub(in crate::chat) fn profiles(&self) -> Report {
+    pub(in crate::chat) fn profiles(&mut self) -> Report {
+        let rows = self.base.profiles();
+        self.facts.names.profiles.clone_from(&rows);
         table(
-            self.base.profiles(),
+            rows,
             "there are no profiles; add a table [profiles.NAME] to the configuration",
         )
     }
