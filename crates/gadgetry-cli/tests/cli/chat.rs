@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::doctor::NO_SERVERS;
 use super::screen::Screen;
 use super::workshop::{Workshop, block, reply};
 
@@ -553,7 +554,7 @@ fn mistakes_are_reported_before_anything_starts() {
 #[test]
 fn without_a_verb_and_a_key_there_is_help() {
     let workshop = Workshop::new(&reply("Hi."));
-    let screen = Screen::start(&workshop, (100, 200), &[], &[]);
+    let screen = Screen::start(&workshop, (100, 200), &[], &NO_SERVERS);
     let (code, text) = screen.ends();
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("To begin, do one of these:"), "{text}");

@@ -6,23 +6,25 @@ use super::eval::{json_only, native_only, perfect};
 use super::server::{Reply, Server};
 use super::workshop::{Ended, Workshop};
 
+/// No server is found on this machine, whatever runs there.
+pub(crate) const NO_SERVERS: [(&str, &str); 9] = [
+    ("OLLAMA_BASE_URL", NOWHERE),
+    ("LMSTUDIO_BASE_URL", NOWHERE),
+    ("LLAMACPP_BASE_URL", NOWHERE),
+    ("VLLM_BASE_URL", NOWHERE),
+    ("SGLANG_BASE_URL", NOWHERE),
+    ("TGI_BASE_URL", NOWHERE),
+    ("JAN_BASE_URL", NOWHERE),
+    ("LLAMAFILE_BASE_URL", NOWHERE),
+    ("LITELLM_BASE_URL", NOWHERE),
+];
+const NOWHERE: &str = "http://127.0.0.1:9/v1";
+
 /// Without any server on this machine but those in `env`.
 fn doctor(args: &[&str], env: &[(&str, &str)]) -> Ended {
     let workshop = Workshop::new("");
     let mut command = workshop.command(&[&["doctor"], args].concat());
-    for variable in [
-        "OLLAMA",
-        "LMSTUDIO",
-        "LLAMACPP",
-        "VLLM",
-        "SGLANG",
-        "TGI",
-        "JAN",
-        "LLAMAFILE",
-        "LITELLM",
-    ] {
-        command.env(format!("{variable}_BASE_URL"), "http://127.0.0.1:9/v1");
-    }
+    command.envs(NO_SERVERS);
     Ended::of(command.envs(env.iter().copied()))
 }
 
