@@ -59,6 +59,7 @@ mod reader;
     test,
     feature = "acp",
     feature = "chat",
+    feature = "inspect",
     feature = "mcp",
     feature = "otel",
     feature = "restate"

@@ -166,7 +166,7 @@ fn every_page_of_the_guide_is_compiled() {
     };
     let own = source("src/guide.rs");
     // Pages about other crates are compiled there.
-    let others = ["axum", "gateway", "mcp", "otel"]
+    let others = ["axum", "gateway", "inspect", "mcp", "otel"]
         .map(|name| source(&format!("../gadgetry-{name}/src/guide.rs")))
         .concat();
     // Pages of other languages are run by the tests of their packages.

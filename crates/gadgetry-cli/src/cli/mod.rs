@@ -12,6 +12,8 @@ mod doctor;
 mod eval;
 mod gadget;
 mod help;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -53,6 +55,8 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use eval::{Arm, Class, EvalArgs, EvalMarkers};
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 pub(crate) use help::all as help_of_all;
+#[cfg(feature = "inspect")]
+pub(crate) use inspect::InspectArgs;
 pub(crate) use limits::{RateArgs, RetryArgs, margin};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
@@ -203,6 +207,12 @@ pub(crate) enum Verb {
     ///
     /// Writes the same events, one JSON object per line.
     Replay(ReplayArgs),
+    /// Shows runs in a browser, or writes them as one HTML file or a trace.
+    ///
+    /// Serves a page on this machine, and prints its address: timeline, dependencies, messages, requests, costs. The address has a secret,
+    /// and the page loads nothing from elsewhere. Nothing is changed.
+    #[cfg(feature = "inspect")]
+    Inspect(InspectArgs),
     /// Sends the spans of a saved run to a collector of OpenTelemetry, without model or gadgets.
     ///
     /// `OTEL_EXPORTER_OTLP_ENDPOINT` names the collector. Exit code 1: it did not take them.
@@ -247,6 +257,10 @@ impl Verb {
         } else if let Self::Eval(args) = self {
             Some(&mut args.data)
         } else {
+            #[cfg(feature = "inspect")]
+            if let Self::Inspect(args) = self {
+                return Some(&mut args.data);
+            }
             None
         }
     }

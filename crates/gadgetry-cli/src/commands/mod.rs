@@ -15,6 +15,8 @@ mod eval;
 mod export;
 mod gadget;
 mod init;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod json_line;
 mod man;
 #[cfg(feature = "mcp")]
@@ -120,6 +122,12 @@ pub(crate) fn run(
         #[cfg(feature = "mcp")]
         Verb::Mcp(typed) => return mcp::run(chosen.clone(), typed, printer),
         Verb::Replay(args) => replay::run(&args, printer)?,
+        #[cfg(feature = "inspect")]
+        Verb::Inspect(args) => {
+            return Ok(Work::serves(
+                async move { inspect::run(&args, printer).await },
+            ));
+        }
         #[cfg(feature = "otel")]
         Verb::Export(args) => {
             let content = invocation.otel_content;

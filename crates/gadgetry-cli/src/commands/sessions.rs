@@ -13,6 +13,9 @@ use crate::log_file::{self, InUse};
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, unknown};
 
+#[cfg(feature = "inspect")]
+pub(super) use record::status;
+
 /// Runs the command.
 pub(crate) async fn run(args: &SessionsArgs, printer: &Printer) -> Result<(), Error> {
     match &args.verb {

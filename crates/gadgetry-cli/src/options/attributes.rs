@@ -168,6 +168,7 @@ const ALL: &[(&str, Attributes)] = &[
     ("gadgets", KEY),
     ("header", KEY.secret(Secret::Always).bound_to(MODEL)),
     ("help-all", INVOCATION),
+    ("html", INVOCATION),
     ("identity-key", KEY),
     ("image", INVOCATION),
     ("json", INVOCATION),
@@ -205,6 +206,8 @@ const ALL: &[(&str, Attributes)] = &[
     ("parallel", INVOCATION),
     ("params", INVOCATION),
     ("patience", INVOCATION),
+    ("perfetto", INVOCATION),
+    ("port", INVOCATION),
     ("print", INVOCATION),
     ("profile", INVOCATION),
     ("project", INVOCATION),
@@ -286,6 +289,7 @@ mod tests {
         if cfg!(all(
             feature = "chat",
             feature = "mcp",
+            feature = "inspect",
             feature = "otel",
             feature = "restate"
         )) {

@@ -254,11 +254,8 @@ fn drain(run: &mut Run, observer: &mut dyn Observer) -> Option<Summary> {
             Output::Event(event) => observer.event(&event),
             Output::Wait(_) => return None,
             Output::Finished(summary) => return Some(summary),
-            Output::Send(_)
-            | Output::CloseModel
-            | Output::Start(_)
-            | Output::Cancel(_)
-            | Output::Ask(_) => {}
+            Output::Send(request) => observer.request(&request),
+            Output::CloseModel | Output::Start(_) | Output::Cancel(_) | Output::Ask(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use gadgetry_store::{RunRecord, Status};
 use crate::follow::verdict;
 
 /// The state of a run, as one word.
-pub(super) fn status(run: &RunRecord) -> &'static str {
+pub(in crate::commands) fn status(run: &RunRecord) -> &'static str {
     match run.status() {
         Status::Running => "running",
         Status::Waiting => "waiting",

@@ -1,0 +1,234 @@
+//! The list of runs that a page shows.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::future::BoxFuture;
+use gadgetry::log::LogError;
+use tokio::sync::watch;
+
+use crate::recorder::Recorder;
+use crate::recording::Recording;
+use crate::redact::Redaction;
+use crate::token::Token;
+
+/// Runs in the list. The oldest make room.
+const RUNS: usize = 1_000;
+
+/// Bytes of live runs that have finished are not counted: each is bounded, and this many are kept.
+const LIVE: usize = 200;
+
+type Load = dyn Fn() -> BoxFuture<'static, Result<Recording, LogError>> + Send + Sync;
+
+/// Runs, and the page that shows them. A clone is the same inspector.
+///
+/// It is a [`Hook`](gadgetry::Hook): `Agent::builder().hook(inspector)` shows the runs of an agent while they are in progress. The
+/// [crate](crate) has an example.
+#[derive(Clone)]
+pub struct Inspector(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) token: Token,
+    pub(crate) redaction: Redaction,
+    runs: Mutex<Runs>,
+}
+
+#[derive(Default)]
+struct Runs {
+    /// The oldest first.
+    all: VecDeque<Listed>,
+    next: u64,
+}
+
+struct Listed {
+    id: u64,
+    run: Arc<Source>,
+}
+
+/// A run of the list.
+pub(crate) enum Source {
+    Recorded(Recording),
+    /// Read when it is opened, and not kept.
+    Stored(RunEntry),
+    Live(Box<LiveRun>),
+}
+
+/// A run that is read when it is opened.
+///
+/// ```
+/// use gadgetry_inspect::{Inspector, Recording, RunEntry};
+///
+/// let entry = RunEntry::new("order-7", "finished", || {
+///     Box::pin(async { Recording::read(&std::fs::read("order-7.jsonl")?[..]) })
+/// });
+/// Inspector::new().add_entry(entry);
+/// ```
+pub struct RunEntry {
+    pub(crate) title: String,
+    pub(crate) state: String,
+    pub(crate) load: Box<Load>,
+}
+
+impl RunEntry {
+    /// Creates an entry with a title and a state for the list. `load` reads the run, each time that it is opened.
+    pub fn new(
+        title: impl Into<String>,
+        state: impl Into<String>,
+        load: impl Fn() -> BoxFuture<'static, Result<Recording, LogError>> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            state: state.into(),
+            load: Box::new(load),
+        }
+    }
+}
+
+impl fmt::Debug for RunEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunEntry")
+            .field("title", &self.title)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run in progress.
+pub(crate) struct LiveRun {
+    pub(crate) id: Arc<str>,
+    recorder: Mutex<Recorder>,
+    /// Sent after each change.
+    changed: watch::Sender<()>,
+}
+
+impl LiveRun {
+    pub(crate) fn new(id: Arc<str>) -> Self {
+        Self {
+            id,
+            recorder: Mutex::new(Recorder::live()),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Recorder)) {
+        change(&mut self.recorder());
+        self.changed.send_replace(());
+    }
+
+    pub(crate) fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.recorder().records().is_finished
+    }
+
+    /// The records so far.
+    pub(crate) fn recording(&self) -> Recording {
+        let recorder = self.recorder();
+        Recording {
+            title: recorder.title().to_owned(),
+            records: recorder.records().clone(),
+        }
+    }
+}
+
+impl Inspector {
+    /// Creates an inspector without runs, with a new secret for its address.
+    pub fn new() -> Self {
+        Self(Arc::new(Inner {
+            token: Token::new(),
+            redaction: Redaction::from_env(),
+            runs: Mutex::default(),
+        }))
+    }
+
+    /// Adds a run.
+    pub fn add(&self, recording: Recording) {
+        self.insert(Source::Recorded(recording));
+    }
+
+    /// Adds a run that is read when it is opened.
+    pub fn add_entry(&self, entry: RunEntry) {
+        self.insert(Source::Stored(entry));
+    }
+
+    /// Returns the address of the page of a server at this address. It has a secret: who has it sees the runs.
+    pub fn url(&self, address: SocketAddr) -> String {
+        format!("http://{address}/{}/", self.0.token.text())
+    }
+
+    pub(crate) fn insert(&self, run: Source) -> Arc<Source> {
+        let run = Arc::new(run);
+        let mut runs = self.runs();
+        let id = runs.next;
+        runs.next += 1;
+        runs.all.push_back(Listed {
+            id,
+            run: Arc::clone(&run),
+        });
+        let is_live = |it: &Listed| matches!(&*it.run, Source::Live(_));
+        if runs.all.iter().filter(|it| is_live(it)).count() > LIVE {
+            let ended = |it: &Listed| matches!(&*it.run, Source::Live(live) if live.is_finished());
+            let oldest = runs.all.iter().position(ended);
+            let oldest = oldest.or_else(|| runs.all.iter().position(is_live));
+            oldest.map(|it| runs.all.remove(it));
+        }
+        if runs.all.len() > RUNS {
+            runs.all.pop_front();
+        }
+        run
+    }
+
+    /// Returns the live run with this id, or the one whose subagent has it.
+    pub(crate) fn live(&self, id: &str) -> Option<Arc<Source>> {
+        let runs = self.runs();
+        let mut latest = runs.all.iter().rev();
+        let found = latest.find(|it| matches!(&*it.run, Source::Live(live) if is_within(id, &live.id) && !live.is_finished()));
+        found.map(|it| Arc::clone(&it.run))
+    }
+
+    /// Returns the runs with their numbers, the latest first.
+    pub(crate) fn list(&self) -> Vec<(u64, Arc<Source>)> {
+        let runs = self.runs();
+        let latest = runs.all.iter().rev();
+        latest.map(|it| (it.id, Arc::clone(&it.run))).collect()
+    }
+
+    /// Returns the run of this number.
+    pub(crate) fn run(&self, id: u64) -> Option<Arc<Source>> {
+        let runs = self.runs();
+        let found = runs.all.iter().find(|it| it.id == id);
+        found.map(|it| Arc::clone(&it.run))
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Inspector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inspector")
+            .field("runs", &self.runs().all.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns whether a run is `other`, or one of its subagents: the id of `order-7` begins that of `order-7/5.0`.
+fn is_within(run: &str, other: &str) -> bool {
+    let rest = run.strip_prefix(other);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

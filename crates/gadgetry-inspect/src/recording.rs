@@ -1,0 +1,47 @@
+//! One run, as records.
+
+use crate::record::Records;
+
+/// One run, as it is shown.
+///
+/// ```
+/// use gadgetry_inspect::Recording;
+///
+/// let events = r#"{"v":1,"seq":0,"timeMs":0,"type":"text","text":"4"}"#;
+/// let recording = Recording::read(events.as_bytes())?;
+/// assert_eq!(recording.title(), "run");
+/// # Ok::<(), gadgetry::log::LogError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Recording {
+    pub(crate) title: String,
+    pub(crate) records: Records,
+}
+
+impl Recording {
+    /// Sets the title.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Returns the title: the beginning of the user's message, or else the id of the run.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns whether the run has finished.
+    pub fn is_finished(&self) -> bool {
+        self.records.is_finished
+    }
+
+    /// The state of the run, as text.
+    pub(crate) fn state(&self) -> &'static str {
+        if self.is_finished() {
+            "finished"
+        } else {
+            "not finished"
+        }
+    }
+}

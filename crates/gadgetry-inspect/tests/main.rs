@@ -1,0 +1,4 @@
+//! The inspector from outside.
+
+mod module_order;
+mod server;
