@@ -9,6 +9,7 @@ use std::process::Command;
 
 use crate::shell::{answers, capture, command, root};
 
+mod debian;
 mod engines;
 
 /// A server, and how it comes here.
@@ -27,7 +28,7 @@ pub(crate) const GEMMA: &str = "gemma";
 /// The variable that says so.
 const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";
 
-const SERVERS: [Server; 17] = [
+const SERVERS: [Server; 19] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -50,7 +51,19 @@ const SERVERS: [Server; 17] = [
         name: "haproxy",
         version: "debian",
         question: "-v",
-        install: haproxy,
+        install: debian::haproxy,
+    },
+    Server {
+        name: "chromium",
+        version: "debian",
+        question: "--version",
+        install: debian::chromium,
+    },
+    Server {
+        name: "playwright",
+        version: "1.65.1",
+        question: "-d",
+        install: playwright,
     },
     Server {
         name: "sdk-python",
@@ -278,49 +291,16 @@ fn llmock(place: &Path, version: &str) -> Result<Vec<String>, String> {
         .to_vec())
 }
 
-/// The one of this machine, or else from the Debian archive: unpacked, and not installed, because an installed one would start
-/// with the system. Needs no rights, and leaves the package lists of the system as they are.
-fn haproxy(place: &Path, _: &str) -> Result<Vec<String>, String> {
-    if there("haproxy", "-v").is_ok() {
-        return Ok(vec!["haproxy".to_owned()]);
-    }
-    there("apt-get", "--version")?;
-    let lists = place.join("lists");
-    let cache = place.join("cache");
-    for folder in [lists.join("partial"), cache.join("archives/partial")] {
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    let apt = |arguments: &[&str]| {
-        let mut apt = command("apt-get", &["-qq", "-y", "-o", "Debug::NoLocking=1"]);
-        apt.args(["-o", "Acquire::Retries=1", "-o", "APT::Sandbox::User="]);
-        apt.arg("-o")
-            .arg(format!("Dir::State::lists={}", lists.display()));
-        apt.arg("-o").arg(format!("Dir::Cache={}", cache.display()));
-        apt.args(arguments);
-        capture(&mut apt)
-    };
-    apt(&["update"])?;
-    apt(&[
-        "install",
-        "--download-only",
-        "--no-install-recommends",
-        "haproxy",
-    ])?;
-    let archives = fs::read_dir(cache.join("archives")).map_err(|error| error.to_string())?;
-    for archive in archives.flatten() {
-        if archive.path().extension().is_some_and(|it| it == "deb") {
-            let mut unpack = command("dpkg-deb", &["--extract"]);
-            capture(unpack.arg(archive.path()).arg(place))?;
-        }
-    }
-    _ = fs::remove_dir_all(&lists);
-    _ = fs::remove_dir_all(&cache);
-    let machine = std::env::consts::ARCH;
-    let libraries = place.join(format!("usr/lib/{machine}-linux-gnu"));
-    let path = format!("LD_LIBRARY_PATH={}", libraries.display());
-    Ok(["env", &path, &word(&place.join("usr/sbin/haproxy"))]
-        .map(str::to_owned)
-        .to_vec())
+/// Playwright and axe, below the folder that the command lists. Playwright brings no browser.
+fn playwright(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    npm_install_all(
+        place,
+        &[
+            format!("playwright-core@{version}"),
+            "axe-core@4.14.1".to_owned(),
+        ],
+    )?;
+    Ok(vec!["ls".to_owned(), word(place)])
 }
 
 /// OpenAI's and Anthropic's SDKs for Python. The command is that of the interpreter which has them.

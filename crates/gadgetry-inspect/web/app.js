@@ -276,7 +276,8 @@ function move(by) {
   const { shown } = rows();
   if (shown.length === 0) return;
   const at = shown.findIndex((row) => row.step === page.chosen);
-  const next = at < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(Math.max(at + by, 0), shown.length - 1);
+  const from = at < 0 && by < 0 ? shown.length : at;
+  const next = Math.min(Math.max(from + by, 0), shown.length - 1);
   choose(shown[next].step);
 }
 

@@ -31,7 +31,10 @@ mod doctor;
 mod eval;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod first_run;
-#[cfg(all(any(feature = "acp", feature = "mcp"), target_os = "linux"))]
+#[cfg(all(
+    any(feature = "acp", feature = "inspect", feature = "mcp"),
+    target_os = "linux"
+))]
 #[path = "../../../gadgetry-mcp/tests/support/found.rs"]
 mod found;
 mod gadget;
@@ -40,6 +43,8 @@ mod gadget_form;
 mod headless;
 #[cfg(target_os = "linux")]
 mod hostile;
+#[cfg(all(feature = "inspect", target_os = "linux"))]
+mod inspect;
 mod logging;
 #[cfg(all(feature = "mcp", target_os = "linux"))]
 mod mcp;

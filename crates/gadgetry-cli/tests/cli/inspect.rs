@@ -1,0 +1,281 @@
+//! `gadgetry inspect`: files that it writes, and its page in a real browser.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command};
+
+use serde_json::{Value, json};
+
+use super::found;
+use super::workshop::{Ended, Workshop, block, reply};
+
+/// The script that opens pages.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/inspect.mjs");
+
+/// A workshop in which this run was saved as `run.jsonl`.
+fn saved(script: &str) -> Workshop {
+    let workshop = Workshop::new(script);
+    let ended = Ended::of(&mut workshop.agent(&["--no-config", "--save", "run.jsonl"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    workshop
+}
+
+/// Two calls, of which one waits for the other.
+fn finished() -> Workshop {
+    let calls = [block("Echo:a", "one"), block("Echo:b:a", "two")].concat();
+    saved(&[reply(&calls), reply("Both are done.")].concat())
+}
+
+/// A call that fails, and one that is skipped because of it.
+fn failed() -> Workshop {
+    let calls = [block("Fail:a", ""), block("Echo:b:a", "two")].concat();
+    saved(&[reply(&calls), reply("Nothing is done.")].concat())
+}
+
+/// A server of the page. It ends with the test.
+struct Page {
+    server: Child,
+    url: String,
+}
+
+impl Page {
+    fn of(workshop: &Workshop, args: &[&str]) -> Self {
+        let mut server = workshop
+            .command(&[&["inspect"], args].concat())
+            .spawn()
+            .expect("it starts");
+        let stdout = server.stdout.take().expect("a pipe");
+        let mut url = String::new();
+        BufReader::new(stdout).read_line(&mut url).expect("a line");
+        let url = url.trim().to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        Self { server, url }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn exports_are_new_files_without_keys() {
+    let key = "sk-test-0123456789abcdef0123456789";
+    let calls = [block("Echo:a", key), block("Echo:b", "my-own-secret-word")].concat();
+    let workshop = saved(&[reply(&calls), reply("Done.")].concat());
+    let mut command = workshop.command(&[
+        "inspect",
+        "run.jsonl",
+        "--html",
+        "run.html",
+        "--perfetto",
+        "run.json",
+    ]);
+    command.env("SHOP_TOKEN", "my-own-secret-word");
+    Ended::of(&mut command).check("", "", 0);
+    let (page, trace) = (workshop.read("run.html"), workshop.read("run.json"));
+    for text in [&page, &trace] {
+        assert!(!text.contains(key) && !text.contains("my-own-secret-word"));
+        assert!(text.contains("Echo") && text.contains("***"));
+    }
+    let trace: Value = serde_json::from_str(&trace).expect("JSON");
+    assert!(
+        trace["traceEvents"]
+            .as_array()
+            .is_some_and(|it| it.len() > 5)
+    );
+    let again = "error: run.html exists already; remove it or name another file\n";
+    Ended::of(&mut command).check("", again, 2);
+}
+
+#[test]
+fn what_cannot_be_shown_is_an_error() {
+    let workshop = Workshop::new("");
+    workshop.write("empty.jsonl", "");
+    workshop.write("other.jsonl", "{\"a\": 1}\n");
+    let check = |args: &[&str], words: &str| {
+        let ended = Ended::of(&mut workshop.command(&[&["inspect"], args].concat()));
+        assert!(ended.stderr.contains(words), "{args:?}: {ended:?}");
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+    };
+    check(&["--html", "a.html"], "name a session or a file to export");
+    check(&["empty.jsonl"], "the log is empty");
+    check(&["other.jsonl"], "line 1: not a line of a gadgetry log");
+    check(&["gone.jsonl"], "neither a file nor the name of a session");
+    check(&["gone"], "there is no session gone");
+    check(
+        &[".", "--html", "a.html"],
+        "neither a file nor the name of a session",
+    );
+}
+
+#[test]
+fn two_hundred_calls_fit_into_a_megabyte() {
+    let workshop = Workshop::new("");
+    workshop.write(
+        "events.jsonl",
+        &events(200, &"A result of some length. ".repeat(400)),
+    );
+    let mut command = workshop.command(&["inspect", "events.jsonl", "--html", "a.html"]);
+    Ended::of(&mut command).check("", "", 0);
+    let page = workshop.read("a.html");
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert!(page.contains("characters left out"));
+}
+
+/// Events of replies with one call each.
+fn events(calls: usize, result: &str) -> String {
+    let mut lines = String::new();
+    let mut seq = 0;
+    let mut line = |time: usize, mut fields: Value| {
+        fields["v"] = 1.into();
+        fields["seq"] = seq.into();
+        fields["timeMs"] = time.into();
+        seq += 1;
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "{fields}");
+    };
+    for call in 0..calls {
+        let time = call * 10;
+        let id = format!("c{call}");
+        line(
+            time,
+            json!({ "type": "model_call_start", "iteration": call + 1 }),
+        );
+        line(
+            time + 2,
+            json!({ "type": "gadget_call", "call": call, "gadgetName": "Echo", "invocationId": id, "dependencies": [],
+            "parametersRaw": "", "parameters": { "number": call }, "terminatedBy": "endMarker", "span": { "start": 0, "end": 0 } }),
+        );
+        line(
+            time + 3,
+            json!({ "type": "model_call_end", "iteration": call + 1, "stopReason": "stop", "usage": {}, "cost": 0.001 }),
+        );
+        line(
+            time + 9,
+            json!({ "type": "gadget_result", "call": call, "gadgetName": "Echo", "invocationId": id, "result": result, "durationMs": 5 }),
+        );
+    }
+    lines
+}
+
+/// Events with markup, controls and a megabyte in every text.
+fn hostile() -> String {
+    let attacks = [
+        "<img src=x onerror=\"globalThis.owned=1;alert(1)\">",
+        "</script><script>globalThis.owned=1;alert(1)</script>",
+        "\"><svg onload=alert(1)><iframe srcdoc='<script>parent.owned=1</script>'>",
+        "javascript:alert(1)//<a href=javascript:alert(1)>x</a><base href=//example.com>",
+        "\u{202e}gpj.exe\u{2066} \u{1b}[2J\u{0} \u{e0041} <!--<script>",
+        "__proto__",
+        "constructor",
+    ];
+    let long = "<b>A</b>\u{202e}".repeat(100_000);
+    let mut lines = String::new();
+    let mut seq = 0;
+    let mut line = |mut fields: Value| {
+        fields["v"] = 1.into();
+        fields["seq"] = seq.into();
+        fields["timeMs"] = seq.into();
+        seq += 1;
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "{fields}");
+    };
+    for (call, attack) in attacks.iter().enumerate() {
+        let path = json!([{ "call": 0, "invocationId": attack, "agent": call }]);
+        let path = if call % 2 == 1 { path } else { json!([]) };
+        line(
+            json!({ "type": "run_start", "path": path, "run": attack, "id": attack, "agent": attack, "model": attack, "metadata": { *attack: attack } }),
+        );
+        line(json!({ "type": "model_call_start", "path": path, "run": attack, "iteration": 1 }));
+        line(json!({ "type": "text", "path": path, "text": long }));
+        line(json!({ "type": "reasoning", "path": path, "text": attack }));
+        line(
+            json!({ "type": "custom_block", "path": path, "blockId": "block_1", "tag": attack, "content": long, "attrs": { *attack: attack } }),
+        );
+        line(
+            json!({ "type": "gadget_call", "path": path, "call": call, "gadgetName": attack, "invocationId": attack, "dependencies": [attack, "a"],
+            "parametersRaw": attack, "parameters": { *attack: long }, "terminatedBy": "endMarker", "span": { "start": 0, "end": 0 } }),
+        );
+        line(
+            json!({ "type": "approval_required", "path": path, "call": call, "invocationId": attack, "approval": format!("{call}-{:032x}", 7), "gadgetName": attack,
+            "parameters": {}, "subject": { "kind": "command", "text": attack }, "diff": attack, "notes": [attack] }),
+        );
+        line(
+            json!({ "type": "gadget_progress", "path": path, "call": call, "invocationId": attack, "gadgetName": attack, "message": attack }),
+        );
+        line(
+            json!({ "type": "human_input_required", "path": path, "call": call, "invocationId": attack, "question": attack }),
+        );
+        line(
+            json!({ "type": "gadget_result", "path": path, "call": call, "gadgetName": attack, "invocationId": attack, "error": attack, "durationMs": 99 }),
+        );
+        line(
+            json!({ "type": "model_call_end", "path": path, "iteration": 1, "stopReason": attack, "usage": {}, "cost": null, "kind": "other", "error": attack }),
+        );
+    }
+    line(
+        json!({ "type": "run_finished", "reason": "completed", "iterations": 1, "totalCost": null, "answer": long }),
+    );
+    lines
+}
+
+/// Everything that the script checks, in one browser, because it takes longer to start than to look.
+#[test]
+fn pages_in_a_browser() {
+    let (Some(modules), Some(browser)) =
+        (found::installed("playwright"), found::installed("chromium"))
+    else {
+        return;
+    };
+    let (finished, failed) = (finished(), failed());
+    let other = Workshop::new("");
+    other.write("long.jsonl", &events(2_500, "done"));
+    other.write("hostile.jsonl", &hostile());
+    let export = |workshop: &Workshop, file: &str| {
+        let mut command = workshop.command(&["inspect", file, "--html", "page.html"]);
+        Ended::of(&mut command).check("", "", 0);
+        file_url(&workshop.path("page.html"))
+    };
+    let exported = export(&finished, "run.jsonl");
+    let hostile_file = export(&other, "hostile.jsonl");
+    fs::copy(failed.path("run.jsonl"), finished.path("failed.jsonl")).expect("a copy");
+    let run = ["run.jsonl"];
+    let pages = [
+        ("finished", Page::of(&finished, &run)),
+        ("keyboard", Page::of(&finished, &run)),
+        ("failed", Page::of(&failed, &run)),
+        ("long", Page::of(&other, &["long.jsonl"])),
+        ("hostile", Page::of(&other, &["hostile.jsonl"])),
+        (
+            "compared",
+            Page::of(&finished, &["failed.jsonl", "run.jsonl"]),
+        ),
+    ];
+    let urls = pages.iter().map(|(name, page)| (*name, page.url.clone()));
+    let files = [("exported", exported), ("hostileFile", hostile_file)];
+    let urls: Value = urls
+        .chain(files)
+        .map(|(name, url)| (name.to_owned(), url.into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let mut node = Command::new("node");
+    node.args([SCRIPT, &modules, &browser, &urls.to_string()]);
+    let output = node.output().expect("node starts");
+    let [out, error] =
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    assert!(output.status.success(), "{out}\n{error}");
+    assert_eq!(
+        out.lines().filter(|line| line.ends_with(" ms")).count(),
+        8,
+        "{out}"
+    );
+}
+
+fn file_url(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
