@@ -21,6 +21,8 @@ use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::hooks::ConfiguredHooks;
+#[cfg(feature = "inspect")]
+use crate::inspection;
 use crate::log_file::InUse;
 use crate::mcp;
 use crate::modes::{CurrentMode, Mode};
@@ -306,6 +308,10 @@ fn builder(
     #[cfg(feature = "otel")]
     if let Some(spans) = telemetry::spans() {
         agent = agent.hook(spans);
+    }
+    #[cfg(feature = "inspect")]
+    if let Some(inspector) = inspection::inspector() {
+        agent = agent.hook(inspector);
     }
     agent
 }

@@ -7,7 +7,7 @@
 //! | `error`, `work`, `lines`, `calls`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: calls, costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
-//! | `printer`, `telemetry` | the one way to stdout and stderr; traces for OpenTelemetry |
+//! | `printer`, `telemetry`, `inspection` | the one way to stdout and stderr; traces for OpenTelemetry; the page of runs in progress |
 //! | `modes`, `input`, `cli` | modes of approval; prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
@@ -38,6 +38,8 @@ mod first_run;
 mod follow;
 mod hooks;
 mod input;
+#[cfg(feature = "inspect")]
+mod inspection;
 mod interrupts;
 mod invocation;
 mod lines;
@@ -92,6 +94,8 @@ use tokio::runtime::Builder;
 #[cfg(feature = "chat")]
 use cli::Verb;
 use error::Error;
+#[cfg(feature = "inspect")]
+use inspection::inspected;
 use printer::Printer;
 #[cfg(feature = "otel")]
 use telemetry::traced;
@@ -130,6 +134,10 @@ fn run(printer: &Printer) -> Result<(), Error> {
     logging::start(invocation.verbose)?;
     #[cfg(feature = "otel")]
     telemetry::content(invocation.otel_content);
+    #[cfg(feature = "inspect")]
+    let inspects = invocation.inspect;
+    #[cfg(not(feature = "inspect"))]
+    let inspects = false;
     let work = match invocation.verb.take() {
         None => return Err(Error::Help(invocation::help(&invocation.config))),
         #[cfg(feature = "chat")]
@@ -150,9 +158,10 @@ fn run(printer: &Printer) -> Result<(), Error> {
     match work {
         // No threads are started.
         Work::Done => Ok(()),
-        Work::Waits(work) => wait_for(traced(work, printer), WORKERS),
+        Work::Waits(work) => wait_for(traced(inspected(work, inspects, printer), printer), WORKERS),
         Work::Serves(work) => {
             let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            let work = inspected(work, inspects, printer);
             wait_for(traced(work, printer), cores.max(WORKERS))
         }
     }
@@ -171,6 +180,16 @@ fn wait_for(work: impl Future<Output = Result<(), Error>>, workers: usize) -> Re
     // Processes that are left are killed.
     runtime.shutdown_timeout(PATIENCE);
     done
+}
+
+/// Without the feature `inspect`, there is no page.
+#[cfg(not(feature = "inspect"))]
+async fn inspected(
+    work: impl Future<Output = Result<(), Error>>,
+    _: bool,
+    _: &Printer,
+) -> Result<(), Error> {
+    work.await
 }
 
 /// Without the feature `otel`, there are no traces.

@@ -137,6 +137,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "profile",
             "data-dir",
             "otel-content",
+            "inspect",
         ],
     ),
 ];

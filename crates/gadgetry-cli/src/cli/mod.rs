@@ -117,6 +117,19 @@ pub(crate) struct Gadgetry {
     #[arg(long, global = true, display_order = 901)]
     pub(crate) otel_content: bool,
 
+    /// Show the runs of `agent`, `chat`, `acp` or `worker` in a browser while they are in progress
+    ///
+    /// Serves a page on this machine until the program ends, and prints its address to stderr. `gadgetry inspect` shows sessions later.
+    #[cfg(feature = "inspect")]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        display_order = 902
+    )]
+    pub(crate) inspect: bool,
+
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
@@ -243,6 +256,27 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Returns whether the verb runs agents in this process.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn runs_agents(&self) -> bool {
+        if matches!(self, Self::Agent(_)) {
+            return true;
+        }
+        #[cfg(feature = "acp")]
+        if matches!(self, Self::Acp(_)) {
+            return true;
+        }
+        #[cfg(feature = "chat")]
+        if matches!(self, Self::Chat(_)) {
+            return true;
+        }
+        #[cfg(feature = "restate")]
+        if matches!(self, Self::Worker(_)) {
+            return true;
+        }
+        false
+    }
+
     /// The data directory of a verb that has no other options of the configuration.
     pub(crate) fn data_mut(&mut self) -> Option<&mut DataArgs> {
         if let Self::Sessions(args) = self {

@@ -52,6 +52,9 @@ pub(crate) struct Invocation {
     /// Whether traces have content.
     #[cfg(feature = "otel")]
     pub(crate) otel_content: bool,
+    /// Whether a page shows the runs.
+    #[cfg(feature = "inspect")]
+    pub(crate) inspect: bool,
     /// The options about configuration: those of the verb if it can be configured, and else those before it.
     pub(crate) chosen: ConfigArgs,
     /// Without one, this is a request for help.
@@ -147,10 +150,20 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
         // Else the session may have it, or an editor shows what is missing.
         required(&found.settings, &found.options)?;
     }
+    #[cfg(feature = "inspect")]
+    let inspect = matches.get_flag("inspect");
+    #[cfg(feature = "inspect")]
+    if inspect && found.verb.as_ref().is_some_and(|it| !it.runs_agents()) {
+        return Err(Error::input(
+            "--inspect is an option of verbs that run agents; `gadgetry inspect` shows sessions and logs",
+        ));
+    }
     Ok(Invocation {
         verbose: matches.get_count("verbose"),
         #[cfg(feature = "otel")]
         otel_content: matches.get_flag("otel_content"),
+        #[cfg(feature = "inspect")]
+        inspect,
         chosen: found.chosen.unwrap_or(chosen),
         verb: found.verb,
         settings: found.settings,

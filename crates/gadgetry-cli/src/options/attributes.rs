@@ -171,6 +171,7 @@ const ALL: &[(&str, Attributes)] = &[
     ("html", INVOCATION),
     ("identity-key", KEY),
     ("image", INVOCATION),
+    ("inspect", INVOCATION),
     ("json", INVOCATION),
     ("jsonl", INVOCATION),
     ("keys", KEY),

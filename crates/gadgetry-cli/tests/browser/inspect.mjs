@@ -146,11 +146,11 @@ const SCENARIOS = {
   },
   async waiting({ page }, urls) {
     await page.locator('#attention .waits').waitFor();
-    assert.match(await page.locator('#attention').innerText(), /Waiting for the user: 1[^]*Echo a[^]*one/);
+    assert.match(await page.locator('#attention').innerText(), /Waiting for the user: 1[^]*WriteFile a: waits for approval: one/);
     await page.locator('#attention button').click();
     await details(page).getByText('waiting for an answer').waitFor();
     await accessible(page, 'waiting');
-    // The test answers when this file is there, and the page follows the run to its end.
+    // The test answers when this pipe is opened, and the page follows the run to its end.
     writeFileSync(urls.answer, '');
     await page.locator('#attention .waits').waitFor({ state: 'detached' });
     await page.locator('body[data-done="1"]').waitFor();

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::found;
-use super::workshop::{Ended, Workshop, block, reply};
+use super::workshop::{Ended, Workshop, block, call, reply};
+use super::{GADGETRY, found};
 
 /// The script that opens pages.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/inspect.mjs");
@@ -111,6 +111,15 @@ fn what_cannot_be_shown_is_an_error() {
         &[".", "--html", "a.html"],
         "neither a file nor the name of a session",
     );
+}
+
+#[test]
+fn only_verbs_that_run_agents_have_a_page() {
+    let workshop = Workshop::new("");
+    let words = "error: --inspect is an option of verbs that run agents; `gadgetry inspect` shows sessions and logs\n";
+    for args in [&["--inspect", "models"][..], &["demo", "--inspect"]] {
+        Ended::of(&mut workshop.command(args)).check("", words, 2);
+    }
 }
 
 #[test]
@@ -256,8 +265,15 @@ fn pages_in_a_browser() {
             Page::of(&finished, &["failed.jsonl", "run.jsonl"]),
         ),
     ];
+    let waiting = Waiting::new();
     let urls = pages.iter().map(|(name, page)| (*name, page.url.clone()));
-    let files = [("exported", exported), ("hostileFile", hostile_file)];
+    let answer = waiting.workshop.path("answer").display().to_string();
+    let files = [
+        ("exported", exported),
+        ("hostileFile", hostile_file),
+        ("waiting", waiting.url.clone()),
+        ("answer", answer),
+    ];
     let urls: Value = urls
         .chain(files)
         .map(|(name, url)| (name.to_owned(), url.into()))
@@ -265,15 +281,70 @@ fn pages_in_a_browser() {
         .into();
     let mut node = Command::new("node");
     node.args([SCRIPT, &modules, &browser, &urls.to_string()]);
+    waiting.answer_when_looked_at();
     let output = node.output().expect("node starts");
     let [out, error] =
         [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
     assert!(output.status.success(), "{out}\n{error}");
     assert_eq!(
         out.lines().filter(|line| line.ends_with(" ms")).count(),
-        8,
+        9,
         "{out}"
     );
+}
+
+/// A run whose call waits for the user at a terminal.
+struct Waiting {
+    workshop: Workshop,
+    url: String,
+    agent: Child,
+}
+
+impl Waiting {
+    fn new() -> Self {
+        let call = call(
+            "WriteFile:a",
+            "!!!ARG:filePath\none\n!!!ARG:content\ntext\n",
+        );
+        let workshop = Workshop::new(&[reply(&call), reply("Done.")].concat());
+        // The user's answer is what the pipe has.
+        let made = Command::new("mkfifo").arg(workshop.path("answer")).status();
+        assert!(made.expect("mkfifo").success());
+        let agent = format!(
+            "{GADGETRY} agent Go! --no-config --no-session --inspect --model script:script.jsonl"
+        );
+        let mut script = workshop.run("script", &["-qfec", &agent, "/dev/null"]);
+        let script = script.env("TERM", "xterm").stdin(Stdio::piped());
+        let mut agent = script.spawn().expect("it starts");
+        let mut screen = BufReader::new(agent.stdout.take().expect("a pipe"));
+        let mut url = String::new();
+        while !url.contains("inspect http://") {
+            url.clear();
+            assert!(
+                screen.read_line(&mut url).expect("a line") > 0,
+                "no address"
+            );
+        }
+        // The terminal is read until it is closed.
+        std::thread::spawn(move || screen.read_to_end(&mut Vec::new()));
+        let url = url.split_whitespace().last().expect("a word").to_owned();
+        Self {
+            workshop,
+            url,
+            agent,
+        }
+    }
+
+    /// The script of the browser opens the pipe when it has seen the question.
+    fn answer_when_looked_at(mut self) {
+        let mut keys = self.agent.stdin.take().expect("a pipe");
+        std::thread::spawn(move || {
+            let looked_at = fs::read(self.workshop.path("answer"));
+            looked_at.expect("the pipe");
+            keys.write_all(b"y\n").expect("it reads");
+            let _ = self.agent.wait();
+        });
+    }
 }
 
 fn file_url(path: &Path) -> String {

@@ -1,0 +1,47 @@
+//! The page that shows the runs of this program while they are in progress.
+
+use std::net::Ipv4Addr;
+use std::sync::OnceLock;
+
+use gadgetry_inspect::Inspector;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+use crate::printer::Printer;
+
+/// The hook of all agents of the program.
+static INSPECTOR: OnceLock<Inspector> = OnceLock::new();
+
+/// Returns the hook that shows runs, if there is a page.
+pub(crate) fn inspector() -> Option<Inspector> {
+    INSPECTOR.get().cloned()
+}
+
+/// Does the work of the program with a page if one is `wanted`, and prints its address first.
+pub(crate) async fn inspected(
+    work: impl Future<Output = Result<(), Error>>,
+    wanted: bool,
+    printer: &Printer,
+) -> Result<(), Error> {
+    if !wanted {
+        return work.await;
+    }
+    let machine = |error| Error::machine(&error);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let listener = listener.map_err(machine)?;
+    let address = listener.local_addr().map_err(machine)?;
+    // The program does one work.
+    let inspector = INSPECTOR.get_or_init(Inspector::new).clone();
+    printer.progress(&format!("inspect {}\n", inspector.url(address)));
+    let (end, ended) = oneshot::channel::<()>();
+    let server = tokio::spawn(inspector.serve(listener, async move {
+        // It ends with its sender, too.
+        let _ = ended.await;
+    }));
+    let done = work.await;
+    // Pages receive the ends of their runs.
+    drop(end);
+    let _ = server.await;
+    done
+}
