@@ -105,7 +105,8 @@ fn guide() -> BTreeMap<String, String> {
             .into_owned();
         (name, fs::read_to_string(path).expect("a page"))
     };
-    paths.map(page).collect()
+    let pages = paths.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    pages.map(page).collect()
 }
 
 /// The code between the first `fence` and its end.
