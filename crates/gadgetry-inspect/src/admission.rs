@@ -63,7 +63,7 @@ fn refusal(inspector: &Inspector, request: &Request) -> Option<(StatusCode, &'st
     (!inspector.0.token.is(token)).then_some((StatusCode::NOT_FOUND, "not found\n"))
 }
 
-/// Returns whether a page of another origin has sent a request. A link that a user follows is no such request.
+/// Returns whether a page of another origin has sent a request. A link that a user follows is admitted.
 fn is_foreign(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
     if headers.contains_key(ORIGIN) {

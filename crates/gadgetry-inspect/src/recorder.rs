@@ -143,7 +143,7 @@ impl Recorder {
         };
         #[expect(
             clippy::wildcard_enum_match_arm,
-            reason = "the others are no part of a reply"
+            reason = "the others do not belong to a reply"
         )]
         match delta {
             Delta::Text { delta, .. } if exchange.text.len() + delta.len() <= REPLY => {
@@ -172,7 +172,7 @@ impl Recorder {
         let Some(exchange) = self.exchange(run) else {
             return;
         };
-        // A reply that failed was not the one that is recorded next.
+        // A failed reply is not recorded.
         exchange.text.clear();
         exchange.tool_calls.clear();
         let hashes: Vec<u64> = request.all_messages().map(hash).collect();
