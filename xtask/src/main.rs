@@ -39,7 +39,7 @@ cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (n
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask book               builds the documentation site into target/book, and checks all links
-cargo xtask picture             draws docs/demo.svg again, from a run of the demo, and docs/guide/screens
+cargo xtask picture             draws docs/demo.svg, docs/guide/screens and docs/guide/inspector again
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
                                 refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
@@ -81,7 +81,8 @@ fn reference(args: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Draws `docs/demo.svg` and `docs/guide/screens`. The drawings are those of the tests which check them.
+/// Draws `docs/demo.svg` and `docs/guide/screens`: the drawings are those of the tests which check them. And takes pictures of the
+/// inspector in a browser, which depend on its fonts.
 fn picture(args: &[String]) -> Result<(), Failure> {
     if let [unknown, ..] = args {
         return Err(Failure::Usage(format!("unexpected `{unknown}`")));
@@ -91,6 +92,7 @@ fn picture(args: &[String]) -> Result<(), Failure> {
     for (target, test) in [
         (["--test", "tests"], demo),
         (["--bin", "gadgetry"], screens),
+        (["--test", "tests"], "cli::inspect::pictures_of_the_page"),
     ] {
         let mut cargo = shell::cargo(&["test", "--package", "gadgetry-cli"]);
         cargo.args(target).args(["--", "--exact", test]);

@@ -56,6 +56,17 @@ async function press(page, ...keys) {
   }
 }
 
+/** Takes a picture that is small enough for a document. */
+async function picture(page, path) {
+  await page.setViewportSize({ width: 1000, height: 560 });
+  await drawn(page);
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 80 });
+  const bytes = Buffer.from(data, 'base64');
+  assert.ok(bytes.length < 60_000, `${path}: ${bytes.length} bytes`);
+  writeFileSync(path, bytes);
+}
+
 const chosen = (page) => page.locator('[role=option][aria-selected=true]');
 const details = (page) => page.locator('.details');
 
@@ -165,15 +176,38 @@ const SCENARIOS = {
     assert.ok(rows.some((row) => /^Failed calls\s+[01]\s+[01]/.test(row)), rows.join('\n'));
     await accessible(page, 'comparison');
   },
+  async pictures({ page }, { folder }) {
+    await press(page, 'e');
+    await picture(page, `${folder}/timeline.webp`);
+    await press(page, '2');
+    await picture(page, `${folder}/messages.webp`);
+    await press(page, '3');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await drawn(page);
+    await picture(page, `${folder}/costs.webp`);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await press(page, '4');
+    await page.getByLabel('Compare with').selectOption({ index: 1 });
+    await page.getByRole('table', { name: 'Calls', exact: true }).waitFor();
+    await drawn(page);
+    await picture(page, `${folder}/comparison.webp`);
+  },
+  async waitingPicture({ page }, { folder, answer }) {
+    await page.locator('#attention .waits').waitFor();
+    await page.locator('#attention button').click();
+    await drawn(page);
+    await picture(page, `${folder}/waiting.webp`);
+    writeFileSync(answer, '');
+  },
 };
 SCENARIOS.exported = SCENARIOS.finished;
 SCENARIOS.hostileFile = SCENARIOS.hostile;
 
 try {
-  for (const [name, url] of Object.entries(urls).filter(([name]) => name !== 'answer' && name !== 'pictures')) {
+  for (const [name, url] of Object.entries(urls).filter(([name]) => Object.hasOwn(SCENARIOS, name))) {
     const start = performance.now();
     for (const colorScheme of name === 'failed' ? ['light', 'dark'] : ['light']) {
-      const opened = await open(url, { colorScheme, done: name !== 'waiting' });
+      const opened = await open(url, { colorScheme, done: !name.startsWith('waiting') });
       await SCENARIOS[name](opened, urls);
       assert.deepEqual(opened.noted, [], name);
       await opened.context.close();

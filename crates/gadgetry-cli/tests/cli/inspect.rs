@@ -1,10 +1,10 @@
 //! `gadgetry inspect`: files that it writes, and its page in a real browser.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::{env, fs};
 
 use serde_json::{Value, json};
 
@@ -291,6 +291,53 @@ fn pages_in_a_browser() {
         9,
         "{out}"
     );
+}
+
+/// Takes the pictures of `docs/guide/inspect.md` if the variable is set.
+#[test]
+fn pictures_of_the_page() {
+    if env::var_os("GADGETRY_WRITE_PICTURE").is_none() {
+        return;
+    }
+    let (Some(modules), Some(browser)) =
+        (found::installed("playwright"), found::installed("chromium"))
+    else {
+        return;
+    };
+    let calls = [
+        block("Left:orders", ""),
+        block("Right:stock", ""),
+        block("Fail:prices", ""),
+        block("Echo:merge:orders,stock", "Orders that can be delivered"),
+        block("Echo:offer:prices", "An offer"),
+    ];
+    let first = format!(
+        "I read three sources, and merge two of them.\n{}",
+        calls.concat()
+    );
+    let workshop = saved(
+        &[
+            reply(&first),
+            reply("The orders are merged. The prices cannot be read."),
+        ]
+        .concat(),
+    );
+    let finished = finished();
+    fs::copy(finished.path("run.jsonl"), workshop.path("before.jsonl")).expect("a copy");
+    let page = Page::of(&workshop, &["before.jsonl", "run.jsonl"]);
+    let waiting = Waiting::new();
+    let urls = json!({
+        "pictures": page.url,
+        "waitingPicture": waiting.url,
+        "answer": waiting.workshop.path("answer"),
+        "folder": concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/inspector"),
+    });
+    waiting.answer_when_looked_at();
+    let mut node = Command::new("node");
+    let ended = node
+        .args([SCRIPT, &modules, &browser, &urls.to_string()])
+        .status();
+    assert!(ended.expect("node starts").success());
 }
 
 /// A run whose call waits for the user at a terminal.
