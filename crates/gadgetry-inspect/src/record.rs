@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::Event;
 use gadgetry::proto::event::EventKind;
+use gadgetry::proto::message::Purpose;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +23,8 @@ pub(crate) enum Content<'c> {
     Request {
         #[serde(skip_serializing_if = "Option::is_none")]
         run: Option<&'c str>,
+        #[serde(flatten)]
+        turn: Turn,
         kept: usize,
         messages: Vec<Value>,
     },
@@ -30,6 +33,8 @@ pub(crate) enum Content<'c> {
     Reply {
         #[serde(skip_serializing_if = "Option::is_none")]
         run: Option<&'c str>,
+        #[serde(flatten)]
+        turn: Turn,
         text: &'c str,
         #[serde(skip_serializing_if = "<[Value]>::is_empty")]
         tool_calls: &'c [Value],
@@ -37,6 +42,13 @@ pub(crate) enum Content<'c> {
     /// Records are missing from here on.
     #[serde(rename = "inspect_limit")]
     Limit { message: &'c str },
+}
+
+/// The model call that a request or a reply is of, as in its events.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Turn {
+    pub(crate) iteration: u32,
+    pub(crate) purpose: Purpose,
 }
 
 /// The last line of an answer with all records.

@@ -13,7 +13,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{Event, Observer};
 use serde_json::{Value, json};
 
-use crate::record::{Content, Records, without_media};
+use crate::record::{Content, Records, Turn, without_media};
 use crate::recording::Recording;
 
 /// Maximum bytes of a reply as it was written.
@@ -50,6 +50,7 @@ pub struct Recorder {
 struct Exchange {
     /// Hashes of the messages of the last request.
     sent: Vec<u64>,
+    turn: Turn,
     text: String,
     tool_calls: Vec<Value>,
 }
@@ -123,12 +124,14 @@ impl Recorder {
         let Some(exchange) = self.runs.get_mut(run.unwrap_or_default()) else {
             return;
         };
+        let turn = exchange.turn;
         let text = mem::take(&mut exchange.text);
         let tool_calls = mem::take(&mut exchange.tool_calls);
         if !text.is_empty() || !tool_calls.is_empty() {
             self.close();
             self.records.content(&Content::Reply {
                 run,
+                turn,
                 text: &text,
                 tool_calls: &tool_calls,
             });
@@ -175,6 +178,11 @@ impl Recorder {
         // A failed reply is not recorded.
         exchange.text.clear();
         exchange.tool_calls.clear();
+        let turn = Turn {
+            iteration: request.iteration,
+            purpose: request.purpose,
+        };
+        exchange.turn = turn;
         let hashes: Vec<u64> = request.all_messages().map(hash).collect();
         let before = mem::replace(&mut exchange.sent, hashes);
         let pairs = before.iter().zip(&exchange.sent);
@@ -183,6 +191,7 @@ impl Recorder {
         self.close();
         self.records.content(&Content::Request {
             run,
+            turn,
             kept,
             messages,
         });

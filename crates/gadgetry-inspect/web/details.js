@@ -143,7 +143,7 @@ function detailsOf(step, choose) {
   }
   const reply = replyAbove(step);
   if (reply) parts.push(...drawGraph(reply, step, choose));
-  const { request, raw } = step;
+  const { request, raw } = step.slot;
   if (request) parts.push(folded(`Request: ${plural(request.length, 'message')}`, () => requestParts(request)));
   if (raw) {
     parts.push(folded('Reply as received', () => {

@@ -7,16 +7,19 @@
  * @typedef {{
  *   kind: 'reply' | 'call' | 'agent' | 'note', number: number, parent: Step | null, agent: Agent, name: string, id: string, state: string,
  *   start: number, begun: number, end: number | null, error: string, cost: number | null, children: Step[], version: number,
- *   text: string, reasoning: string, blocks: any[], usage: any, stopReason: string, request: Sent | null, raw: any,
+ *   text: string, reasoning: string, blocks: any[], usage: any, stopReason: string, slot: Slot,
  *   dependencies: string[], parameters: any, written: any, result: string | null, media: any[], progress: string[],
  *   approval: any, question: string, found: { version: number, text: string } | null
  * }} Step
- * @typedef {{ key: string, name: string, model: string, metadata: any, step: Step | null, steps: Step[], reply: Step | null, calls: Map<number, Step>, sent: Sent | null }} Agent
+ * @typedef {{ key: string, name: string, model: string, metadata: any, step: Step | null, steps: Step[], reply: Step | null, calls: Map<number, Step> }} Agent
  * @typedef {{ before: Sent | null, kept: number, added: any[], length: number }} Sent
+ * What was sent for a reply, and what was received. It may be known before the event that begins the reply.
+ * @typedef {{ request: Sent | null, raw: any, step: Step | null }} Slot
+ * @typedef {{ sent: Sent | null, slots: Map<string, Slot> }} Exchange
  * @typedef {{ replies: number, failed: number, input: number, cached: number, output: number, cost: number | null, ms: number }} ModelTotal
  * @typedef {{ calls: number, failed: number, skipped: number, cost: number, ms: number }} GadgetTotal
  * @typedef {{
- *   agents: Map<string, Agent>, byRun: Map<string, Agent>, root: Agent, steps: number, records: number, end: number, version: number,
+ *   agents: Map<string, Agent>, exchanges: Map<string, Exchange>, root: Agent, steps: number, records: number, end: number, version: number,
  *   models: Map<string, ModelTotal>, gadgets: Map<string, GadgetTotal>, cost: number | null, finished: any, limit: string
  * }} Run
  */
@@ -31,7 +34,7 @@ const WAITING = new Set(['approval', 'question']);
 function emptyRun() {
   const root = emptyAgent('');
   return {
-    agents: new Map([['', root]]), byRun: new Map(), root, steps: 0, records: 0, end: 0, version: 0,
+    agents: new Map([['', root]]), exchanges: new Map(), root, steps: 0, records: 0, end: 0, version: 0,
     models: new Map(), gadgets: new Map(), cost: 0, finished: null, limit: '',
   };
 }
@@ -41,7 +44,7 @@ function emptyRun() {
  * @returns {Agent}
  */
 function emptyAgent(key) {
-  return { key, name: '', model: '', metadata: null, step: null, steps: [], reply: null, calls: new Map(), sent: null };
+  return { key, name: '', model: '', metadata: null, step: null, steps: [], reply: null, calls: new Map() };
 }
 
 /**
@@ -57,7 +60,7 @@ function addStep(run, agent, parent, kind, name, time) {
   /** @type {Step} */
   const step = {
     kind, number: run.steps++, parent, agent, name, id: '', state: kind === 'note' ? 'note' : 'waiting', start: time, begun: time, end: null,
-    error: '', cost: 0, children: [], version: 0, text: '', reasoning: '', blocks: [], usage: null, stopReason: '', request: null, raw: null,
+    error: '', cost: 0, children: [], version: 0, text: '', reasoning: '', blocks: [], usage: null, stopReason: '', slot: { request: null, raw: null, step: null },
     dependencies: [], parameters: undefined, written: null, result: null, media: [], progress: [], approval: null, question: '', found: null,
   };
   (parent ? parent.children : agent.steps).push(step);
@@ -163,6 +166,8 @@ const FOLD = {
     agent.reply = addStep(run, agent, agent.step, 'reply', name, event.timeMs);
     agent.reply.state = 'running';
     agent.reply.id = agent.model;
+    agent.reply.slot = slotOf(exchangeOf(run, event.run), event);
+    agent.reply.slot.step = agent.reply;
   },
   model_call_end(run, agent, event) {
     const step = replyOf(run, agent);
@@ -338,7 +343,6 @@ function fold(run, record) {
   }
   run.end = Math.max(run.end, record.timeMs ?? 0);
   const agent = agentOf(run, record.path ?? [], record.timeMs ?? 0);
-  if (record.run) run.byRun.set(record.run, agent);
   // Kinds that a later version adds are skipped.
   if (Object.hasOwn(FOLD, record.type)) FOLD[record.type](run, agent, record);
   if (agent.step) agent.step.end = Math.max(agent.step.end ?? 0, record.timeMs ?? 0);
@@ -346,17 +350,35 @@ function fold(run, record) {
 
 /**
  * @param {Run} run
+ * @param {string | undefined} id
+ * @returns {Exchange}
+ */
+function exchangeOf(run, id) {
+  return entry(run.exchanges, id ?? '', { sent: null, slots: new Map() });
+}
+
+/**
+ * @param {Exchange} exchange
+ * @param {any} record
+ * @returns {Slot}
+ */
+function slotOf(exchange, record) {
+  return entry(exchange.slots, `${record.purpose ?? 'reply'} ${record.iteration}`, { request: null, raw: null, step: null });
+}
+
+/**
+ * @param {Run} run
  * @param {any} record
  */
 function foldContent(run, record) {
-  const agent = run.byRun.get(record.run) ?? (run.byRun.size === 0 ? run.root : undefined);
-  if (!agent) return;
-  const step = replyOf(run, agent);
+  const exchange = exchangeOf(run, record.run);
+  const slot = slotOf(exchange, record);
+  if (slot.step) slot.step.version++;
   if (record.type === 'inspect_reply') {
-    step.raw = record;
+    slot.raw = record;
     return;
   }
-  const kept = Math.min(record.kept, agent.sent?.length ?? 0);
-  agent.sent = { before: agent.sent, kept, added: record.messages, length: kept + record.messages.length };
-  step.request = agent.sent;
+  const kept = Math.min(record.kept, exchange.sent?.length ?? 0);
+  exchange.sent = { before: exchange.sent, kept, added: record.messages, length: kept + record.messages.length };
+  slot.request = exchange.sent;
 }

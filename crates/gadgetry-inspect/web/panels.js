@@ -36,7 +36,7 @@ function replyParts(reply, choose) {
   const agent = reply.agent.key ? `subagent ${nameOf(reply.agent.step ?? reply)}: ` : '';
   /** @type {Node[]} */
   const parts = [];
-  for (const message of reply.request?.added ?? []) {
+  for (const message of reply.slot.request?.added ?? []) {
     // Results are next to their calls, and replies have their own places.
     const content = (message.content ?? []).filter((/** @type {any} */ part) => part.type !== 'gadget_result');
     if (message.role === 'assistant' || content.length === 0) continue;

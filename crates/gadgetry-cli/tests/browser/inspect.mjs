@@ -140,6 +140,14 @@ const SCENARIOS = {
     await page.getByRole('button', { name: 'Later' }).click();
     await page.getByText('Replies 26–50').waitFor();
   },
+  async nested({ page }) {
+    const rows = await page.locator('[role=option] .name').evaluateAll((names) => names.map((name) => [name.style.paddingInlineStart, name.textContent]));
+    assert.deepEqual(rows, [
+      ['0px', '✓reply 1, done, '], ['14px', '✓Ask a, done, '], ['28px', '✓subagent clerk, done, '], ['42px', '✓reply 1 small, done, '], ['56px', '✓Ask a, done, '],
+    ]);
+    await press(page, '3');
+    assert.match(await page.locator('#panel').innerText(), /small\s+1\s+0[^]*\$0\.2500[^]*Ask\s+2/);
+  },
   async hostile({ page }) {
     assert.ok(await page.locator('[role=option]').count() > 5);
     for (const view of ['2', '3', '1']) {

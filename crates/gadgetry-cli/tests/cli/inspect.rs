@@ -172,6 +172,36 @@ fn events(calls: usize, result: &str) -> String {
     lines
 }
 
+/// A call with a subagent that has a call of its own.
+fn nested() -> String {
+    let path = json!([{ "call": 0, "invocationId": "a", "agent": 0 }]);
+    let call = json!({ "type": "gadget_call", "call": 0, "gadgetName": "Ask", "invocationId": "a", "dependencies": [], "parametersRaw": "",
+        "parameters": {}, "terminatedBy": "endMarker", "span": { "start": 0, "end": 0 } });
+    let result = json!({ "type": "gadget_result", "call": 0, "gadgetName": "Ask", "invocationId": "a", "result": "done", "durationMs": 1 });
+    let begin = json!({ "type": "model_call_start", "iteration": 1 });
+    let end = json!({ "type": "model_call_end", "iteration": 1, "stopReason": "stop", "usage": {}, "cost": 0.25 });
+    let start = json!({ "type": "run_start", "id": "r/0.0", "agent": "clerk", "model": "small" });
+    let last = json!({ "type": "run_finished", "reason": "completed", "iterations": 1, "totalCost": 0.25, "answer": "yes" });
+    let own = [&begin, &call, &end].map(|it| (it, false));
+    let inner = [&start, &begin, &call, &end, &result, &last].map(|it| (it, true));
+    let events = own
+        .into_iter()
+        .chain(inner)
+        .chain([(&result, false), (&last, false)]);
+    let lines = events.enumerate().map(|(seq, (event, is_inner))| {
+        let mut event = event.clone();
+        event["v"] = 1.into();
+        event["seq"] = seq.into();
+        event["timeMs"] = (seq * 10).into();
+        if is_inner {
+            event["path"] = path.clone();
+            event["run"] = "r/0.0".into();
+        }
+        format!("{event}\n")
+    });
+    lines.collect()
+}
+
 /// Events with markup, controls and a megabyte in every text.
 fn hostile() -> String {
     let attacks = [
@@ -245,6 +275,7 @@ fn pages_in_a_browser() {
     let other = Workshop::new("");
     other.write("long.jsonl", &events(2_500, "done"));
     other.write("hostile.jsonl", &hostile());
+    other.write("nested.jsonl", &nested());
     let export = |workshop: &Workshop, file: &str| {
         let mut command = workshop.command(&["inspect", file, "--html", "page.html"]);
         Ended::of(&mut command).check("", "", 0);
@@ -259,6 +290,7 @@ fn pages_in_a_browser() {
         ("keyboard", Page::of(&finished, &run)),
         ("failed", Page::of(&failed, &run)),
         ("long", Page::of(&other, &["long.jsonl"])),
+        ("nested", Page::of(&other, &["nested.jsonl"])),
         ("hostile", Page::of(&other, &["hostile.jsonl"])),
         (
             "compared",
@@ -288,7 +320,7 @@ fn pages_in_a_browser() {
     assert!(output.status.success(), "{out}\n{error}");
     assert_eq!(
         out.lines().filter(|line| line.ends_with(" ms")).count(),
-        9,
+        10,
         "{out}"
     );
 }
