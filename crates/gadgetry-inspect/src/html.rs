@@ -1,6 +1,6 @@
 //! Recordings and the page as one file.
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,64 +9,172 @@ use sha2::{Digest as _, Sha256};
 
 use crate::assets::{PAGE, SCRIPTS, STYLE};
 use crate::recording::Recording;
-use crate::redact::{Redaction, each_string};
+use crate::redact::Redaction;
 
 /// Bytes of a file, which is what mail and chats take. Texts are shortened until it has no more.
 const BUDGET: usize = 960 << 10;
 
 /// Lengths to which texts are shortened, in characters, from the first that is enough.
-const LENGTHS: [usize; 6] = [usize::MAX, 32_000, 8_000, 2_000, 500, 120];
+const LENGTHS: [usize; 6] = [usize::MAX, 32_000, 8_000, 2_000, 500, SHORTEST];
+
+/// The shortest of them.
+const SHORTEST: usize = 120;
+
+/// Bytes of a run without its records, and of the record that says that others are left out.
+const OVERHEAD: usize = 8_000;
 
 /// Makes one HTML file of recordings. It opens without a server, loads nothing, and has no keys that `redaction` finds.
 ///
-/// If it would be larger than a megabyte, long texts are shortened. The [crate](crate) has an example.
+/// If it would be larger than a megabyte, long texts are shortened, and then later records are left out. The [crate](crate) has an example.
 pub fn html(recordings: &[Recording], redaction: &Redaction) -> String {
-    let runs: Vec<Value> = recordings
+    let mut runs: Vec<Run> = recordings
         .iter()
-        .map(|recording| run(recording, redaction))
+        .map(|recording| Run::of(recording, redaction))
         .collect();
     let frame = Frame::new();
-    let mut page = String::new();
+    let room = BUDGET.saturating_sub(frame.before.len() + frame.after.len());
     for length in LENGTHS {
-        page = frame.with(&data(&runs, length));
-        if page.len() <= BUDGET {
-            break;
+        if runs.iter().map(|run| run.size(length)).sum::<usize>() > room {
+            continue;
+        }
+        let data = data(&runs, length);
+        if data.len() <= room {
+            return frame.with(&data);
         }
     }
-    page
+    let share = room / runs.len().max(1);
+    for run in &mut runs {
+        run.leave_out(share);
+    }
+    frame.with(&data(&runs, SHORTEST))
 }
 
-fn run(recording: &Recording, redaction: &Redaction) -> Value {
-    let lines = recording.records.lines().iter();
-    let records = lines.filter_map(|line| {
-        let mut value: Value = serde_json::from_str(line).ok()?;
-        redaction.clean(&mut value);
-        Some(value)
-    });
-    let mut title = Value::from(recording.title());
-    redaction.clean(&mut title);
-    serde_json::json!({ "title": title, "state": recording.state(), "records": records.collect::<Vec<_>>() })
+struct Run {
+    title: Value,
+    state: &'static str,
+    records: Vec<Value>,
+}
+
+impl Run {
+    fn of(recording: &Recording, redaction: &Redaction) -> Self {
+        let lines = recording.records.lines().iter();
+        let values = lines.filter_map(|line| serde_json::from_str(line).ok());
+        let mut records = joined(values);
+        for record in &mut records {
+            redaction.clean(record);
+        }
+        let mut title = Value::from(recording.title());
+        redaction.clean(&mut title);
+        Self {
+            title,
+            state: recording.state(),
+            records,
+        }
+    }
+
+    /// Bytes that it has at least, with texts of at most `length` characters.
+    fn size(&self, length: usize) -> usize {
+        self.records.iter().map(|it| size(it, length)).sum()
+    }
+
+    /// Keeps the first records that have at most `room` bytes, and the last one.
+    fn leave_out(&mut self, room: usize) {
+        let mut left = room.saturating_sub(OVERHEAD);
+        let fit = |record: &&Value| {
+            let length = json(&shortened(record, SHORTEST)).len() + 1;
+            let fits = length <= left;
+            left = left.saturating_sub(length);
+            fits
+        };
+        let kept = self.records.iter().take_while(fit).count();
+        if kept + 1 < self.records.len() {
+            let last = self.records.pop();
+            let count = self.records.len() - kept;
+            self.records.truncate(kept);
+            let message = format!("The run is too long for a file: {count} records are left out.");
+            self.records
+                .push(serde_json::json!({ "type": "inspect_limit", "message": message }));
+            self.records.extend(last);
+        }
+    }
+}
+
+/// Records with the text of each reply in one of them: a key in pieces would not be found.
+fn joined(values: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut records: Vec<Value> = Vec::new();
+    let mut open: HashMap<(String, String), usize> = HashMap::new();
+    for value in values {
+        let kind = value["type"].as_str().unwrap_or_default().to_owned();
+        let path = value.get("path").map(Value::to_string).unwrap_or_default();
+        match kind.as_str() {
+            "text" | "reasoning" => {
+                let at = *open.entry((path, kind)).or_insert(records.len());
+                let more = value["text"].as_str().unwrap_or_default();
+                if let Some(Value::String(text)) =
+                    records.get_mut(at).and_then(|it| it.get_mut("text"))
+                {
+                    text.push_str(more);
+                    continue;
+                }
+            }
+            "model_call_start" | "reply_withdrawn" => open.retain(|(other, _), _| *other != path),
+            _ => {}
+        }
+        records.push(value);
+    }
+    records
+}
+
+/// Bytes of a value as JSON, at least.
+fn size(value: &Value, length: usize) -> usize {
+    match value {
+        Value::String(text) => text.len().min(length),
+        Value::Array(items) => items.iter().map(|it| size(it, length) + 1).sum(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            fields
+                .map(|(name, it)| name.len() + 4 + size(it, length))
+                .sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
 }
 
 /// The runs as JSON that is safe in a script, with texts of at most `length` characters.
-fn data(runs: &[Value], length: usize) -> String {
-    let mut value = serde_json::json!({ "runs": runs });
-    if length < usize::MAX {
-        each_string(&mut value, &|text| shorten(text, length));
-    }
+fn data(runs: &[Run], length: usize) -> String {
+    let runs = runs.iter().map(|run| {
+        let records: Vec<Value> = run.records.iter().map(|it| shortened(it, length)).collect();
+        serde_json::json!({ "title": shortened(&run.title, length), "state": run.state, "records": records })
+    });
+    json(&serde_json::json!({ "runs": runs.collect::<Vec<_>>() }))
+}
+
+/// JSON that cannot end the element that it is in.
+fn json(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-fn shorten(text: &mut String, length: usize) {
-    if text.len() <= length {
-        return;
+/// A value with texts of at most `length` characters.
+fn shortened(value: &Value, length: usize) -> Value {
+    match value {
+        Value::String(text) => shorten(text, length).into(),
+        Value::Array(items) => items.iter().map(|it| shortened(it, length)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, it)| (shorten(name, length), shortened(it, length)));
+            Value::Object(fields.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
-    let left = text.chars().count().saturating_sub(length);
-    if left > 0 {
-        *text = text.chars().take(length).collect();
-        // Writing to a string cannot fail.
-        let _ = write!(text, "… ({left} characters left out)");
-    }
+}
+
+fn shorten(text: &str, length: usize) -> String {
+    let cut = text.char_indices().nth(length.min(text.len()));
+    let Some((end, _)) = cut else {
+        return text.to_owned();
+    };
+    let left = text[end..].chars().count();
+    format!("{}… ({left} characters left out)", &text[..end])
 }
 
 /// The page without data: its beginning, and its end.
@@ -113,12 +221,18 @@ mod tests {
     use super::*;
     use crate::recorder::Recorder;
     use gadgetry::Observer as _;
+    use serde_json::json;
 
     fn check(text: &str, most: usize) -> String {
+        let event = json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "text", "text": text });
+        check_events([event], most)
+    }
+
+    fn check_events(events: impl IntoIterator<Item = Value>, most: usize) -> String {
         let mut recorder = Recorder::default();
-        let event =
-            serde_json::json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "text", "text": text });
-        recorder.event(&serde_json::from_value(event).expect("an event"));
+        for event in events {
+            recorder.event(&serde_json::from_value(event).expect("an event"));
+        }
         let page = html(&[recorder.finish()], &Redaction::default());
         assert!(page.len() <= most, "{} bytes", page.len());
         page
@@ -133,8 +247,35 @@ mod tests {
     }
 
     #[test]
+    fn keys_in_pieces_are_found() {
+        let text =
+            |text: &str| json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "text", "text": text });
+        let wait = json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "rate_limited", "delayMs": 5 });
+        let events = [
+            text("use sk-test-012345"),
+            wait,
+            text("6789abcdef01"),
+            text("23456789"),
+        ];
+        let page = check_events(events, BUDGET);
+        assert!(page.contains("use ***"));
+        assert!(!page.contains("6789abcdef01"));
+    }
+
+    #[test]
     fn long_texts_are_shortened() {
         let page = check(&"é<".repeat(2 << 20), BUDGET);
         assert!(page.contains("characters left out"));
+    }
+
+    #[test]
+    fn of_too_many_records_the_first_and_the_last_are_kept() {
+        let wait =
+            |at| json!({ "v": 1, "seq": at, "timeMs": at, "type": "rate_limited", "delayMs": 5 });
+        let end = json!({ "v": 1, "seq": 20_000, "timeMs": 20_000, "type": "run_finished", "reason": "completed", "iterations": 1,
+            "totalCost": null, "answer": "" });
+        let page = check_events((0..20_000).map(wait).chain([end]), BUDGET);
+        assert!(page.contains("records are left out") && page.contains("run_finished"));
+        assert!(page.len() > BUDGET / 2, "{} bytes", page.len());
     }
 }
