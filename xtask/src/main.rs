@@ -8,6 +8,7 @@
 mod bench;
 mod bindings;
 mod book;
+mod dist;
 mod errors;
 mod fuzz;
 mod models;
@@ -39,6 +40,9 @@ cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (n
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask book               builds the documentation site into target/book, and checks all links
+cargo xtask dist [--program FILE]
+                                makes the files of a release in target/release-files, and tries them; FILE is a program that is
+                                built already
 cargo xtask picture             draws docs/demo.svg, docs/guide/screens and docs/guide/inspector again
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
@@ -111,6 +115,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "book" => book::run(rest),
+        "dist" => dist::run(rest),
         "fuzz" => fuzz::run(rest),
         "models" => models::run(rest),
         "mutants" => mutants::run(rest),

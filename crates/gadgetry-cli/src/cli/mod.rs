@@ -97,7 +97,7 @@ pub(crate) fn command() -> Command {
 /// A model calls a gadget by writing a marked block of text. gadgetry reads such text, writes it, and runs the loop between
 /// a model and its gadgets.
 #[derive(Debug, Parser)]
-#[command(name = "gadgetry", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "gadgetry", version, long_version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Gadgetry {
     /// The verb. Without one, this is `chat` on a terminal, after three questions if no model is known, and otherwise this help.
     #[command(subcommand)]
@@ -133,6 +133,17 @@ pub(crate) struct Gadgetry {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
+
+/// The version, with what a report of a bug needs to name.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("GADGETRY_COMMIT"),
+    "\ntarget: ",
+    env!("GADGETRY_TARGET"),
+    "\nfeatures: ",
+    env!("GADGETRY_FEATURES"),
+);
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 success (a closed stdout pipe is not an error), 1 failed while running, \

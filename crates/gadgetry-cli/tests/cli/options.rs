@@ -145,7 +145,10 @@ fn help_is_no_mistake() {
     let verbs = ["parse", "write", "agent", "replay", "demo"];
     help(&[], &verbs);
     help(&["--help"], &verbs);
-    help(&["--version"], &["gadgetry "]);
+    help(
+        &["--version"],
+        &["gadgetry ", "\ncommit: ", "\ntarget: ", "\nfeatures: "],
+    );
     let parse = [
         "--chunk-size <N>",
         "--start <MARKER>",

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Installs the newest release of gadgetry for Linux or macOS, without other rights than yours.
+#
+#   GADGETRY_URL      folder of the release (the newest one by default)
+#   GADGETRY_BIN      folder for the program (~/.local/bin by default)
+set -eu
+
+fail() {
+    echo "install.sh: $1" >&2
+    exit 1
+}
+
+url=${GADGETRY_URL:-@REPOSITORY@/releases/latest/download}
+bin=${GADGETRY_BIN:-$HOME/.local/bin}
+
+case "$(uname -s)" in
+Linux) system=unknown-linux ;;
+Darwin) system=apple-darwin ;;
+*) fail "no release for $(uname -s): build it from source, see README.md" ;;
+esac
+case "$(uname -m)" in
+x86_64 | amd64) machine=x86_64 ;;
+arm64 | aarch64) machine=aarch64 ;;
+*) fail "no release for $(uname -m): build it from source, see README.md" ;;
+esac
+
+if command -v curl >/dev/null; then
+    fetch() { curl --fail --silent --show-error --location --output "$2" "$1"; }
+elif command -v wget >/dev/null; then
+    fetch() { wget --quiet --output-document="$2" "$1"; }
+else
+    fail "needs curl or wget"
+fi
+if command -v sha256sum >/dev/null; then
+    check() { sha256sum --check --status "$1"; }
+elif command -v shasum >/dev/null; then
+    check() { shasum --algorithm 256 --check --status "$1"; }
+else
+    fail "needs sha256sum or shasum"
+fi
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+fetch "$url/SHA256SUMS" SHA256SUMS || fail "no release at $url"
+# A static program of musl runs everywhere; one of glibc does where that is not older.
+archive=
+for target in "$machine-$system-musl" "$machine-$system-gnu" "$machine-$system"; do
+    archive=$(sed -n "s/^[0-9a-f]*  \(gadgetry-[0-9][^ /]*-$target\.tar\.gz\)\$/\1/p" SHA256SUMS)
+    [ -z "$archive" ] || break
+done
+[ -n "$archive" ] || fail "the release has no archive for $machine-$system"
+fetch "$url/$archive" "$archive" || fail "$archive cannot be fetched"
+grep " $archive\$" SHA256SUMS >sum
+check sum || fail "$archive is not the file that SHA256SUMS names; nothing was installed"
+tar -xzf "$archive"
+mkdir -p "$bin"
+# Renamed, so that a program that runs is never half of one.
+cp "${archive%.tar.gz}/gadgetry" "$bin/.gadgetry.new"
+chmod 755 "$bin/.gadgetry.new"
+mv "$bin/.gadgetry.new" "$bin/gadgetry"
+echo "installed $("$bin/gadgetry" -V) as $bin/gadgetry"
+case ":$PATH:" in
+*":$bin:"*) ;;
+*) echo "add $bin to PATH: export PATH=\"$bin:\$PATH\"" ;;
+esac

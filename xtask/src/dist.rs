@@ -1,0 +1,200 @@
+//! `cargo xtask dist`: the files of a release, in `target/release-files`, each tried in an empty folder.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `gadgetry-VERSION-TARGET.tar.gz` | program, README, CHANGELOG, licences, those of third parties, completions, manual pages |
+//! | `gadgetry_VERSION_ARCH.deb` | the same for Debian, in its folders |
+//! | `gadgetry-VERSION.cdx.json` | bill of materials, in the form of `CycloneDX` |
+//! | `*.crate`, `*.whl`, `*.tgz` | packages for `crates.io`, `PyPI` and `npm` |
+//! | `install.sh` | installs from these files |
+//! | `SHA256SUMS` | checksums of them all |
+//!
+//! The program is linked statically, with musl, where Rust's library for that is installed (`rustup target add`), and otherwise for the
+//! system that builds it.
+
+mod files;
+mod tried;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+use crate::release;
+use crate::servers::target;
+use crate::shell::{answers, capture, cargo, command, root, run as sh};
+
+/// Programs of cargo, and their versions.
+const ABOUT: (&str, &str) = ("cargo-about", "0.9.3");
+const CYCLONEDX: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
+
+/// What a release is called.
+struct Release {
+    version: String,
+    /// Target of the program.
+    triple: String,
+    /// The files.
+    folder: PathBuf,
+}
+
+impl Release {
+    /// The name of the archive, and of the folder in it.
+    fn name(&self) -> String {
+        format!("gadgetry-{}-{}", self.version, self.triple)
+    }
+}
+
+/// Makes and tries everything.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let given = match args {
+        [] => None,
+        [option, program] if option == "--program" => Some(PathBuf::from(program)),
+        _ => {
+            return Err(Failure::Usage(
+                "dist takes no argument but --program FILE".to_owned(),
+            ));
+        }
+    };
+    let release = Release {
+        version: version()?,
+        triple: triple()?,
+        folder: target().join("release-files"),
+    };
+    emptied(&release.folder)?;
+    let program = match given {
+        Some(program) => program,
+        None => built(&release.triple)?,
+    };
+    let staged = files::staged(&release, &program)?;
+    files::archive(&release, &staged)?;
+    files::debian(&release, &staged)?;
+    bill_of_materials(&release)?;
+    packages(&release)?;
+    files::install_script(&release, &release::repository()?)?;
+    files::checksums(&release)?;
+    tried::all(&release, &staged)?;
+    println!("{}", release.folder.display());
+    Ok(())
+}
+
+/// The version of the workspace.
+fn version() -> Result<String, String> {
+    let (id, _) = capture(&mut cargo(&["pkgid", "--package", "gadgetry-cli"]))?;
+    let version = id.trim().rsplit(['#', '@']).next().unwrap_or_default();
+    Ok(version.to_owned())
+}
+
+/// The target of the program: musl if there is a library for it.
+fn triple() -> Result<String, String> {
+    let (about, _) = capture(&mut command("rustc", &["-vV"]))?;
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("rustc does not name its host")?;
+    let musl = host.replace("-gnu", "-musl");
+    let library = capture(&mut command(
+        "rustc",
+        &["--print", "target-libdir", "--target", &musl],
+    ));
+    let has_library = library.is_ok_and(|(folder, _)| Path::new(folder.trim()).is_dir());
+    if has_library {
+        return Ok(musl);
+    }
+    eprintln!(
+        "Rust has no library for {musl} here, so the program is for {host} (rustup target add {musl})"
+    );
+    Ok(host.to_owned())
+}
+
+/// Builds the program.
+fn built(triple: &str) -> Result<PathBuf, String> {
+    let build = [
+        "build",
+        "--locked",
+        "--profile",
+        "dist",
+        "--package",
+        "gadgetry-cli",
+        "--target",
+        triple,
+    ];
+    sh(&mut cargo(&build))?;
+    Ok(target().join(triple).join("dist/gadgetry"))
+}
+
+/// Makes the bill of materials of the program.
+fn bill_of_materials(release: &Release) -> Result<(), String> {
+    let (name, triple) = ("gadgetry", &release.triple);
+    let tool = installed(CYCLONEDX)?;
+    let cli = root().join("crates/gadgetry-cli");
+    let made = cli.join(format!("{name}.cdx.json"));
+    let options = [
+        "cyclonedx",
+        "--format",
+        "json",
+        "--target",
+        triple,
+        "--override-filename",
+        name,
+    ];
+    let manifest = cli.join("Cargo.toml");
+    let mut tool = command(&tool.display().to_string(), &options);
+    sh(tool.arg("--manifest-path").arg(manifest))?;
+    // It writes one next to the manifest of each package of the workspace.
+    let place = release
+        .folder
+        .join(format!("{name}-{}.cdx.json", release.version));
+    fs::copy(&made, &place).map_err(|error| format!("{}: {error}", made.display()))?;
+    for folder in fs::read_dir(root().join("crates"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let _ = fs::remove_file(folder.path().join(format!("{name}.cdx.json")));
+    }
+    let _ = fs::remove_file(root().join(format!("xtask/{name}.cdx.json")));
+    let _ = fs::remove_file(root().join(format!("examples/programs/{name}.cdx.json")));
+    Ok(())
+}
+
+/// Adds the packages for registries. Nothing is published.
+fn packages(release: &Release) -> Result<(), String> {
+    release::package(&["--allow-dirty"])?;
+    let made = target().join("package");
+    let suffix = format!("-{}.crate", release.version);
+    for file in fs::read_dir(&made).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.ends_with(&suffix) {
+            copied(&file.path(), &release.folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The path of a program of cargo, which is built if it is not there.
+fn installed((name, version): (&str, &str)) -> Result<PathBuf, String> {
+    let folder = target().join("tools");
+    let program = folder.join("bin").join(name);
+    if !answers(&mut command(&program.display().to_string(), &["--version"])) {
+        eprintln!("{name} is missing, so it is built (some minutes)");
+        let mut install = cargo(&["install", "--locked", "--version", version, name]);
+        if name == ABOUT.0 {
+            install.args(["--features", "cli"]);
+        }
+        sh(install.arg("--root").arg(&folder))?;
+    }
+    Ok(program)
+}
+
+/// Makes an empty folder.
+fn emptied(folder: &Path) -> Result<(), String> {
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn copied(from: &Path, to: &Path) -> Result<(), String> {
+    let copied = fs::copy(from, to);
+    copied.map_err(|error| format!("{}: {error}", from.display()))?;
+    Ok(())
+}
+
+fn written(file: &Path, text: &str) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}

@@ -1,0 +1,174 @@
+//! The files of a release.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{ABOUT, Release, copied, emptied, installed, written};
+use crate::servers::target;
+use crate::shell::{capture, command, root, run as sh};
+
+/// Shells with completions, and the names of the files in which their packages look for them.
+const SHELLS: [(&str, &str); 5] = [
+    ("bash", "gadgetry"),
+    ("zsh", "_gadgetry"),
+    ("fish", "gadgetry.fish"),
+    ("elvish", "gadgetry.elv"),
+    ("powershell", "_gadgetry.ps1"),
+];
+
+/// Documents in the archive.
+const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Makes the folder that becomes the archive.
+pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, String> {
+    let folder = target().join("release-stage").join(release.name());
+    emptied(&folder)?;
+    let own = folder.join("gadgetry");
+    copied(program, &own)?;
+    for name in DOCUMENTS {
+        copied(&root().join(name), &folder.join(name))?;
+    }
+    let own = own.display().to_string();
+    emptied(&folder.join("completions"))?;
+    for (shell, name) in SHELLS {
+        let (script, _) = capture(&mut command(&own, &["completions", shell]))?;
+        written(&folder.join("completions").join(name), &script)?;
+    }
+    let man = folder.join("man");
+    emptied(&man)?;
+    sh(command(&own, &["man"]).arg(&man))?;
+    third_parties(&folder.join("THIRD-PARTY.md"))?;
+    Ok(folder)
+}
+
+/// Writes the licences of all libraries in the program.
+fn third_parties(file: &Path) -> Result<(), String> {
+    let about = installed(ABOUT)?.display().to_string();
+    let list = [
+        "generate",
+        "--locked",
+        "--fail",
+        "--manifest-path",
+        "crates/gadgetry-cli/Cargo.toml",
+    ];
+    let mut about = command(&about, &list);
+    about.args([
+        "--config",
+        "packaging/about.toml",
+        "packaging/about.hbs",
+        "--output-file",
+    ]);
+    sh(about.arg(file))
+}
+
+/// Makes the archive. The same files give the same bytes.
+pub(super) fn archive(release: &Release, staged: &Path) -> Result<(), String> {
+    let name = release.name();
+    let parent = staged.parent().unwrap_or(staged);
+    let file = release.folder.join(format!("{name}.tar.gz"));
+    let (seconds, _) = capture(&mut command("git", &["log", "-1", "--format=%ct"]))?;
+    let date = format!("--mtime=@{}", seconds.trim());
+    let options = [
+        "--create",
+        "--sort=name",
+        "--owner=0",
+        "--group=0",
+        "--numeric-owner",
+        &date,
+    ];
+    let mut tar = command("tar", &options);
+    // Without the time of now in the header.
+    tar.args(["--use-compress-program", "gzip -9n", "--file"])
+        .arg(file);
+    sh(tar.arg("--directory").arg(parent).arg(name))
+}
+
+/// Makes the package for Debian, with `dpkg-deb`.
+pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
+    let (arch, _) = match capture(&mut command("dpkg", &["--print-architecture"])) {
+        Ok(arch) => arch,
+        Err(why) => {
+            eprintln!("no package for Debian: {why}");
+            return Ok(());
+        }
+    };
+    let arch = arch.trim();
+    let tree = target().join("release-stage/debian");
+    emptied(&tree)?;
+    let place = |from: &str, folder: &str, name: &str| {
+        let folder = tree.join(folder);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        copied(&staged.join(from), &folder.join(name))
+    };
+    place("gadgetry", "usr/bin", "gadgetry")?;
+    place(
+        "completions/gadgetry",
+        "usr/share/bash-completion/completions",
+        "gadgetry",
+    )?;
+    place(
+        "completions/_gadgetry",
+        "usr/share/zsh/vendor-completions",
+        "_gadgetry",
+    )?;
+    place(
+        "completions/gadgetry.fish",
+        "usr/share/fish/vendor_completions.d",
+        "gadgetry.fish",
+    )?;
+    for name in DOCUMENTS.into_iter().chain(["THIRD-PARTY.md"]) {
+        place(name, "usr/share/doc/gadgetry", name)?;
+    }
+    for page in fs::read_dir(staged.join("man"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = page.file_name().to_string_lossy().into_owned();
+        place(&format!("man/{name}"), "usr/share/man/man1", &name)?;
+    }
+    let depends = if release.triple.ends_with("musl") {
+        ""
+    } else {
+        "Depends: libc6, libgcc-s1\n"
+    };
+    let control = format!(
+        "Package: gadgetry\nVersion: {}\nArchitecture: {arch}\nMaintainer: The gadgetry developers <gadgetry@example.com>\n\
+         Section: utils\nPriority: optional\n{depends}Recommends: ca-certificates\n\
+         Description: Tool calling for any text model\n An agent for the command line, and a gateway that gives clients of OpenAI's and\n \
+         Anthropic's APIs native tool calls on models that only write text.\n",
+        release.version,
+    );
+    fs::create_dir_all(tree.join("DEBIAN"))
+        .map_err(|error| format!("{}: {error}", tree.display()))?;
+    written(&tree.join("DEBIAN/control"), &control)?;
+    let file = release
+        .folder
+        .join(format!("gadgetry_{}_{arch}.deb", release.version));
+    let mut build = command("dpkg-deb", &["--build", "--root-owner-group", "-Zxz"]);
+    sh(build.arg(&tree).arg(file))
+}
+
+/// Writes the installer, which fetches from the releases of `repository`.
+pub(super) fn install_script(release: &Release, repository: &str) -> Result<(), String> {
+    let script = root().join("packaging/install.sh");
+    let text =
+        fs::read_to_string(&script).map_err(|error| format!("{}: {error}", script.display()))?;
+    written(
+        &release.folder.join("install.sh"),
+        &text.replace("@REPOSITORY@", repository),
+    )
+}
+
+/// Writes the checksums of all files.
+pub(super) fn checksums(release: &Release) -> Result<(), String> {
+    let mut names: Vec<String> = fs::read_dir(&release.folder)
+        .map_err(|error| format!("{}: {error}", release.folder.display()))?
+        .flatten()
+        .map(|file| file.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let mut sum = command("sha256sum", &["--"]);
+    let (sums, _) = capture(sum.args(names).current_dir(&release.folder))?;
+    written(&release.folder.join("SHA256SUMS"), &sums)
+}
