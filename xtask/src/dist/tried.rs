@@ -142,13 +142,43 @@ fn works(program: &Path, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the container, where there is a program for it and a base image can be had.
+/// Builds the image of the container, and runs it if the program needs no libraries.
 fn container(release: &Release, staged: &Path) -> Result<(), String> {
     if !answers(&mut command("buildah", &["--version"])) {
         eprintln!("buildah is not installed, so the container was not built (apt install buildah)");
         return Ok(());
     }
-    let tag = format!("gadgetry:{}", release.version);
-    let build = ["build", "--file", "packaging/Containerfile", "--tag", &tag];
-    sh(command("buildah", &build).arg(staged))
+    let context = target().join("release-stage/container");
+    emptied(&context)?;
+    super::copied(&staged.join("gadgetry"), &context.join("gadgetry"))?;
+    let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
+    super::copied(authorities, &context.join("ca-certificates.crt"))?;
+    let image = format!("gadgetry:{}", release.version);
+    let build = [
+        "build",
+        "--file",
+        "packaging/Containerfile",
+        "--tag",
+        &image,
+    ];
+    sh(command("buildah", &build).arg(&context))?;
+    if !release.triple.ends_with("musl") {
+        eprintln!(
+            "the program needs the system's libraries, so the container was built and not run"
+        );
+        return Ok(());
+    }
+    let (container, _) = capture(&mut command("buildah", &["from", &image]))?;
+    let container = container.trim();
+    let run = [
+        "run",
+        "--isolation",
+        "chroot",
+        container,
+        "/gadgetry",
+        "--version",
+    ];
+    let ran = sh(&mut command("buildah", &run));
+    sh(&mut command("buildah", &["rm", container]))?;
+    ran
 }
