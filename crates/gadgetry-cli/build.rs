@@ -1,5 +1,4 @@
 //! Records where the program is from, for `gadgetry --version`.
-#![expect(clippy::print_stdout, reason = "cargo reads it")]
 
 use std::env;
 use std::fs;

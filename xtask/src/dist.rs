@@ -5,7 +5,7 @@
 //! | `gadgetry-VERSION-TARGET.tar.gz` | program, README, CHANGELOG, licences, those of third parties, completions, manual pages |
 //! | `gadgetry_VERSION_ARCH.deb` | the same for Debian, in its folders |
 //! | `gadgetry-VERSION.cdx.json` | bill of materials, in the form of `CycloneDX` |
-//! | `*.crate`, `*.whl`, `*.tgz` | packages for `crates.io`, `PyPI` and `npm` |
+//! | `*.crate` | packages for `crates.io` |
 //! | `install.sh` | installs from these files |
 //! | `SHA256SUMS` | checksums of them all |
 //!
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 use crate::release;
 use crate::servers::target;
-use crate::shell::{answers, capture, cargo, command, root, run as sh};
+use crate::shell::{capture, cargo, command, root, run as sh};
 
 /// Programs of cargo, and their versions.
 const ABOUT: (&str, &str) = ("cargo-about", "0.9.3");
@@ -121,36 +121,25 @@ fn built(triple: &str) -> Result<PathBuf, String> {
 
 /// Makes the bill of materials of the program.
 fn bill_of_materials(release: &Release) -> Result<(), String> {
-    let (name, triple) = ("gadgetry", &release.triple);
+    /// Written next to the manifest of each package of the workspace.
+    const NAME: &str = "gadgetry.cdx";
     let tool = installed(CYCLONEDX)?;
-    let cli = root().join("crates/gadgetry-cli");
-    let made = cli.join(format!("{name}.cdx.json"));
-    let options = [
-        "cyclonedx",
-        "--format",
-        "json",
-        "--target",
-        triple,
-        "--override-filename",
-        name,
-    ];
-    let manifest = cli.join("Cargo.toml");
+    let options = ["cyclonedx", "--format", "json", "--target", &release.triple];
     let mut tool = command(&tool.display().to_string(), &options);
-    sh(tool.arg("--manifest-path").arg(manifest))?;
-    // It writes one next to the manifest of each package of the workspace.
-    let place = release
-        .folder
-        .join(format!("{name}-{}.cdx.json", release.version));
-    fs::copy(&made, &place).map_err(|error| format!("{}: {error}", made.display()))?;
-    for folder in fs::read_dir(root().join("crates"))
-        .into_iter()
-        .flatten()
-        .flatten()
+    tool.args(["--override-filename", NAME, "--manifest-path"]);
+    let cli = root().join("crates/gadgetry-cli");
+    sh(tool.arg(cli.join("Cargo.toml")))?;
+    let file = format!("{NAME}.json");
+    let place = format!("gadgetry-{}.cdx.json", release.version);
+    copied(&cli.join(&file), &release.folder.join(place))?;
+    let packages = fs::read_dir(root().join("crates"));
+    let packages = packages.into_iter().flatten().flatten().map(|it| it.path());
+    for package in
+        packages.chain(["xtask", "examples/programs", "examples/clerk"].map(|it| root().join(it)))
     {
-        let _ = fs::remove_file(folder.path().join(format!("{name}.cdx.json")));
+        // Not every folder has one.
+        let _ = fs::remove_file(package.join(&file));
     }
-    let _ = fs::remove_file(root().join(format!("xtask/{name}.cdx.json")));
-    let _ = fs::remove_file(root().join(format!("examples/programs/{name}.cdx.json")));
     Ok(())
 }
 
@@ -172,7 +161,7 @@ fn packages(release: &Release) -> Result<(), String> {
 fn installed((name, version): (&str, &str)) -> Result<PathBuf, String> {
     let folder = target().join("tools");
     let program = folder.join("bin").join(name);
-    if !answers(&mut command(&program.display().to_string(), &["--version"])) {
+    if !program.is_file() {
         eprintln!("{name} is missing, so it is built (some minutes)");
         let mut install = cargo(&["install", "--locked", "--version", version, name]);
         if name == ABOUT.0 {

@@ -5,8 +5,8 @@ use std::fs;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 use crate::{Failure, readme};
 
-/// Crates that only this workspace uses.
-const OWN: [&str; 2] = ["gadgetry-order", "xtask"];
+/// Crates that only this workspace uses, and its examples.
+const OWN: [&str; 4] = ["clerk", "gadgetry-order", "gadgetry-programs", "xtask"];
 
 /// The address in `repository` until there is one.
 const PLACEHOLDER: &str = "https://example.com/";
