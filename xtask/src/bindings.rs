@@ -8,12 +8,13 @@ mod python;
 use std::fs;
 use std::path::Path;
 
+use crate::disk;
 use crate::servers::target;
 
 /// Builds and tests the packages. Returns what was not tested, where the machine lacks something.
 pub(crate) fn check() -> Result<Option<String>, String> {
     let folder = target().join("bindings");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::folder(&folder)?;
     let missing: Vec<String> = [node::check(&folder)?, python::check(&folder)?]
         .into_iter()
         .flatten()
@@ -23,20 +24,10 @@ pub(crate) fn check() -> Result<Option<String>, String> {
 
 /// Makes `place` a new folder with a copy of these files.
 fn copied(files: &Path, place: &Path) -> Result<(), String> {
-    _ = fs::remove_dir_all(place);
-    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    disk::empty_folder(place)?;
     let listed = fs::read_dir(files).map_err(|error| format!("{}: {error}", files.display()))?;
     for file in listed.flatten().filter(|file| file.path().is_file()) {
-        let copied = fs::copy(file.path(), place.join(file.file_name()));
-        copied.map_err(|error| format!("{}: {error}", file.path().display()))?;
+        disk::copy(&file.path(), &place.join(file.file_name()))?;
     }
     Ok(())
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }

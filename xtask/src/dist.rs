@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::disk;
 use crate::release;
 use crate::servers::target;
 use crate::shell::{capture, cargo, command, root, run as sh};
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         triple: triple()?,
         folder: target().join("release-files"),
     };
-    emptied(&release.folder)?;
+    disk::empty_folder(&release.folder)?;
     let program = match given {
         Some(program) => program,
         None => built(&release.triple)?,
@@ -131,7 +132,7 @@ fn bill_of_materials(release: &Release) -> Result<(), String> {
     sh(tool.arg(cli.join("Cargo.toml")))?;
     let file = format!("{NAME}.json");
     let place = format!("gadgetry-{}.cdx.json", release.version);
-    copied(&cli.join(&file), &release.folder.join(place))?;
+    disk::copy(&cli.join(&file), &release.folder.join(place))?;
     let packages = fs::read_dir(root().join("crates"));
     let packages = packages.into_iter().flatten().flatten().map(|it| it.path());
     for package in
@@ -151,7 +152,7 @@ fn packages(release: &Release) -> Result<(), String> {
     for file in fs::read_dir(&made).into_iter().flatten().flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
         if name.ends_with(&suffix) {
-            copied(&file.path(), &release.folder.join(name))?;
+            disk::copy(&file.path(), &release.folder.join(name))?;
         }
     }
     Ok(())
@@ -170,20 +171,4 @@ fn installed((name, version): (&str, &str)) -> Result<PathBuf, String> {
         sh(install.arg("--root").arg(&folder))?;
     }
     Ok(program)
-}
-
-/// Makes an empty folder.
-fn emptied(folder: &Path) -> Result<(), String> {
-    let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
-}
-
-fn copied(from: &Path, to: &Path) -> Result<(), String> {
-    let copied = fs::copy(from, to);
-    copied.map_err(|error| format!("{}: {error}", from.display()))?;
-    Ok(())
-}
-
-fn written(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -8,6 +8,7 @@
 mod bench;
 mod bindings;
 mod book;
+mod disk;
 mod dist;
 mod errors;
 mod fuzz;

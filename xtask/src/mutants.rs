@@ -5,10 +5,10 @@
 //! about 3,000 changes, and each builds the crate: a day for all on two cores, so shards can be run one at a time.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
+use crate::disk;
 use crate::servers::target;
 use crate::shell::{answers, cargo, command, root, run as sh};
 
@@ -105,9 +105,7 @@ fn program() -> Result<PathBuf, String> {
 /// Counts what cargo-mutants has written: a file for each kind of outcome, with a change a line.
 fn tally(folder: &Path) -> Result<Tally, String> {
     let lines = |name: &str| -> Result<Vec<String>, String> {
-        let file = folder.join(name);
-        let text =
-            fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let text = disk::read(&folder.join(name))?;
         Ok(text.lines().map(str::to_owned).collect())
     };
     Ok(Tally {

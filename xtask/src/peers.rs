@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::disk;
 use crate::servers::{environment, npm_install, pip, target};
 use crate::shell::{capture, cargo, command, root, run as sh};
 
@@ -33,7 +34,7 @@ pub(crate) fn compare(ours: &str) -> Result<(), String> {
     }
     let (loads, _) = capture(&mut command(ours, &["--loads"]))?;
     let file = folder.join("loads.json");
-    fs::write(&file, loads).map_err(|error| format!("{}: {error}", file.display()))?;
+    disk::write(&file, &loads)?;
     let (mut our_best, mut their_best) = ([f64::MAX; LOADS.len()], [f64::MAX; LOADS.len()]);
     for _ in 0..TURNS {
         let (printed, _) = capture(&mut command(ours, &[]))?;
@@ -81,11 +82,10 @@ fn litellm() -> Result<String, String> {
     let python = folder.join("venv/bin/python");
     if !done.is_file() {
         // Whatever an attempt that was cut off has left.
-        _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        disk::empty_folder(&folder)?;
         let python = environment(&folder)?;
         capture(pip(&python).arg(format!("litellm[proxy]=={LITELLM}")))?;
-        fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
+        disk::write(&done, "")?;
     }
     Ok(python.display().to_string())
 }
@@ -94,7 +94,7 @@ fn installed(folder: &Path) -> Result<(), String> {
     if folder.join("node_modules/llmist/package.json").is_file() {
         return Ok(());
     }
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::folder(folder)?;
     npm_install(folder, &format!("llmist@{LLMIST}"))
 }
 

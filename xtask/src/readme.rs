@@ -1,37 +1,34 @@
 //! READMEs of packages: that of the repository, with links that lead there from anywhere.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
+
+use crate::disk;
 
 /// The crates that have it.
 const CRATES: [&str; 2] = ["gadgetry", "gadgetry-cli"];
 
 /// Writes them.
 pub(crate) fn write(root: &Path, repository: &str) -> Result<(), String> {
-    let text = absolute(&read(&root.join("README.md"))?, repository);
+    let text = absolute(&disk::read(&root.join("README.md"))?, repository);
     for name in CRATES {
         let path = root.join("crates").join(name).join("README.md");
-        fs::write(&path, &text).map_err(|why| format!("{}: {why}", path.display()))?;
+        disk::write(&path, &text)?;
     }
     Ok(())
 }
 
 /// Fails if one is not what [`write()`] would write.
 pub(crate) fn check(root: &Path, repository: &str) -> Result<(), String> {
-    let text = absolute(&read(&root.join("README.md"))?, repository);
+    let text = absolute(&disk::read(&root.join("README.md"))?, repository);
     for name in CRATES {
-        if read(&root.join("crates").join(name).join("README.md"))? != text {
+        if disk::read(&root.join("crates").join(name).join("README.md"))? != text {
             return Err(format!(
                 "crates/{name}/README.md is not that of the repository: `cargo xtask release readmes` writes it"
             ));
         }
     }
     Ok(())
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()))
 }
 
 /// The text with absolute links. Pictures are linked as files, all else as pages.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::disk;
 use crate::shell::{answers, capture, command, root};
 
 mod debian;
@@ -164,14 +165,12 @@ pub(crate) fn install_models() -> Result<Vec<String>, String> {
 /// The command of something that is installed.
 pub(crate) fn command_of(name: &str) -> Result<Vec<String>, String> {
     let file = target().join("servers").join(format!("{name}.command"));
-    let text = fs::read_to_string(&file);
-    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(text.lines().map(str::to_owned).collect())
+    Ok(disk::read(&file)?.lines().map(str::to_owned).collect())
 }
 
 fn install_those(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let folder = target().join("servers");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::folder(&folder)?;
     let mut missing = Vec::new();
     let is_accepted = std::env::var_os(ACCEPT_GEMMA).is_some();
     let is_wanted = |name: &str| is_wanted(name) && (name != GEMMA || is_accepted);
@@ -193,9 +192,6 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     let place = folder.join(format!("{name}-{version}"));
     let start = folder.join(format!("{name}.command"));
     let why_not = folder.join(format!("{name}.missing"));
-    let write = |file: &Path, text: &str| {
-        fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
-    };
     if let Ok(text) = fs::read_to_string(&start) {
         let words: Vec<String> = text.lines().map(str::to_owned).collect();
         if words.iter().any(|word| Path::new(word).starts_with(&place)) && works(&words, question) {
@@ -207,8 +203,7 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     for old in [&start, &why_not] {
         _ = fs::remove_file(old);
     }
-    _ = fs::remove_dir_all(&place);
-    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    disk::empty_folder(&place)?;
     eprintln!("{name} {version} is installed into {}", place.display());
     let installed = (server.install)(&place, version).and_then(|words| {
         let failed = || format!("it is installed, but `{}` fails", words.join(" "));
@@ -218,12 +213,12 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     });
     match installed {
         Ok(words) => {
-            write(&start, &words.join("\n"))?;
+            disk::write(&start, &words.join("\n"))?;
             Ok(None)
         }
         Err(why) => {
             let why = reason(&why);
-            write(&why_not, &why)?;
+            disk::write(&why_not, &why)?;
             Ok(Some(why))
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::disk::read;
 use crate::{errors, summaries, titles, words};
 
 const MAX_LINES: usize = 600;
@@ -265,10 +266,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     }
     paths.sort();
     Ok(paths)
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The path as one says it at the root.

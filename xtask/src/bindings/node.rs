@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{copied, read, write};
+use super::copied;
+use crate::disk::{self, read, write};
 use crate::shell::{capture, command, root, run as sh};
 
 const NODE: &str = "bindings/node";
@@ -46,7 +47,7 @@ fn tools(place: &Path) -> Result<(), String> {
         "the tools of the package for Node.js are installed into {}",
         place.display()
     );
-    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    disk::folder(place)?;
     write(&place.join("package.json"), &wanted)?;
     capture(npm(&["install"]).current_dir(place))?;
     write(&stamp, &wanted)

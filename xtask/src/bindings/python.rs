@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{copied, read, write};
+use super::copied;
+use crate::disk::{read, write};
 use crate::servers::pip;
 use crate::shell::{capture, command, root, run as sh};
 

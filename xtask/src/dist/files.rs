@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ABOUT, Release, copied, emptied, installed, written};
+use super::{ABOUT, Release, installed};
+use crate::disk;
 use crate::servers::target;
 use crate::shell::{capture, command, root, run as sh};
 
@@ -22,20 +23,20 @@ const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LI
 /// Makes the folder that becomes the archive.
 pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, String> {
     let folder = target().join("release-stage").join(release.name());
-    emptied(&folder)?;
+    disk::empty_folder(&folder)?;
     let own = folder.join("gadgetry");
-    copied(program, &own)?;
+    disk::copy(program, &own)?;
     for name in DOCUMENTS {
-        copied(&root().join(name), &folder.join(name))?;
+        disk::copy(&root().join(name), &folder.join(name))?;
     }
     let own = own.display().to_string();
-    emptied(&folder.join("completions"))?;
+    disk::empty_folder(&folder.join("completions"))?;
     for (shell, name) in SHELLS {
         let (script, _) = capture(&mut command(&own, &["completions", shell]))?;
-        written(&folder.join("completions").join(name), &script)?;
+        disk::write(&folder.join("completions").join(name), &script)?;
     }
     let man = folder.join("man");
-    emptied(&man)?;
+    disk::empty_folder(&man)?;
     sh(command(&own, &["man"]).arg(&man))?;
     third_parties(&folder.join("THIRD-PARTY.md"))?;
     Ok(folder)
@@ -94,11 +95,11 @@ pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
     };
     let arch = arch.trim();
     let tree = target().join("release-stage/debian");
-    emptied(&tree)?;
+    disk::empty_folder(&tree)?;
     let place = |from: &str, folder: &str, name: &str| {
         let folder = tree.join(folder);
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        copied(&staged.join(from), &folder.join(name))
+        disk::folder(&folder)?;
+        disk::copy(&staged.join(from), &folder.join(name))
     };
     place("gadgetry", "usr/bin", "gadgetry")?;
     place(
@@ -139,9 +140,8 @@ pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
          Anthropic's APIs native tool calls on models that only write text.\n",
         release.version,
     );
-    fs::create_dir_all(tree.join("DEBIAN"))
-        .map_err(|error| format!("{}: {error}", tree.display()))?;
-    written(&tree.join("DEBIAN/control"), &control)?;
+    disk::folder(&tree.join("DEBIAN"))?;
+    disk::write(&tree.join("DEBIAN/control"), &control)?;
     let file = release
         .folder
         .join(format!("gadgetry_{}_{arch}.deb", release.version));
@@ -152,9 +152,8 @@ pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
 /// Writes the installer, which fetches from the releases of `repository`.
 pub(super) fn install_script(release: &Release, repository: &str) -> Result<(), String> {
     let script = root().join("packaging/install.sh");
-    let text =
-        fs::read_to_string(&script).map_err(|error| format!("{}: {error}", script.display()))?;
-    written(
+    let text = disk::read(&script)?;
+    disk::write(
         &release.folder.join("install.sh"),
         &text.replace("@REPOSITORY@", repository),
     )
@@ -170,5 +169,5 @@ pub(super) fn checksums(release: &Release) -> Result<(), String> {
     names.sort();
     let mut sum = command("sha256sum", &["--"]);
     let (sums, _) = capture(sum.args(names).current_dir(&release.folder))?;
-    written(&release.folder.join("SHA256SUMS"), &sums)
+    disk::write(&release.folder.join("SHA256SUMS"), &sums)
 }

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use super::{Release, emptied};
+use super::Release;
+use crate::disk;
 use crate::servers::target;
 use crate::shell::{answers, capture, command, run as sh};
 
 /// Tries all of them. The first failure ends it.
 pub(super) fn all(release: &Release, staged: &Path) -> Result<(), String> {
     let folder = target().join("release-tried");
-    emptied(&folder)?;
+    disk::empty_folder(&folder)?;
     let bin = folder.join("bin");
     installed(release, &bin)?;
     works(&bin.join("gadgetry"), &folder)?;
@@ -80,10 +81,10 @@ fn installed(release: &Release, bin: &Path) -> Result<(), String> {
 /// A file that was changed on its way is not installed.
 fn refused(release: &Release, folder: &Path) -> Result<(), String> {
     let changed = folder.join("changed");
-    emptied(&changed)?;
+    disk::empty_folder(&changed)?;
     let name = format!("{}.tar.gz", release.name());
     for file in ["SHA256SUMS", &name] {
-        super::copied(&release.folder.join(file), &changed.join(file))?;
+        disk::copy(&release.folder.join(file), &changed.join(file))?;
     }
     let archive = changed.join(&name);
     let mut bytes = fs::read(&archive).map_err(|error| format!("{name}: {error}"))?;
@@ -123,7 +124,7 @@ fn debian(release: &Release, folder: &Path) -> Result<(), String> {
 /// Runs the program in an empty folder, without a home.
 fn works(program: &Path, folder: &Path) -> Result<(), String> {
     let empty = folder.join("empty");
-    emptied(&empty)?;
+    disk::empty_folder(&empty)?;
     let program = program.display().to_string();
     for (args, expected) in [
         (["--version"], "target: "),
@@ -149,10 +150,10 @@ fn container(release: &Release, staged: &Path) -> Result<(), String> {
         return Ok(());
     }
     let context = target().join("release-stage/container");
-    emptied(&context)?;
-    super::copied(&staged.join("gadgetry"), &context.join("gadgetry"))?;
+    disk::empty_folder(&context)?;
+    disk::copy(&staged.join("gadgetry"), &context.join("gadgetry"))?;
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
-    super::copied(authorities, &context.join("ca-certificates.crt"))?;
+    disk::copy(authorities, &context.join("ca-certificates.crt"))?;
     let image = format!("gadgetry:{}", release.version);
     let build = [
         "build",

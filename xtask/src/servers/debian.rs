@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{there, word};
+use crate::disk;
 use crate::shell::{capture, command};
 
 /// The one of this machine, or else that of Debian.
@@ -59,7 +60,7 @@ fn unpack(place: &Path, package: &str) -> Result<(), String> {
     let lists = place.join("lists");
     let cache = place.join("cache");
     for folder in [lists.join("partial"), cache.join("archives/partial")] {
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        disk::folder(&folder)?;
     }
     let apt = |arguments: &[&str]| {
         let mut apt = command("apt-get", &["-qq", "-y", "-o", "Debug::NoLocking=1"]);
