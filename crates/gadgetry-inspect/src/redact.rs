@@ -3,16 +3,13 @@
 use std::env;
 use std::fmt;
 
-use gadgetry_providers::variables::SECRET;
+use gadgetry_providers::variables::is_secret;
 use serde_json::Value;
 
 use crate::keys;
 
 /// Bytes that a value of a variable must have to count as a secret. Shorter ones may be words.
 const LENGTH: usize = 8;
-
-/// The end of the name of a variable that has a secret.
-const VARIABLES: [&str; 5] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_CREDENTIALS"];
 
 /// Names of fields whose values are secrets, without `_` and `-`, in lower case.
 const FIELDS: [&str; 14] = [
@@ -54,8 +51,8 @@ impl Redaction {
     pub fn from_env() -> Self {
         let variables = env::vars_os().filter_map(|(name, value)| {
             let name = name.to_str()?;
-            let is_secret = SECRET.contains(&name) || VARIABLES.iter().any(|it| name.ends_with(it));
-            is_secret.then(|| value.into_string().ok()).flatten()
+            let value = value.into_string().ok()?;
+            is_secret(name).then_some(value)
         });
         variables.fold(Self::default(), Self::secret)
     }

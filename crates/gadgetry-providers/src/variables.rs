@@ -70,9 +70,40 @@ pub const SECRET: &[&str] = &[
     "ZAI_API_KEY",
 ];
 
+/// Returns whether a variable of this name holds a secret: one of [`SECRET`], or one whose name says so (`…_KEY`, `…_TOKEN`, `…SECRET…`,
+/// `…PASSWORD…`, `…CREDENTIAL…`), in upper or lower case.
+///
+/// ```
+/// use gadgetry_providers::variables::is_secret;
+/// assert!(is_secret("DB_PASSWORD"));
+/// assert!(!is_secret("KEYBOARD"));
+/// ```
+pub fn is_secret(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let parts = ["SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY"];
+    let ends = ["_KEY", "_TOKEN", "_PAT", "APIKEY", "_AUTH"];
+    SECRET.contains(&upper.as_str())
+        || parts.iter().any(|part| upper.contains(part))
+        || ends.iter().any(|end| upper.ends_with(end))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::SECRET;
+    use super::{SECRET, is_secret};
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
+        check("OPENAI_API_KEY", true);
+        check("HF_TOKEN", true);
+        check("aws_secret_access_key", true);
+        check("DB_PASSWORD", true);
+        check("GOOGLE_APPLICATION_CREDENTIALS", true);
+        check("PATH", false);
+        check("HOME", false);
+        check("KEYBOARD", false);
+        check("TOKENIZERS_PARALLELISM", false);
+    }
 
     #[test]
     fn sorted_and_once_each() {

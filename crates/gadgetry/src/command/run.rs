@@ -171,36 +171,8 @@ async fn to_its_end(
 /// Variables in `except` stay.
 pub fn remove_secrets(command: &mut Command, more: &[String], except: &[String]) {
     let ours = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let secret = ours.filter(|name| is_secret(name) || more.contains(name));
+    let secret = ours.filter(|name| variables::is_secret(name) || more.contains(name));
     for name in secret.filter(|name| !except.contains(name)) {
         command.env_remove(name);
-    }
-}
-
-fn is_secret(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let parts = ["SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY"];
-    let ends = ["_KEY", "_TOKEN", "_PAT", "APIKEY", "_AUTH"];
-    variables::SECRET.contains(&upper.as_str())
-        || parts.iter().any(|part| upper.contains(part))
-        || ends.iter().any(|end| upper.ends_with(end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_secret;
-
-    #[test]
-    fn secrets_are_known_by_their_names() {
-        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
-        check("OPENAI_API_KEY", true);
-        check("HF_TOKEN", true);
-        check("aws_secret_access_key", true);
-        check("DB_PASSWORD", true);
-        check("GOOGLE_APPLICATION_CREDENTIALS", true);
-        check("PATH", false);
-        check("HOME", false);
-        check("KEYBOARD", false);
-        check("TOKENIZERS_PARALLELISM", false);
     }
 }
