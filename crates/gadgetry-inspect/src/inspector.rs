@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
 use gadgetry::log::LogError;
+use gadgetry::proto::event::RunInfo;
 use tokio::sync::watch;
 
 use crate::recorder::Recorder;
@@ -186,11 +187,11 @@ impl Inspector {
         run
     }
 
-    /// Returns the live run with this id, or the one whose subagent has it.
-    pub(crate) fn live(&self, id: &str) -> Option<Arc<Source>> {
+    /// Returns this run if it is live, or the live one whose subagent it is.
+    pub(crate) fn live(&self, info: &RunInfo) -> Option<Arc<Source>> {
         let runs = self.runs();
         let mut latest = runs.all.iter().rev();
-        let found = latest.find(|it| matches!(&*it.run, Source::Live(live) if is_within(id, &live.id) && !live.is_finished()));
+        let found = latest.find(|it| matches!(&*it.run, Source::Live(live) if info.is_within(&live.id) && !live.is_finished()));
         found.map(|it| Arc::clone(&it.run))
     }
 
@@ -225,10 +226,4 @@ impl fmt::Debug for Inspector {
             .field("runs", &self.runs().all.len())
             .finish_non_exhaustive()
     }
-}
-
-/// Returns whether a run is `other`, or one of its subagents: the id of `order-7` begins that of `order-7/5.0`.
-fn is_within(run: &str, other: &str) -> bool {
-    let rest = run.strip_prefix(other);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

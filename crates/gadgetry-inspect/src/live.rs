@@ -49,7 +49,7 @@ impl Inspector {
     /// Calls `with` with the record of a run, or of the run whose subagent it is; a run that is not known is added if `adds`.
     fn recorder(&self, run: &RunContext, adds: bool, with: impl FnOnce(&LiveRun)) {
         let info = run.info();
-        let source = self.live(&info.id).or_else(|| {
+        let source = self.live(info).or_else(|| {
             let new = || self.insert(Source::Live(Box::new(LiveRun::new(Arc::clone(&info.id)))));
             adds.then(new)
         });

@@ -97,9 +97,7 @@ where
             return;
         }
         // A subagent with this hook: its parent passes its events on.
-        if let Some(parent) = &info.parent
-            && open.keys().any(|it| is_within(&parent.run, it))
-        {
+        if info.parent.is_some() && open.keys().any(|it| info.is_within(it)) {
             return;
         }
         if open.len() >= OPEN
@@ -125,14 +123,14 @@ where
     }
 
     fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
-        let id = &run.info().id;
+        let info = run.info();
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let tree = match open.get(id) {
+        let tree = match open.get(&info.id) {
             Some(tree) => tree,
             // A subagent, whose spans are in the tree of its parent.
-            None => open.iter().find(|(other, _)| is_within(id, other))?.1,
+            None => open.iter().find(|(other, _)| info.is_within(other))?.1,
         };
-        context::sent(&tree.context_of(id, call)?)
+        context::sent(&tree.context_of(&info.id, call)?)
     }
 
     fn request(&self, run: &RunContext, request: &Request) {
@@ -143,12 +141,6 @@ where
             }
         }
     }
-}
-
-/// Returns whether a run is `other`, or one of its subagents: the id of `order-7` begins that of `order-7/5.0`.
-fn is_within(run: &str, other: &str) -> bool {
-    let rest = run.strip_prefix(other);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Makes the spans of one saved run. [`Spans::replay`] has an example.

@@ -51,6 +51,19 @@ impl RunInfo {
             metadata: Map::new(),
         }
     }
+
+    /// Returns whether this is the run with the id `run`, or one of its subagents.
+    ///
+    /// ```
+    /// use gadgetry_proto::event::RunInfo;
+    /// let subagent = RunInfo::new("order-7/5.0", "haiku");
+    /// assert!(subagent.is_within("order-7"));
+    /// assert!(!RunInfo::new("order-70", "haiku").is_within("order-7"));
+    /// ```
+    pub fn is_within(&self, run: &str) -> bool {
+        let rest = self.id.strip_prefix(run);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 /// The call that has started a subagent.
