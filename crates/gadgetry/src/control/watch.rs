@@ -18,25 +18,30 @@ impl Watchers {
         Self(hooks.watching().map(Arc::clone).collect())
     }
 
-    /// Returns the trace of what the run sends, to the model or in a call.
+    /// Returns the trace of what the run sends, to the model or in a call: that of the first hook with one, or else the caller's.
     pub(crate) fn trace_context(
-        &self,
+        &mut self,
         run: &RunContext,
         call: Option<CallId>,
     ) -> Option<TraceContext> {
-        let of_hook = |hook: &Arc<dyn DynHook>| {
-            // It is a fact about the run, which does not depend on it.
-            catch_unwind(AssertUnwindSafe(|| hook.trace_context(run, call))).ok()?
-        };
-        let of_caller = || run.get::<TraceContext>().ok().cloned();
-        self.0.iter().find_map(of_hook).or_else(of_caller)
+        let mut found = None;
+        self.each(run, |hook| {
+            if found.is_none() {
+                found = hook.trace_context(run, call);
+            }
+        });
+        found.or_else(|| run.get::<TraceContext>().ok().cloned())
     }
 
     /// Shows each hook what happens.
     pub(crate) fn show(&mut self, run: &RunContext, seen: Seen<'_>) {
+        self.each(run, |hook| hook.watch(run, seen));
+    }
+
+    fn each(&mut self, run: &RunContext, mut visit: impl FnMut(&dyn DynHook)) {
         self.0.retain(|hook| {
-            let watched = catch_unwind(AssertUnwindSafe(|| hook.watch(run, seen)));
-            if let Err(panic) = &watched {
+            let visited = catch_unwind(AssertUnwindSafe(|| visit(&**hook)));
+            if let Err(panic) = &visited {
                 let text = panic_text("a hook", panic.as_ref());
                 let id = &*run.info().id;
                 tracing::error!(
@@ -44,7 +49,7 @@ impl Watchers {
                     "{text}: it no longer watches the run, which continues"
                 );
             }
-            watched.is_ok()
+            visited.is_ok()
         });
     }
 }

@@ -277,6 +277,9 @@ impl<'a> Driver<'a> {
     }
 
     fn start(&mut self, start: Start) {
+        let trace = self
+            .watchers
+            .trace_context(&self.handle.run, Some(start.id));
         let services = &self.handle.services;
         let gadget = match services.toolbox.get(&start.gadget_name) {
             None => Err(format!("Gadget '{}' is not available", start.gadget_name)),
@@ -299,9 +302,7 @@ impl<'a> Driver<'a> {
             Some(CallSlot {
                 answered: start.answered,
                 subagent_costs: start.subagent_costs,
-                trace: self
-                    .watchers
-                    .trace_context(&self.handle.run, Some(start.id)),
+                trace,
                 ..CallSlot::new(host, start.id, self.iteration)
             }),
         );
