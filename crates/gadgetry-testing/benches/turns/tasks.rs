@@ -140,6 +140,18 @@ const PRICE: Call = Call {
     result: r#"{"price":"84.90 EUR"}"#,
 };
 
+const OFFER: Call = Call {
+    id: "offer",
+    gadget: "SendOffer",
+    parameters: &[
+        ("customer", "c-1842"),
+        ("item", "i-310"),
+        ("pieces", "${stock/pieces}"),
+        ("price", "${price/price}"),
+    ],
+    result: r#"{"sent":true}"#,
+};
+
 pub(crate) const TASKS: [Task; 10] = [
     Task {
         name: "where is the parcel",
@@ -175,10 +187,8 @@ pub(crate) const TASKS: [Task; 10] = [
             CUSTOMER,
             ORDER,
             Call {
-                id: "stock",
-                gadget: "Stock",
                 parameters: &[("item", "${order/items/0}")],
-                result: r#"{"pieces":14}"#,
+                ..STOCK
             },
         ],
         answer: "Yes: 14 pieces are in stock.",
@@ -191,10 +201,9 @@ pub(crate) const TASKS: [Task; 10] = [
             CUSTOMER,
             ORDER,
             Call {
-                id: "price",
-                gadget: "PriceOf",
                 parameters: &[("item", "${order/items/0}"), ("currency", "USD")],
                 result: r#"{"price":"92.10 USD"}"#,
+                ..PRICE
             },
         ],
         answer: "It costs 92.10 USD today.",
@@ -204,23 +213,18 @@ pub(crate) const TASKS: [Task; 10] = [
         shape: Shape::Fan,
         question: "What do the items i-310, i-311 and i-455 cost in euros?",
         calls: &[
-            Call {
-                id: "first",
-                gadget: "PriceOf",
-                parameters: &[("item", "i-310"), ("currency", "EUR")],
-                result: r#"{"price":"84.90 EUR"}"#,
-            },
+            PRICE,
             Call {
                 id: "second",
-                gadget: "PriceOf",
                 parameters: &[("item", "i-311"), ("currency", "EUR")],
                 result: r#"{"price":"12.00 EUR"}"#,
+                ..PRICE
             },
             Call {
                 id: "third",
-                gadget: "PriceOf",
                 parameters: &[("item", "i-455"), ("currency", "EUR")],
                 result: r#"{"price":"7.50 EUR"}"#,
+                ..PRICE
             },
         ],
         answer: "84.90 EUR, 12.00 EUR and 7.50 EUR.",
@@ -236,21 +240,7 @@ pub(crate) const TASKS: [Task; 10] = [
         name: "offer to an account",
         shape: Shape::Fan,
         question: "Offer all that we have of the item i-310 to the account c-1842, in euros.",
-        calls: &[
-            STOCK,
-            PRICE,
-            Call {
-                id: "offer",
-                gadget: "SendOffer",
-                parameters: &[
-                    ("customer", "c-1842"),
-                    ("item", "i-310"),
-                    ("pieces", "${stock/pieces}"),
-                    ("price", "${price/price}"),
-                ],
-                result: r#"{"sent":true}"#,
-            },
-        ],
+        calls: &[STOCK, PRICE, OFFER],
         answer: "The offer has been sent: 14 pieces for 84.90 EUR each.",
     },
     Task {
@@ -262,15 +252,13 @@ pub(crate) const TASKS: [Task; 10] = [
             STOCK,
             PRICE,
             Call {
-                id: "offer",
-                gadget: "SendOffer",
                 parameters: &[
                     ("customer", "${customer/id}"),
                     ("item", "i-310"),
                     ("pieces", "${stock/pieces}"),
                     ("price", "${price/price}"),
                 ],
-                result: r#"{"sent":true}"#,
+                ..OFFER
             },
         ],
         answer: "The offer has been sent: 14 pieces for 84.90 EUR each.",
