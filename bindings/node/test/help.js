@@ -43,3 +43,13 @@ export async function all(run) {
   for await (const event of run) events.push(event);
   return events;
 }
+
+/** Waits for something for which nothing else keeps the process alive. */
+export async function kept(promise) {
+  const busy = setInterval(() => {}, 1000);
+  try {
+    return await promise;
+  } finally {
+    clearInterval(busy);
+  }
+}

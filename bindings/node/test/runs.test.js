@@ -10,7 +10,7 @@ import { call, reply } from "gadgetry/testing";
 import * as v from "valibot";
 import { z } from "zod";
 
-import { all } from "./help.js";
+import { all, kept } from "./help.js";
 
 const add = gadget({
   name: "Add",
@@ -72,8 +72,12 @@ test("the text alone", async () => {
 test("leaving the loop ends the run", async () => {
   const slow = waiting();
   const run = new Agent({ model: new ScriptedModel(reply("a", call("Wait")), "."), gadgets: [slow.gadget] }).stream("?");
-  for await (const event of run) if (event.type === "gadget_start") break;
-  await slow.begun;
+  for await (const event of run) {
+    if (event.type !== "gadget_start") continue;
+    // Its event comes before the function is called, and one that is not called yet never begins.
+    await kept(slow.begun);
+    break;
+  }
   await assert.rejects(run.result(), GadgetryError);
   // The signal comes by the event loop, which has other things to do first.
   while (slow.steps.length === 0) await new Promise(setImmediate);
