@@ -1,6 +1,7 @@
 """Measures the package that is installed: `python bindings/python/bench.py`. Prints the best of several rounds."""
 
 import asyncio
+import statistics
 import subprocess
 import sys
 import time
@@ -78,12 +79,18 @@ def runs():
 
 
 def imports():
-    def spawn(program):
-        return best(lambda: subprocess.run([sys.executable, "-c", program], check=True), 15)
-
-    nothing, own = spawn("pass"), spawn("import gadgetry")
-    standard = spawn("import asyncio, dataclasses, inspect, typing")
-    print(f"import gadgetry: {(own - nothing) * 1000:.0f} ms, of which {(standard - nothing) * 1000:.0f} ms are asyncio, dataclasses, inspect and typing")
+    """Whole processes, one of each kind after the other, so that a machine that is busy for a while is so for all."""
+    programs = ["pass", "import asyncio", "from gadgetry import Agent, gadget", "import gadgetry.events"]
+    times = {program: [] for program in programs}
+    for _ in range(31):
+        for program in programs:
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", program], check=True)
+            times[program].append(time.perf_counter() - began)
+    nothing, *others = (statistics.median(of) * 1000 for of in times.values())
+    print(f"a process that imports nothing: {nothing:.0f} ms")
+    for program, median in zip(programs[1:], others, strict=True):
+        print(f"{program}: {median - nothing:.0f} ms over it")
 
 
 if __name__ == "__main__":

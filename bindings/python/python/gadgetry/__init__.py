@@ -22,6 +22,9 @@ print(agent.ask_sync("What is the weather in Paris?").text)
 | `gadgetry.errors` | the exceptions |
 """
 
+from typing import TYPE_CHECKING, Any
+
+from ._usage import Usage
 from .agent import Agent, AgentOptions, CallSummary, Result, Run, RunOptions
 from .approvals import Allow, Answer, Approval, Approvals, Deny, Pending
 from .blocks import Block, CustomBlock
@@ -47,23 +50,36 @@ from .errors import (
     TaskComplete,
     TooManyIterations,
 )
-from .events import (
-    ApprovalRequired,
-    CustomBlockEvent,
-    GadgetResult,
-    GadgetStart,
-    ReasoningEvent,
-    RunEvent,
-    RunFinished,
-    TextEvent,
-    Usage,
-)
 from .gadgets import Example, Gadget, gadget, gadgets_of, tool
 from .journal import Journal, RunRecord
 from .mcp import McpServers
 from .models import Model
 from .parser import Parser
 from .testing import MockModel, ScriptedModel
+
+if TYPE_CHECKING:
+    from .events import (
+        ApprovalRequired,
+        CustomBlockEvent,
+        GadgetResult,
+        GadgetStart,
+        ReasoningEvent,
+        RunEvent,
+        RunFinished,
+        TextEvent,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        # The classes of events take as long to make as everything else here together, so they are made when one is named.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import events
+
+        return globals().setdefault(name, getattr(events, name))
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 __all__ = [
     "Agent",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextvars
 import queue
 import threading
 from collections import abc
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _gadgetry
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -21,13 +23,21 @@ Outcome = tuple[str, str]
 Done = Callable[[str, str], None]
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Returns the loop that runs in this thread. Raises `RuntimeError` if none does."""
+    # Importing asyncio takes longer than this package. Who has a loop has imported it.
+    import asyncio
+
+    return asyncio.get_running_loop()
+
+
 class Waiter:
     """A future, and the loop that it belongs to."""
 
     __slots__ = ("future", "loop")
 
     def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
+        self.loop = running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
 
 
@@ -211,6 +221,8 @@ def describe(error: BaseException) -> str:
 
 def run_sync(make: Callable[[], abc.Coroutine[Any, Any, T]]) -> T:
     """Runs a coroutine to its end. Where a loop runs already, as in a notebook, it runs in a thread of its own."""
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -219,6 +231,8 @@ def run_sync(make: Callable[[], abc.Coroutine[Any, Any, T]]) -> T:
 
 
 def _in_thread(make: Callable[[], abc.Coroutine[Any, Any, T]]) -> T:
+    import asyncio
+
     result: list[T] = []
     failed: list[BaseException] = []
     begun = threading.Event()

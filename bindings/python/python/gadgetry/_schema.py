@@ -5,14 +5,12 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import datetime
-import decimal
 import enum
+import functools
 import json
-import pathlib
 import sys
 import types
 import typing
-import uuid
 from collections.abc import Callable
 from typing import Any, Literal, Union
 
@@ -33,14 +31,23 @@ _PLAIN: dict[Any, Schema] = {
     object: {},
 }
 
-_TEXTS: dict[Any, tuple[Schema, Callable[[str], Any]]] = {
-    datetime.datetime: ({"type": "string", "format": "date-time"}, datetime.datetime.fromisoformat),
-    datetime.date: ({"type": "string", "format": "date"}, datetime.date.fromisoformat),
-    datetime.time: ({"type": "string", "format": "time"}, datetime.time.fromisoformat),
-    uuid.UUID: ({"type": "string", "format": "uuid"}, uuid.UUID),
-    pathlib.Path: ({"type": "string"}, pathlib.Path),
-    decimal.Decimal: ({"type": "string"}, decimal.Decimal),
-}
+
+@functools.cache
+def _texts() -> dict[Any, tuple[Schema, Callable[[str], Any]]]:
+    """The types that JSON writes as a text. Few gadgets take one, so their modules are not imported with the package."""
+    import decimal
+    import pathlib
+    import uuid
+
+    return {
+        datetime.datetime: ({"type": "string", "format": "date-time"}, datetime.datetime.fromisoformat),
+        datetime.date: ({"type": "string", "format": "date"}, datetime.date.fromisoformat),
+        datetime.time: ({"type": "string", "format": "time"}, datetime.time.fromisoformat),
+        uuid.UUID: ({"type": "string", "format": "uuid"}, uuid.UUID),
+        pathlib.Path: ({"type": "string"}, pathlib.Path),
+        decimal.Decimal: ({"type": "string"}, decimal.Decimal),
+    }
+
 
 _LISTS: dict[Any, Callable[[Any], Any]] = {
     list: list,
@@ -83,7 +90,7 @@ class Definitions:
             return self.of(hint.__bound__ or Any)
         try:
             plain = _PLAIN.get(hint)
-            text = _TEXTS.get(hint)
+            text = _texts().get(hint) if plain is None else None
         except TypeError:
             plain = text = None
         if plain is not None:
@@ -353,6 +360,10 @@ def to_json(value: Any) -> Any:
         return [to_json(item) for item in value]  # pyright: ignore
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    import decimal
+    import pathlib
+    import uuid
+
     if isinstance(value, (uuid.UUID, pathlib.PurePath, decimal.Decimal)):
         return str(value)
     raise TypeError(f"a value of the type {type(value).__name__} has no form in JSON")

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 from . import _gadgetry
-from ._bridge import Outcome, run_sync, wait
+from ._bridge import Outcome, run_sync, running_loop, wait
 from ._names import snake
 from ._schema import answer_shape
+from ._usage import Usage
 from .approvals import Answer, Approval, Approvals, Approver, encode
 from .blocks import CustomBlock
 from .conversation import Conversation
 from .errors import ConfigError, NoAnswer, NotDelivered
-from .events import ApprovalRequired, RunEvent, TextEvent, Usage, event_of
 from .gadgets import AnyGadget, Gadget, collect
 from .journal import Journal
 from .models import ModelLike, native
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .events import RunEvent
 
 __all__ = ["Agent", "AgentOptions", "CallSummary", "Human", "Result", "Run", "RunOptions"]
 
@@ -198,7 +202,7 @@ class Run(Generic[OutputT]):
         self._approver = approver
         self._conversation = conversation
         self._is_typed = is_typed
-        self._ready: list[dict[str, Any]] = []
+        self._ready: list[RunEvent] = []
         self._is_over = False
         self._deciding: set[asyncio.Task[None]] = set()
         self._fault: BaseException | None = None
@@ -221,22 +225,24 @@ class Run(Generic[OutputT]):
     async def __anext__(self) -> RunEvent:
         if not self._ready:
             if not self._is_over:
-                self._ready = await self._next(approvals_only=False)
+                from .events import event_of
+
+                events = await self._next(approvals_only=False)
                 # From the end, so that each is taken at once.
-                self._ready.reverse()
+                self._ready = [event_of(fields) for fields in reversed(events)]
             if not self._ready:
                 self._is_over = True
                 self._raise_fault()
                 raise StopAsyncIteration
-        event = event_of(self._ready.pop())
-        if self._approver is not None and isinstance(event, ApprovalRequired):
+        event = self._ready.pop()
+        if self._approver is not None and event.type == "approval_required":
             self._decide(event.approval)
         return event
 
     async def texts(self) -> AsyncIterator[str]:
         """Yields the visible text of the model as it writes, without that of subagents."""
         async for event in self:
-            if isinstance(event, TextEvent) and not event.path:
+            if event.type == "text" and not event.path:
                 yield event.text
 
     async def result(self) -> Result[OutputT]:
@@ -298,7 +304,7 @@ class Run(Generic[OutputT]):
             raise
 
     def _decide(self, approval: Approval) -> None:
-        task = asyncio.get_running_loop().create_task(self._answer_by_approver(approval))
+        task = running_loop().create_task(self._answer_by_approver(approval))
         self._deciding.add(task)
         task.add_done_callback(self._deciding.discard)
 
