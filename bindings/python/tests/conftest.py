@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import gadgetry
+import text_server
 
 if os.environ.get("GADGETRY_INSTALLED"):
     assert "site-packages" in gadgetry.__file__, gadgetry.__file__
@@ -39,3 +40,10 @@ def root() -> pathlib.Path:
     """The tree of the project, for vectors and documents."""
     named = os.environ.get("GADGETRY_ROOT")
     return pathlib.Path(named) if named else pathlib.Path(__file__).parents[3]
+
+
+@pytest.fixture
+def server():
+    """The base URL of a server whose model knows no tools."""
+    with text_server.served() as url:
+        yield url

@@ -1,84 +1,16 @@
 """The official SDKs on a model that writes text, without a server of ours."""
 
-import http.server
 import json
-import threading
 
 import pytest
 
 from gadgetry import ConfigError
 from gadgetry.anthropic import wrap as wrap_anthropic
 from gadgetry.openai import wrap as wrap_openai
+from text_server import Server
 
 anthropic = pytest.importorskip("anthropic")
 openai = pytest.importorskip("openai")
-
-CALL = "Let me look.\n!!!GADGET_START:weather:w\n!!!ARG:city\nParis\n!!!GADGET_END\n"
-
-
-class Server(http.server.BaseHTTPRequestHandler):
-    """A server of Chat Completions whose model knows no tools: it writes text."""
-
-    protocol_version = "HTTP/1.1"
-    requests: list = []
-    fails = False
-
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
-        self.answer(404, b"{}", "application/json")
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if not self.path.endswith("/chat/completions"):
-            return self.answer(404, b"{}", "application/json")
-        self.requests.append((body, self.headers.get("authorization")))
-        if self.fails:
-            error = json.dumps({"error": {"message": "slow down", "type": "rate_limit"}})
-            return self.answer(429, error.encode(), "application/json")
-        markers = str(body["messages"])
-        text = "It is sunny in Paris." if "sunny" in markers else call_in(body)
-        if not body.get("stream"):
-            message = {"role": "assistant", "content": text}
-            whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
-            whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            return self.answer(200, json.dumps(whole).encode(), "application/json")
-        frames = []
-        for at in range(0, len(text), 7):
-            frames.append({"choices": [{"index": 0, "delta": {"content": text[at : at + 7]}, "finish_reason": None}]})
-        frames.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-        head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        stream = "".join(f"data: {json.dumps({**head, **frame})}\n\n" for frame in frames) + "data: [DONE]\n\n"
-        return self.answer(200, stream.encode(), "text/event-stream")
-
-    def answer(self, status, body, kind):
-        self.send_response(status)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def call_in(body):
-    """The call, with the markers that the prompt asks for."""
-    text = json.dumps(body["messages"])
-    import re
-
-    found = re.search(r"!!!GADGET_START([^:\\\"]*):", text)
-    words = found[1] if found else ""
-    return CALL.replace("GADGET_START", "GADGET_START" + words).replace("GADGET_END", "GADGET_END" + words).replace("ARG:", f"ARG{words}:")
-
-
-@pytest.fixture
-def server():
-    Server.requests = []
-    Server.fails = False
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{made.server_port}/v1"
-    made.shutdown()
-
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = [{"type": "function", "function": {"name": "weather", "description": "Get the weather.", "parameters": SCHEMA}}]
