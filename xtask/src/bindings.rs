@@ -10,16 +10,27 @@ use std::path::Path;
 
 use crate::disk;
 use crate::servers::target;
+use crate::shell::{cargo, root, run as sh};
 
 /// Builds and tests the packages. Returns what was not tested, where the machine lacks something.
 pub(crate) fn check() -> Result<Option<String>, String> {
     let folder = target().join("bindings");
     disk::folder(&folder)?;
+    clippy(&folder)?;
     let missing: Vec<String> = [node::check(&folder)?, python::check(&folder)?]
         .into_iter()
         .flatten()
         .collect();
     Ok((!missing.is_empty()).then(|| missing.join("; ")))
+}
+
+/// Checks the native parts, which the workspace of the product does not have.
+fn clippy(folder: &Path) -> Result<(), String> {
+    // Not `--all-targets`: without its exports, which a test has not, most of a native part is dead code.
+    let mut clippy = cargo(&["clippy", "--quiet", "--locked", "--workspace"]);
+    clippy.args(["--", "-D", "warnings"]);
+    clippy.current_dir(root().join("bindings"));
+    sh(clippy.env("CARGO_TARGET_DIR", folder))
 }
 
 /// Makes `place` a new folder with a copy of these files.

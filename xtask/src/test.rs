@@ -309,6 +309,7 @@ fn features() -> Result<Outcome, String> {
 
 /// Needs Python from 3.11 on and Node.js from 20 on; their tools come from `PyPI` and npm when they are not there.
 fn packages_of_other_languages() -> Result<Outcome, String> {
+    component("clippy", "clippy")?;
     let missing = bindings::check()?;
     Ok(missing.map_or(Outcome::Done, |why| Outcome::Skipped(why.into())))
 }

@@ -65,6 +65,10 @@ pub(crate) fn close(py: Python<'_>) {
     py.detach(|| {
         let end = Instant::now() + LEAVING;
         while INSIDE.load(Ordering::SeqCst) > 0 && Instant::now() < end {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a thread of Python waits here, at the end of its process"
+            )]
             std::thread::sleep(Duration::from_millis(1));
         }
     });

@@ -20,8 +20,15 @@ macro_rules! event {
     ($(#[$doc:meta])* $name:ident { $($field:ident),* }) => {
         $(#[$doc])*
         #[pyclass(frozen, get_all, module = "gadgetry")]
+        #[allow(clippy::struct_field_names, reason = "a tag has a tag")]
         pub(crate) struct $name {
             $($field: Py<PyAny>,)*
+        }
+
+        impl $name {
+            fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+                Ok(Bound::new(py, self)?.into_any())
+            }
         }
 
         #[pymethods]
@@ -160,7 +167,7 @@ impl Parser {
 
     fn feed<'py>(&self, py: Python<'py>, chunk: &str) -> PyResult<Bound<'py, PyList>> {
         self.read(py, |scanner, see| {
-            scanner.push(chunk, &mut |event| see(event))
+            scanner.push(chunk, &mut |event| see(event));
         })
     }
 
@@ -195,34 +202,28 @@ fn object<'py>(
     schemas: &Schemas,
     event: &ReplyEvent<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match event {
-        ReplyEvent::Text(it) => Bound::new(py, Text { text: text(py, it) })?.into_any(),
-        ReplyEvent::CallStart(header) => Bound::new(
-            py,
-            CallStart {
-                name: text(py, header.gadget_name()),
-                id: text(py, header.invocation_id()),
-                dependencies: ids(py, header.dependencies())?,
-            },
-        )?
-        .into_any(),
+    match event {
+        ReplyEvent::Text(it) => Text { text: text(py, it) }.object(py),
+        ReplyEvent::CallStart(header) => CallStart {
+            name: text(py, header.gadget_name()),
+            id: text(py, header.invocation_id()),
+            dependencies: ids(py, header.dependencies())?,
+        }
+        .object(py),
         ReplyEvent::Argument {
             header,
             pointer,
             delta,
             complete,
             ..
-        } => Bound::new(
-            py,
-            ArgumentDelta {
-                name: text(py, header.gadget_name()),
-                id: text(py, header.invocation_id()),
-                pointer: text(py, pointer),
-                delta: text(py, delta),
-                is_complete: flag(py, *complete),
-            },
-        )?
-        .into_any(),
+        } => ArgumentDelta {
+            name: text(py, header.gadget_name()),
+            id: text(py, header.invocation_id()),
+            pointer: text(py, pointer),
+            delta: text(py, delta),
+            is_complete: flag(py, *complete),
+        }
+        .object(py),
         ReplyEvent::Call(call) => {
             let header = call.header();
             let name = header.gadget_name();
@@ -230,51 +231,39 @@ fn object<'py>(
                 Ok(parameters) => (json::to_py(py, &parameters)?.unbind(), py.None()),
                 Err(error) => (py.None(), text(py, &error.to_string())),
             };
-            Bound::new(
-                py,
-                Call {
-                    name: text(py, name),
-                    id: text(py, header.invocation_id()),
-                    dependencies: ids(py, header.dependencies())?,
-                    parameters,
-                    error,
-                    raw: text(py, call.raw()),
-                    terminated_by: text(py, ended_by(call.terminated_by())),
-                },
-            )?
-            .into_any()
+            Call {
+                name: text(py, name),
+                id: text(py, header.invocation_id()),
+                dependencies: ids(py, header.dependencies())?,
+                parameters,
+                error,
+                raw: text(py, call.raw()),
+                terminated_by: text(py, ended_by(call.terminated_by())),
+            }
+            .object(py)
         }
         ReplyEvent::TagStart {
             block,
             tag,
             attributes: attrs,
-        } => Bound::new(
-            py,
-            TagStart {
-                tag: text(py, tag),
-                attributes: attributes(py, attrs)?,
-                block: number(py, u64::from(block.0))?,
-            },
-        )?
-        .into_any(),
-        ReplyEvent::TagDelta { block, tag, delta } => Bound::new(
-            py,
-            TagDelta {
-                tag: text(py, tag),
-                delta: text(py, delta),
-                block: number(py, u64::from(block.0))?,
-            },
-        )?
-        .into_any(),
-        ReplyEvent::TagEnd { block, tag, reason } => Bound::new(
-            py,
-            TagEnd {
-                tag: text(py, tag),
-                reason: text(py, end_reason(*reason)),
-                block: number(py, u64::from(block.0))?,
-            },
-        )?
-        .into_any(),
+        } => TagStart {
+            tag: text(py, tag),
+            attributes: attributes(py, attrs)?,
+            block: number(py, u64::from(block.0))?,
+        }
+        .object(py),
+        ReplyEvent::TagDelta { block, tag, delta } => TagDelta {
+            tag: text(py, tag),
+            delta: text(py, delta),
+            block: number(py, u64::from(block.0))?,
+        }
+        .object(py),
+        ReplyEvent::TagEnd { block, tag, reason } => TagEnd {
+            tag: text(py, tag),
+            reason: text(py, end_reason(*reason)),
+            block: number(py, u64::from(block.0))?,
+        }
+        .object(py),
         ReplyEvent::Tag {
             block,
             tag,
@@ -282,31 +271,25 @@ fn object<'py>(
             attributes: attrs,
             self_closing,
             ..
-        } => Bound::new(
-            py,
-            Tag {
-                tag: text(py, tag),
-                content: text(py, content),
-                attributes: attributes(py, attrs)?,
-                is_self_closing: flag(py, *self_closing),
-                block: number(py, u64::from(block.0))?,
-            },
-        )?
-        .into_any(),
+        } => Tag {
+            tag: text(py, tag),
+            content: text(py, content),
+            attributes: attributes(py, attrs)?,
+            is_self_closing: flag(py, *self_closing),
+            block: number(py, u64::from(block.0))?,
+        }
+        .object(py),
         ReplyEvent::Diagnostic(diagnostic) => {
             let code = serde_json::to_value(diagnostic.code).unwrap_or_default();
-            Bound::new(
-                py,
-                ParserDiagnostic {
-                    code: text(py, code.as_str().unwrap_or_default()),
-                    message: text(py, &diagnostic.message),
-                    start: number(py, diagnostic.span.start)?,
-                    end: number(py, diagnostic.span.end)?,
-                },
-            )?
-            .into_any()
+            ParserDiagnostic {
+                code: text(py, code.as_str().unwrap_or_default()),
+                message: text(py, &diagnostic.message),
+                start: number(py, diagnostic.span.start)?,
+                end: number(py, diagnostic.span.end)?,
+            }
+            .object(py)
         }
-    })
+    }
 }
 
 /// The events of a reply as JSON lines, as `gadgetry parse` writes them: what the objects of [`Parser`] are compared with.

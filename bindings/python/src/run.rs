@@ -33,7 +33,7 @@ fn with_runs(change: impl FnOnce(&mut HashMap<String, Weak<Locals>>)) {
 /// A run of an agent.
 #[pyclass(frozen, module = "gadgetry._gadgetry")]
 pub(crate) struct Run {
-    run: Arc<tokio::sync::Mutex<Option<AgentRun<'static>>>>,
+    driven: Arc<tokio::sync::Mutex<Option<AgentRun<'static>>>>,
     handle: AgentHandle,
     id: String,
     output: Output,
@@ -51,7 +51,7 @@ impl Run {
         with_runs(|runs| _ = runs.insert(id.clone(), Arc::downgrade(&locals)));
         Self {
             handle: run.handle(),
-            run: Arc::new(tokio::sync::Mutex::new(Some(run))),
+            driven: Arc::new(tokio::sync::Mutex::new(Some(run))),
             id,
             output,
             _locals: locals,
@@ -74,7 +74,7 @@ impl Run {
 
     /// The next events, or those of approvals; none at the end.
     fn next(&self, waiter: Waiter<'_>, approvals_only: bool) -> PyResult<Work> {
-        let run = Arc::clone(&self.run);
+        let run = Arc::clone(&self.driven);
         let work = async move {
             let mut run = run.lock().await;
             match run.as_mut() {
@@ -91,7 +91,7 @@ impl Run {
 
     /// The result, after the events that are left.
     fn finish(&self, waiter: Waiter<'_>) -> PyResult<Work> {
-        let run = Arc::clone(&self.run);
+        let run = Arc::clone(&self.driven);
         let work = async move {
             let run = run.lock().await.take()?;
             Some(run.finish().await)
@@ -117,7 +117,7 @@ impl Run {
 
     /// Drops the run, with everything that it has begun.
     fn close(&self) {
-        match self.run.try_lock() {
+        match self.driven.try_lock() {
             Ok(mut run) => drop(run.take()),
             Err(_) => self.handle.cancel(),
         }
