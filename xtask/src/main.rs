@@ -19,6 +19,7 @@ mod readme;
 mod release;
 mod servers;
 mod shell;
+mod soak;
 mod summaries;
 mod test;
 mod tidy;
@@ -48,6 +49,9 @@ cargo xtask picture             draws docs/demo.svg, docs/guide/screens and docs
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
                                 refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
+cargo xtask soak [--minutes N] [--seed N] [--debug]
+                                loads the gateway and the durable agent for 30 minutes or N, with faults: cut connections, kills, full
+                                disks, jumps of the clock. Fails when something is lost, done twice, or grows
 cargo xtask mutants [K/N]       changes the code and looks which changes no test notices, all or one shard of N
 cargo xtask help                prints this
 
@@ -123,6 +127,7 @@ fn main() -> ExitCode {
         "picture" => picture(rest),
         "reference" => reference(rest),
         "release" => release::run(rest),
+        "soak" => soak::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());
             Ok(())

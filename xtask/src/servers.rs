@@ -29,7 +29,10 @@ pub(crate) const GEMMA: &str = "gemma";
 /// The variable that says so.
 const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";
 
-const SERVERS: [Server; 19] = [
+/// A library with which the clock of a process jumps.
+const FAKETIME: &str = "faketime";
+
+const SERVERS: [Server; 20] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -144,6 +147,12 @@ const SERVERS: [Server; 19] = [
         question: "",
         install: engines::gemma,
     },
+    Server {
+        name: FAKETIME,
+        version: "debian",
+        question: "-d",
+        install: debian::faketime,
+    },
 ];
 
 /// Servers and files that the tests and the measurement with a real model need.
@@ -154,7 +163,17 @@ const CLIENTS: &str = "crates/gadgetry-gateway/tests";
 
 /// Installs what is not there yet. What could not be installed, and why, a line each.
 pub(crate) fn install() -> Result<Vec<String>, String> {
-    install_those(|_| true)
+    install_those(|name| name != FAKETIME)
+}
+
+/// The path of libfaketime, for [`crate::soak`] alone.
+pub(crate) fn install_faketime() -> Result<String, String> {
+    match install_those(|name| name == FAKETIME)?.pop() {
+        Some(why) => Err(why),
+        None => command_of(FAKETIME)?
+            .pop()
+            .ok_or_else(|| "no path".to_owned()),
+    }
 }
 
 /// The same for a real model, its server, and the engines of grammars.

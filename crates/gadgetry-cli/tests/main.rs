@@ -4,3 +4,4 @@ mod acceptor;
 mod attacks;
 mod cli;
 mod module_order;
+mod soak;

@@ -48,6 +48,13 @@ pub(super) fn chromium(_: &Path, _: &str) -> Result<Vec<String>, String> {
     Err("there is no Debian here".to_owned())
 }
 
+/// The library, below the folder of its package; the command lists it.
+pub(super) fn faketime(place: &Path, _: &str) -> Result<Vec<String>, String> {
+    unpack(place, "libfaketime")?;
+    let library = libraries(place).join("faketime/libfaketimeMT.so.1");
+    Ok(vec!["ls".to_owned(), word(&library)])
+}
+
 fn libraries(place: &Path) -> PathBuf {
     let machine = std::env::consts::ARCH;
     place.join(format!("usr/lib/{machine}-linux-gnu"))
