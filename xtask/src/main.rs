@@ -25,6 +25,7 @@ mod test;
 mod tidy;
 mod titles;
 mod trees;
+mod versions;
 mod words;
 
 use std::process::ExitCode;
@@ -47,8 +48,10 @@ cargo xtask dist [--program FILE]
                                 built already
 cargo xtask picture             draws docs/demo.svg, docs/guide/screens and docs/guide/inspector again
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
-cargo xtask release [readmes]   packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
-                                refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs
+cargo xtask release [readmes | version NEW]
+                                packages all crates, compares their interfaces with the last tag (cargo-semver-checks), and
+                                refuses a placeholder as their repository; publishes nothing. `readmes` writes their READMEs,
+                                `version` sets that of all crates and packages, which tidy compares
 cargo xtask soak [--minutes N] [--seed N] [--debug]
                                 loads the gateway and the durable agent for 30 minutes or N, with faults: cut connections, kills, full
                                 disks, jumps of the clock. Fails when something is lost, done twice, or grows

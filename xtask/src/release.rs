@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
-use crate::{Failure, readme};
+use crate::{Failure, readme, versions};
 
 /// Crates that only this workspace uses, and its examples.
 const OWN: [&str; 4] = ["clerk", "gadgetry-order", "gadgetry-programs", "xtask"];
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     match args {
         [] => {}
         [word] if word == "readmes" => return Ok(readme::write(&root(), &address)?),
+        [word, new] if word == "version" => return set_version(new),
         [unknown, ..] => return Err(Failure::Usage(format!("unexpected `{unknown}`"))),
     }
     package(&[])?;
@@ -28,6 +29,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Sets the version of everything: three numbers, and what may follow them in a version.
+fn set_version(new: &str) -> Result<(), Failure> {
+    let numbers = new.split(['-', '+']).next().unwrap_or_default();
+    let numbers: Vec<&str> = numbers.split('.').collect();
+    if numbers.len() != 3 || numbers.iter().any(|it| it.parse::<u32>().is_err()) {
+        return Err(Failure::Usage(format!(
+            "`{new}` is not a version, such as 0.2.0"
+        )));
+    }
+    Ok(versions::set(&root(), new)?)
 }
 
 /// Packages all crates, without building them again. Fails for a manifest that a registry would refuse.

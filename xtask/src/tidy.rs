@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::disk::read;
-use crate::{errors, summaries, titles, words};
+use crate::{errors, summaries, titles, versions, words};
 
 const MAX_LINES: usize = 600;
 
@@ -52,6 +52,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         problems.extend(lock_problems(lock, &read(&root.join(lock))?));
     }
     problems.extend(licence_problems(root)?);
+    problems.extend(versions::problems(root)?);
     problems.extend(words::problems(root)?);
     problems.extend(titles::problems(root));
     if problems.is_empty() {
