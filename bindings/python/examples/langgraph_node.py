@@ -46,7 +46,7 @@ app = graph.compile(checkpointer=InMemorySaver())
 
 async def main(prompts: list[str]) -> None:
     for prompt in prompts:
-        news = {"messages": [HumanMessage(prompt)]}
+        news: MessagesState = {"messages": [HumanMessage(prompt)]}
         async for text in app.astream(news, {"configurable": {"thread_id": "1"}}, stream_mode="custom"):
             print(text, end="", flush=True)
         print()
