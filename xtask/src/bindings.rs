@@ -2,8 +2,8 @@
 //!
 //! Everything is below `target/bindings`: cargo's files, and those that the modules list.
 
-mod node;
-mod python;
+pub(crate) mod node;
+pub(crate) mod python;
 
 use std::fs;
 use std::path::Path;

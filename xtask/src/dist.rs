@@ -6,6 +6,8 @@
 //! | `gadgetry_VERSION_ARCH.deb` | the same for Debian, in its folders |
 //! | `gadgetry-VERSION.cdx.json` | bill of materials, in the form of `CycloneDX` |
 //! | `*.crate` | packages for `crates.io` |
+//! | `gadgetry-*.whl`, `gadgetry_cli-*.whl` | packages for Python: the library, the program |
+//! | `gadgetry-VERSION.tgz`, `gadgetry-cli-*.tgz` | the same for npm |
 //! | `install.sh` | installs from these files |
 //! | `SHA256SUMS` | checksums of them all |
 //!
@@ -13,6 +15,7 @@
 //! system that builds it.
 
 mod files;
+mod languages;
 mod tried;
 
 use std::fs;
@@ -23,6 +26,7 @@ use crate::disk;
 use crate::release;
 use crate::servers::target;
 use crate::shell::{capture, cargo, command, root, run as sh};
+use crate::versions;
 
 /// Programs of cargo, and their versions.
 const ABOUT: (&str, &str) = ("cargo-about", "0.9.3");
@@ -46,17 +50,23 @@ impl Release {
 
 /// Makes and tries everything.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
-    let given = match args {
-        [] => None,
-        [option, program] if option == "--program" => Some(PathBuf::from(program)),
-        _ => {
-            return Err(Failure::Usage(
-                "dist takes no argument but --program FILE".to_owned(),
-            ));
-        }
+    let (only_languages, args) = match args {
+        [word, rest @ ..] if word == "languages" => (true, rest),
+        _ => (false, args),
     };
+    let (mut given, mut profile) = (None, "release");
+    for pair in args.chunks(2) {
+        match pair {
+            [option, program] if option == "--program" => given = Some(PathBuf::from(program)),
+            [option, name] if option == "--profile" && only_languages => profile = name,
+            _ => {
+                let takes = "dist takes --program FILE, and dist languages --profile NAME as well";
+                return Err(Failure::Usage(takes.to_owned()));
+            }
+        }
+    }
     let release = Release {
-        version: version()?,
+        version: versions::current(&root())?,
         triple: triple()?,
         folder: target().join("release-files"),
     };
@@ -65,23 +75,24 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         Some(program) => program,
         None => built(&release.triple)?,
     };
+    if only_languages {
+        let staged = files::licensed(&release, &program)?;
+        languages::made(&release, &staged, profile)?;
+        languages::tried(&release, &tried::new_folder()?)?;
+        println!("{}", release.folder.display());
+        return Ok(());
+    }
     let staged = files::staged(&release, &program)?;
     files::archive(&release, &staged)?;
     files::debian(&release, &staged)?;
     bill_of_materials(&release)?;
     packages(&release)?;
+    languages::made(&release, &staged, profile)?;
     files::install_script(&release, &release::repository()?)?;
     files::checksums(&release)?;
     tried::all(&release, &staged)?;
     println!("{}", release.folder.display());
     Ok(())
-}
-
-/// The version of the workspace.
-fn version() -> Result<String, String> {
-    let (id, _) = capture(&mut cargo(&["pkgid", "--package", "gadgetry-cli"]))?;
-    let version = id.trim().rsplit(['#', '@']).next().unwrap_or_default();
-    Ok(version.to_owned())
 }
 
 /// The target of the program: musl if there is a library for it.

@@ -43,9 +43,9 @@ cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (n
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask book               builds the documentation site into target/book, and checks all links
-cargo xtask dist [--program FILE]
+cargo xtask dist [languages [--profile NAME]] [--program FILE]
                                 makes the files of a release in target/release-files, and tries them; FILE is a program that is
-                                built already
+                                built already; `languages` makes the packages for Python and Node.js alone, `--profile dev` quickly
 cargo xtask picture             draws docs/demo.svg, docs/guide/screens and docs/guide/inspector again
 cargo xtask reference          writes docs/reference again: options, keys and events, from the program
 cargo xtask release [readmes | version NEW]

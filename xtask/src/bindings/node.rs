@@ -28,7 +28,7 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     if let Err(why) = tools(&place) {
         return missing(&format!("its tools are not to be had: {why}"));
     }
-    build(folder)?;
+    build(folder, "dev")?;
     let outside = place.join("outside");
     copied(&root().join(NODE).join("test"), &outside)?;
     install(&outside)?;
@@ -53,9 +53,29 @@ fn tools(place: &Path) -> Result<(), String> {
     write(&stamp, &wanted)
 }
 
-/// Builds the native part, with the profile `dev`: that of the release takes several times as long.
-fn build(folder: &Path) -> Result<(), String> {
-    let mut build = command("node", &["build.mjs", "--profile", "dev"]);
+/// Builds the native part and copies the package into `place`, for [`crate::dist`], which adds to it before it packs it.
+pub(crate) fn release(folder: &Path, profile: &str, place: &Path) -> Result<(), String> {
+    build(folder, profile)?;
+    for part in ["bin", "lib", "native"] {
+        copied(&root().join(NODE).join(part), &place.join(part))?;
+    }
+    for file in ["README.md", "package.json"] {
+        disk::copy(&root().join(NODE).join(file), &place.join(file))?;
+    }
+    Ok(())
+}
+
+/// Makes the tarball of a package, and returns its name.
+pub(crate) fn pack(package: &Path, place: &Path) -> Result<String, String> {
+    let mut pack = npm(&["pack"]);
+    pack.arg(format!("--pack-destination={}", place.display()));
+    let (name, _) = capture(pack.current_dir(package))?;
+    Ok(name.lines().last().unwrap_or_default().trim().to_owned())
+}
+
+/// Builds the native part. The tests take the profile `dev`: that of the release takes several times as long.
+fn build(folder: &Path, profile: &str) -> Result<(), String> {
+    let mut build = command("node", &["build.mjs", "--profile", profile]);
     build.current_dir(root().join(NODE));
     sh(build.env("CARGO_TARGET_DIR", folder))
 }
@@ -66,16 +86,13 @@ fn install(outside: &Path) -> Result<(), String> {
         &outside.join("package.json"),
         "{ \"private\": true, \"type\": \"module\" }\n",
     )?;
-    let mut pack = npm(&["pack"]);
-    pack.arg(format!("--pack-destination={}", outside.display()));
-    let (name, _) = capture(pack.current_dir(root().join(NODE)))?;
-    let name = name.lines().last().unwrap_or_default().trim();
+    let name = pack(&root().join(NODE), outside)?;
     let mut install = npm(&["install", "--offline", "--no-save"]);
     capture(install.arg(format!("./{name}")).current_dir(outside))?;
     Ok(())
 }
 
-fn npm(arguments: &[&str]) -> std::process::Command {
+pub(crate) fn npm(arguments: &[&str]) -> std::process::Command {
     let mut npm = command("npm", arguments);
     npm.args([
         "--ignore-scripts",

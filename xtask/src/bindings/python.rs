@@ -43,7 +43,7 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
 }
 
 /// An environment with the tools, made again when their list changes.
-fn tools(folder: &Path) -> Result<PathBuf, String> {
+pub(crate) fn tools(folder: &Path) -> Result<PathBuf, String> {
     let place = folder.join("tools");
     let list = root().join(PYTHON).join("tests/requirements.txt");
     let wanted = read(&list)?;
@@ -62,31 +62,40 @@ fn tools(folder: &Path) -> Result<PathBuf, String> {
     Ok(place)
 }
 
+/// Builds the wheel of a release into `place`, for [`crate::dist`].
+pub(crate) fn release(folder: &Path, profile: &str, place: &Path) -> Result<(), String> {
+    // maturin finds out on how old a system it runs.
+    build(folder, &tools(folder)?, profile, &[], place)
+}
+
 /// Builds the wheel, with the profile `dev`: that of the release takes several times as long.
 fn wheel(folder: &Path, tools: &Path) -> Result<PathBuf, String> {
     let wheels = folder.join("wheels");
     _ = fs::remove_dir_all(&wheels);
-    // Without the variables that cargo has set for us, or `ring` and everything above it would be built again.
-    let mut build = command(&tools.join("bin/maturin").display().to_string(), &[]);
-    build.args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--profile",
-        "dev",
-        "--compatibility",
-        "linux",
-    ]);
-    build.arg("--interpreter").arg(tools.join("bin/python"));
-    build.arg("--out").arg(&wheels);
-    build.current_dir(root().join(PYTHON));
-    build.env("CARGO_TARGET_DIR", folder);
-    sh(&mut build)?;
+    build(folder, tools, "dev", &["--compatibility", "linux"], &wheels)?;
     let files = fs::read_dir(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     let mut files = files.flatten().map(|file| file.path());
     files
         .find(|file| file.extension().is_some_and(|it| it == "whl"))
         .ok_or_else(|| format!("{} has no wheel", wheels.display()))
+}
+
+fn build(
+    folder: &Path,
+    tools: &Path,
+    profile: &str,
+    options: &[&str],
+    place: &Path,
+) -> Result<(), String> {
+    // Without the variables that cargo has set for us, or `ring` and everything above it would be built again.
+    let mut build = command(&tools.join("bin/maturin").display().to_string(), &[]);
+    build.args(["build", "--quiet", "--locked", "--profile", profile]);
+    build.args(options);
+    build.arg("--interpreter").arg(tools.join("bin/python"));
+    build.arg("--out").arg(place);
+    build.current_dir(root().join(PYTHON));
+    build.env("CARGO_TARGET_DIR", folder);
+    sh(&mut build)
 }
 
 /// A new environment with the wheel; it finds the tools, too. Returns its interpreter.

@@ -22,13 +22,8 @@ const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LI
 
 /// Makes the folder that becomes the archive.
 pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, String> {
-    let folder = target().join("release-stage").join(release.name());
-    disk::empty_folder(&folder)?;
+    let folder = licensed(release, program)?;
     let own = folder.join("gadgetry");
-    disk::copy(program, &own)?;
-    for name in DOCUMENTS {
-        disk::copy(&root().join(name), &folder.join(name))?;
-    }
     let own = own.display().to_string();
     disk::empty_folder(&folder.join("completions"))?;
     for (shell, name) in SHELLS {
@@ -39,6 +34,17 @@ pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, Strin
     disk::empty_folder(&man)?;
     sh(command(&own, &["man"]).arg(&man))?;
     third_parties(&folder.join("THIRD-PARTY.md"))?;
+    Ok(folder)
+}
+
+/// Makes it with the program and the documents alone.
+pub(super) fn licensed(release: &Release, program: &Path) -> Result<PathBuf, String> {
+    let folder = target().join("release-stage").join(release.name());
+    disk::empty_folder(&folder)?;
+    disk::copy(program, &folder.join("gadgetry"))?;
+    for name in DOCUMENTS {
+        disk::copy(&root().join(name), &folder.join(name))?;
+    }
     Ok(folder)
 }
 

@@ -1,23 +1,23 @@
 //! Tries the files of a release as their users would, in folders of their own.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use super::Release;
+use super::{Release, languages};
 use crate::disk;
 use crate::servers::target;
 use crate::shell::{answers, capture, command, run as sh};
 
 /// Tries all of them. The first failure ends it.
 pub(super) fn all(release: &Release, staged: &Path) -> Result<(), String> {
-    let folder = target().join("release-tried");
-    disk::empty_folder(&folder)?;
+    let folder = new_folder()?;
     let bin = folder.join("bin");
     installed(release, &bin)?;
     works(&bin.join("gadgetry"), &folder)?;
     refused(release, &folder)?;
     debian(release, &folder)?;
+    languages::tried(release, &folder)?;
     for script in ["gadgetry", "_gadgetry"] {
         let shell = if script == "gadgetry" { "bash" } else { "zsh" };
         if answers(&mut command(shell, &["--version"])) {
@@ -25,6 +25,13 @@ pub(super) fn all(release: &Release, staged: &Path) -> Result<(), String> {
         }
     }
     container(release, staged)
+}
+
+/// An empty folder for it.
+pub(super) fn new_folder() -> Result<PathBuf, String> {
+    let folder = target().join("release-tried");
+    disk::empty_folder(&folder)?;
+    Ok(folder)
 }
 
 /// A server of the files of the release, until it is dropped.
@@ -122,7 +129,7 @@ fn debian(release: &Release, folder: &Path) -> Result<(), String> {
 }
 
 /// Runs the program in an empty folder, without a home.
-fn works(program: &Path, folder: &Path) -> Result<(), String> {
+pub(super) fn works(program: &Path, folder: &Path) -> Result<(), String> {
     let empty = folder.join("empty");
     disk::empty_folder(&empty)?;
     let program = program.display().to_string();

@@ -1,0 +1,53 @@
+"""Makes the wheel `gadgetry-cli`, which has the program and nothing of Python: wheel.py STAGED VERSION PLATFORM FOLDER.
+
+STAGED is the folder of the archive. The same files give the same bytes. maturin would build the program again.
+"""
+
+import base64
+import hashlib
+import pathlib
+import sys
+import zipfile
+
+
+def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path) -> None:
+    info = f"gadgetry_cli-{version}.dist-info"
+    licences = [path.name for path in sorted(staged.iterdir()) if path.name.startswith(("LICENSE-", "THIRD-PARTY"))]
+    metadata = [
+        "Metadata-Version: 2.4",
+        "Name: gadgetry-cli",
+        f"Version: {version}",
+        "Summary: The command gadgetry: tool calling for any text model",
+        "License-Expression: MIT OR Apache-2.0",
+        *(f"License-File: {name}" for name in licences),
+        "Description-Content-Type: text/markdown",
+        "",
+        "The program `gadgetry`, for `pip install gadgetry[cli]` and `pipx install gadgetry-cli`.",
+        "",
+    ]
+    wheel = ["Wheel-Version: 1.0", "Generator: gadgetry", "Root-Is-Purelib: false"]
+    tags = [f"Tag: py3-none-{tag}" for tag in platform.split(".")]
+    files = {
+        f"gadgetry_cli-{version}.data/scripts/gadgetry": (staged / "gadgetry").read_bytes(),
+        **{f"{info}/licenses/{name}": (staged / name).read_bytes() for name in licences},
+        f"{info}/METADATA": "\n".join(metadata).encode(),
+        f"{info}/WHEEL": "\n".join([*wheel, *tags, ""]).encode(),
+    }
+    record = f"{info}/RECORD"
+    lines = [f"{name},sha256={digest(content)},{len(content)}" for name, content in files.items()]
+    files[record] = "\n".join([*lines, f"{record},,", ""]).encode()
+    with zipfile.ZipFile(folder / f"gadgetry_cli-{version}-py3-none-{platform}.whl", "w") as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content, compresslevel=9)
+
+
+def digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+
+
+if __name__ == "__main__":
+    given, number, system, place = sys.argv[1:]
+    main(pathlib.Path(given), number, system, pathlib.Path(place))
