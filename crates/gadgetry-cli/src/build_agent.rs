@@ -20,7 +20,7 @@ use crate::cli::{
 use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
-use crate::hooks::ConfiguredHooks;
+use crate::hooks::{Commands, ConfiguredHooks, StopHooks};
 #[cfg(feature = "inspect")]
 use crate::inspection;
 use crate::log_file::InUse;
@@ -129,9 +129,12 @@ impl<'o> Parts<'o> {
         if let Some(mode) = &mode {
             style = style.hook(mode.clone());
         }
-        let hooks = ConfiguredHooks::of(&declared, options, situation.folder.clone());
-        if let Some(hooks) = hooks.filter(|_| !options.approvals.dry_run) {
-            style = style.hook(hooks);
+        let commands = Commands::of(&declared, options, situation.folder.clone());
+        if let Some(commands) = commands {
+            if let Some(stop) = StopHooks::of(&commands) {
+                style = style.hook(stop);
+            }
+            style = style.hook(ConfiguredHooks(commands));
         }
         let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
         Ok(Self {

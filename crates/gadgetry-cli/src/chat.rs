@@ -31,6 +31,7 @@ mod requests;
 mod screen;
 mod shell;
 mod state;
+mod submitting;
 mod talk;
 mod terminal;
 mod text;

@@ -25,11 +25,13 @@ use super::listing::Listing;
 use super::report::{Report, Tone};
 use super::requests::{Desk, Request};
 use super::shell::{self, Shell};
-use super::state::{App, Effect, Message};
+use super::state::{App, Effect, Failure, Message, Waiting};
+use super::submitting::{Submitting, submitted};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
 use crate::cli::{ChatArgs, SessionName};
 use crate::error::Error;
+use crate::hooks::{Ending, Submitted, noted};
 use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;
 use crate::printer::Printer;
@@ -81,6 +83,7 @@ pub(super) async fn run(
                 history_file,
                 started: Instant::now(),
                 run: None,
+                submitting: None,
                 answers: Answers::new(user_file),
                 listing: None,
                 shell: None,
@@ -97,6 +100,9 @@ pub(super) async fn run(
         }
         Err(error) => (talk, Err(error)),
     };
+    let session = talk.name().map(ToString::to_string);
+    let ended = talk.moments().end(session.as_deref(), Ending::Left);
+    noted(&ended.await, printer);
     talk.flush().await;
     if let Some(name) = talk
         .name()
@@ -117,6 +123,7 @@ struct Conversation {
     history_file: HistoryFile,
     started: Instant,
     run: Option<(AgentRun<'static>, AgentHandle)>,
+    submitting: Option<Submitting>,
     answers: Answers,
     listing: Option<Listing>,
     /// A command of the user that runs.
@@ -137,6 +144,7 @@ struct Conversation {
 enum Happened {
     Terminal(Option<io::Result<TerminalEvent>>),
     Run(Option<Box<Event>>),
+    Submitted(Result<Submitted, Error>),
     Request(Option<Request>),
     Fate(Fate),
     Shell(Option<shell::Ended>),
@@ -176,6 +184,7 @@ impl Conversation {
             match self.wait(&mut interrupts).await {
                 Happened::Terminal(event) => self.terminal_event(event)?,
                 Happened::Run(event) => self.run_event(event.map(|event| *event)).await,
+                Happened::Submitted(decision) => self.decided(decision).await,
                 Happened::Request(Some(request)) => {
                     if let Some(message) = self.answers.open(request) {
                         self.update(message);
@@ -205,6 +214,7 @@ impl Conversation {
             request = self.requests.recv() => Happened::Request(request),
             // The talk has the other end, so they do not end.
             Some(fate) = self.fates.recv() => Happened::Fate(fate),
+            decision = submitted(&mut self.submitting) => Happened::Submitted(decision),
             ended = shell::ended(&mut self.shell) => Happened::Shell(ended),
             files = listed(&mut self.listing) => Happened::Files(files),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Happened::Time,
@@ -244,12 +254,21 @@ impl Conversation {
         let now = self.started.elapsed();
         let waited = self.app.waits_for().is_some();
         self.effects.extend(self.app.update(now, message));
-        if self.is_away
-            && !waited
-            && let Some(what) = self.app.waits_for()
-        {
+        if waited {
+            return;
+        }
+        let Some(waiting) = self.app.waits_for() else {
+            return;
+        };
+        if self.is_away {
             // A terminal that is gone is noticed elsewhere.
-            let _ = Terminal::notify(what);
+            let _ = Terminal::notify(waiting.words());
+        }
+        let session = self.talk.name().map(ToString::to_string);
+        let is_question = waiting == Waiting::Decision;
+        let moments = self.talk.moments();
+        if let Some(work) = moments.waits(session, is_question, waiting.words()) {
+            tokio::spawn(work);
         }
     }
 
@@ -280,11 +299,14 @@ impl Conversation {
             Effect::Retract(text) => self.retract(&text),
             Effect::Remember(text) => self.history_file.add(&text),
             Effect::CancelGadgets => self.talk.cancel_gadgets(),
-            Effect::CancelRun => {
-                if let Some((_, handle)) = &self.run {
-                    handle.cancel();
+            Effect::CancelRun => match &self.run {
+                Some((_, handle)) => handle.cancel(),
+                None if self.submitting.take().is_some() => {
+                    let words = "interrupted before it was sent".to_owned();
+                    self.update(Message::Ended(Err(Failure::Run(words))));
                 }
-            }
+                None => {}
+            },
             Effect::Answer(id, answer) => self.answers.answer(id, answer),
             Effect::Decide(id, verdict) => {
                 if let Some(problem) = self.answers.decide(id, verdict) {

@@ -95,7 +95,7 @@ async fn reports(
         Entered::Undo(count) => talk.undo(count).await?,
         Entered::Rewind(_) => talk.turns().await?,
         Entered::Fork => vec![talk.fork()?],
-        Entered::New => vec![talk.anew()],
+        Entered::New => talk.anew().await,
         Entered::Export(path) => {
             let written = export::write(Path::new(&path), &talk.said());
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;

@@ -18,6 +18,7 @@ use crate::approvals::{TerminalApprover, by_terminal};
 use crate::cli::ChatArgs;
 use crate::error::Error;
 use crate::follow::{print_answer, verdict};
+use crate::hooks::{Ending, noted};
 use crate::invocation::Invocation;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
@@ -68,6 +69,9 @@ pub(super) async fn run(
         printer,
     };
     let done = plain.hold(run, first).await;
+    let session = plain.talk.name().map(ToString::to_string);
+    let ended = plain.talk.moments().end(session.as_deref(), Ending::Left);
+    noted(&ended.await, printer);
     plain.talk.flush().await;
     if let Some(name) = plain.talk.name() {
         printer.progress(&format!("continue with: {}\n", again.of(name)));
@@ -134,10 +138,14 @@ impl Plain<'_> {
 
     /// A message and its answer.
     async fn exchange(&mut self, message: String) -> Result<(), Error> {
-        let prompt = self.talk.prompt(message)?;
-        for problem in &prompt.problems {
+        let mut prompt = self.talk.prompt(message)?;
+        let session = self.talk.name().map(ToString::to_string);
+        let submitted = self.talk.moments();
+        let submitted = submitted.submit(session.as_deref(), &prompt.full).await?;
+        for problem in prompt.problems.iter().chain(&submitted.notes) {
             self.printer.progress(&format!("{problem}\n"));
         }
+        prompt.full += &submitted.context;
         let run = self.talk.ask(prompt).await?;
         let done = self.follow(run).await;
         if let Some(problem) = self.talk.take_problem() {

@@ -1,7 +1,7 @@
 //! A message, as it was typed and as the model reads it.
 
 /// A message of the user.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prompt {
     pub(super) typed: String,
     /// With what it means: instructions of a skill, files that it mentions.

@@ -122,6 +122,24 @@ pub(crate) enum Effect {
     Leave,
 }
 
+/// The reason that the conversation waits for the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// A question is open.
+    Decision,
+    /// No run is in progress.
+    Message,
+}
+
+impl Waiting {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Decision => "a question waits for you",
+            Self::Message => "the run has ended",
+        }
+    }
+}
+
 /// Facts for the status line and for completions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
@@ -259,11 +277,11 @@ impl App {
     }
 
     /// Returns what the conversation waits for, unless a run is in progress that needs nothing.
-    pub(crate) fn waits_for(&self) -> Option<&'static str> {
+    pub(crate) fn waits_for(&self) -> Option<Waiting> {
         if !self.dialogs.is_empty() {
-            Some("a question waits for you")
+            Some(Waiting::Decision)
         } else if self.run.is_none() {
-            Some("the run has ended")
+            Some(Waiting::Message)
         } else {
             None
         }

@@ -26,6 +26,7 @@ use crate::cli::{ChatArgs, SessionName};
 use crate::config::Asking;
 use crate::connect;
 use crate::error::Error;
+use crate::hooks::{Commands, Moments, Start};
 use crate::invocation::Invocation;
 use crate::mcp;
 use crate::options::{Options as _, Settings, required};
@@ -55,6 +56,7 @@ pub(super) struct Talk {
     skills: Skills,
     facts: Facts,
     user: User,
+    moments: Moments,
     /// The rules, with those that the user has added in this conversation.
     approvals: Approvals,
     /// The MCP servers, which outlive the agents.
@@ -147,7 +149,13 @@ impl Talk {
         let skills = parts.skills;
         let mode = user.mode.get();
         let facts = base.facts(&args.options, &skills, mode).await?;
+        let commands = Commands::of(base.declared(), &args.options, None);
+        let start = match args.continues {
+            Some(_) => Start::Resume,
+            None => Start::Startup,
+        };
         Ok(Self {
+            moments: Moments::new(commands, start),
             args,
             settings,
             base,
@@ -423,6 +431,11 @@ impl Talk {
         let sessions = Sessions::existing(&self.args.options.model.data)?;
         let sessions = sessions.ok_or_else(no_sessions)?;
         sessions.get(name).await.map(drop)
+    }
+
+    /// Returns the commands about the conversation.
+    pub(super) fn moments(&self) -> &Moments {
+        &self.moments
     }
 
     /// Waits until everything is on the disk.

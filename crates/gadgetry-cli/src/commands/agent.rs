@@ -11,6 +11,7 @@ use crate::commands::continued;
 use crate::config::Asking;
 use crate::error::Error;
 use crate::follow::{Followed, Log, announce, follow};
+use crate::hooks::{Commands, Ending, Moments, Start, noted};
 use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
@@ -86,6 +87,12 @@ pub(crate) async fn run(
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
+    let commands = Commands::of(&config.declared, options, None);
+    let moments = Moments::new(commands, Start::Startup);
+    let named = args.session.session.as_ref().map(ToString::to_string);
+    let submitted = moments.submit(named.as_deref(), &prompt).await?;
+    noted(&submitted.notes, printer);
+    let prompt = prompt + &submitted.context;
     let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
@@ -101,7 +108,13 @@ pub(crate) async fn run(
         workspaces: &workspaces,
         log,
     };
-    follow(run, args, followed, printer).await
+    let done = follow(run, args, followed, printer).await;
+    let session = kept.as_ref().map(|kept| kept.name.to_string());
+    noted(
+        &moments.end(session.as_deref(), Ending::Other).await,
+        printer,
+    );
+    done
 }
 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.

@@ -12,6 +12,7 @@ use crate::config::{Asking, Declared};
 use crate::connect;
 use crate::error::Error;
 use crate::follow::{Followed, Log, announce, follow, print_answer, save, verdict};
+use crate::hooks::{Commands, Ending, Moments, Start, noted};
 use crate::invocation::Invocation;
 use crate::log_file::{self, InUse};
 use crate::mcp;
@@ -63,8 +64,20 @@ pub(crate) async fn run(
     let context = stored.context(&header.config)?;
     let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
     let prompt = prompt.map(|it| project.prompt(it)).transpose()?;
+    let commands = Commands::of(&invocation.config.declared, &args.options, None);
+    let moments = Moments::new(commands, Start::Resume);
+    let prompt = match prompt {
+        Some(prompt) => {
+            let session = kept.name.to_string();
+            let submitted = moments.submit(Some(&session), &prompt).await?;
+            noted(&submitted.notes, printer);
+            Some(prompt + &submitted.context)
+        }
+        None => None,
+    };
     let mut continued = Continued {
         args,
+        moments,
         project,
         kept,
         approver,
@@ -114,6 +127,7 @@ async fn choose(
 
 struct Continued<'a> {
     args: AgentArgs,
+    moments: Moments,
     project: Project,
     kept: Kept,
     approver: Arc<TerminalApprover>,
@@ -244,6 +258,10 @@ impl Continued<'_> {
             workspaces: &self.workspaces,
             log,
         };
-        follow(run, &self.args, followed, self.printer).await
+        let done = follow(run, &self.args, followed, self.printer).await;
+        let session = self.kept.name.to_string();
+        let notes = self.moments.end(Some(&session), Ending::Other).await;
+        noted(&notes, self.printer);
+        done
     }
 }

@@ -1,4 +1,4 @@
-//! `[[hooks]]`: commands that decide about calls and see their results.
+//! `[[hooks]]`: commands that decide about calls, prompts and ends of runs, and see results and sessions.
 
 use std::time::Duration;
 
@@ -25,13 +25,43 @@ pub(crate) enum HookEvent {
     PostToolUse,
     /// After it has failed.
     PostToolUseFailure,
+    /// Before a prompt of the user is sent.
+    UserPromptSubmit,
+    /// Before a run ends.
+    Stop,
+    /// Before the run of a subagent ends.
+    SubagentStop,
+    /// Before the first prompt of a session.
+    SessionStart,
+    /// After a session.
+    SessionEnd,
+    /// When `chat` begins to wait for the user.
+    Notification,
+}
+
+/// The subject of a matcher.
+enum Subject {
+    /// The name of a gadget.
+    Gadget,
+    /// The name of a subagent.
+    Agent,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// There is none.
+    Nothing,
 }
 
 impl HookEvent {
-    const ALL: [Self; 3] = [
+    const ALL: [Self; 9] = [
         Self::PreToolUse,
         Self::PostToolUse,
         Self::PostToolUseFailure,
+        Self::UserPromptSubmit,
+        Self::Stop,
+        Self::SubagentStop,
+        Self::SessionStart,
+        Self::SessionEnd,
+        Self::Notification,
     ];
 
     /// The name in files, and for the command.
@@ -40,11 +70,34 @@ impl HookEvent {
             Self::PreToolUse => "PreToolUse",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::Stop => "Stop",
+            Self::SubagentStop => "SubagentStop",
+            Self::SessionStart => "SessionStart",
+            Self::SessionEnd => "SessionEnd",
+            Self::Notification => "Notification",
+        }
+    }
+
+    /// Returns whether its commands deny what they are about.
+    pub(crate) fn denies(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::UserPromptSubmit)
+    }
+
+    fn subject(self) -> Subject {
+        match self {
+            Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure => Subject::Gadget,
+            Self::SubagentStop => Subject::Agent,
+            // `compact`: the session stays what it was.
+            Self::SessionStart => Subject::Words(&["startup", "resume", "clear", "compact"]),
+            Self::SessionEnd => Subject::Words(&["clear", "logout", "prompt_input_exit", "other"]),
+            Self::Notification => Subject::Words(&["permission_prompt", "idle_prompt"]),
+            Self::UserPromptSubmit | Self::Stop => Subject::Nothing,
         }
     }
 }
 
-/// A pattern for names of gadgets.
+/// A pattern for the names of what an event is about.
 #[derive(Clone, Debug)]
 struct Matcher {
     written: String,
@@ -56,7 +109,7 @@ struct Matcher {
 #[derive(Clone, Debug)]
 pub(crate) struct HookCommand {
     pub(crate) event: HookEvent,
-    /// The names of the gadgets that it is about, as written and to be matched; `None` for all.
+    /// The names of what it is about, as written and to be matched; `None` for all.
     matcher: Option<Matcher>,
     /// The text for `sh -c`.
     pub(crate) command: String,
@@ -65,19 +118,21 @@ pub(crate) struct HookCommand {
 }
 
 impl HookCommand {
-    /// Returns whether it is about a gadget.
-    pub(crate) fn matches(&self, gadget: &str) -> bool {
+    /// Returns whether it is about a subject, such as a gadget.
+    pub(crate) fn matches(&self, subject: &str) -> bool {
         let mut matcher = self.matcher.iter();
-        matcher.all(|it| it.pattern.is_match(gadget))
+        matcher.all(|it| it.pattern.is_match(subject))
     }
 
-    /// The names that its matcher has as words, each with the place of the matcher.
+    /// The names of gadgets that its matcher has as words, each with the place of the matcher.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Place)> {
         let is_word = |it: &&str| {
             let mut chars = it.chars();
             !it.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
-        self.matcher.iter().flat_map(move |it| {
+        let is_of_gadgets = matches!(self.event.subject(), Subject::Gadget);
+        let matcher = self.matcher.iter().filter(move |_| is_of_gadgets);
+        matcher.flat_map(move |it| {
             let words = it.written.split('|').filter(is_word);
             words.map(|word| (word, &it.place))
         })
@@ -93,7 +148,7 @@ impl HookCommand {
         &self.place
     }
 
-    /// The names of the gadgets that it is about, as written; `None` for all.
+    /// The names of what it is about, as written; `None` for all.
     pub(crate) fn matcher(&self) -> Option<&str> {
         self.matcher.as_ref().map(|it| it.written.as_str())
     }
@@ -168,13 +223,35 @@ fn hook(item: &Item, origin: Origin) -> Result<HookCommand, Error> {
         }
     }
     let missing = |key: &str| item.place.error(format_args!("a hook needs {key}"));
+    let event = event.ok_or_else(|| missing("an event"))?;
+    if let Some(matcher) = &matcher {
+        check_matcher(event, matcher)?;
+    }
     Ok(HookCommand {
-        event: event.ok_or_else(|| missing("an event"))?,
+        event,
         matcher,
         command: command.ok_or_else(|| missing("a command"))?,
         timeout,
         place: item.place.clone(),
     })
+}
+
+/// A matcher that matches nothing is a command that never runs.
+fn check_matcher(event: HookEvent, matcher: &Matcher) -> Result<(), Error> {
+    let name = event.name();
+    match event.subject() {
+        Subject::Gadget | Subject::Agent => Ok(()),
+        Subject::Nothing => {
+            let words = format_args!("{name} is about nothing that a matcher could match");
+            Err(matcher.place.error(words))
+        }
+        Subject::Words(words) if words.iter().any(|it| matcher.pattern.is_match(it)) => Ok(()),
+        Subject::Words(words) => Err(matcher.place.error(format_args!(
+            "{:?} matches nothing that {name} is about: {}",
+            matcher.written,
+            words.join(", ")
+        ))),
+    }
 }
 
 /// The pattern of a whole name.

@@ -467,9 +467,12 @@ impl Run {
                 self.turn(|turn, parts| turn.decide(decision, parts));
             }
             Subject::AfterReply { has_message } => {
-                if let Decision::AfterReply { text, append } = decision {
+                if let Decision::AfterReply { text, append, next } = decision {
                     let conversation = &mut self.state.conversation;
                     conversation.append(append);
+                    if let Some(next) = next {
+                        conversation.inject(next);
+                    }
                     match text {
                         Some(text) if has_message => conversation.rewrite_last(text),
                         Some(text) => conversation.push(Message::text(Role::Assistant, text)),

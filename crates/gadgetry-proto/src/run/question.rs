@@ -91,6 +91,9 @@ pub enum QuestionKind {
         stop_reason: StopReason,
         /// The token counts.
         usage: Usage,
+        /// The number of its calls.
+        #[serde(default)]
+        calls: u32,
     },
     /// The model failed before any part of its reply was shown, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] continues it.
     ModelError {
@@ -183,6 +186,9 @@ pub enum Decision {
         text: Option<String>,
         /// Messages that follow the results of its calls.
         append: Vec<Message>,
+        /// A message of the user, about which the model replies, even if this reply would have ended the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
     },
     /// These parameters instead. They are validated.
     Parameters(Value),

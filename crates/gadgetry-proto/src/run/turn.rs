@@ -489,6 +489,7 @@ impl ModelTurn {
                 message: message.filter(|_| has_message).cloned(),
                 stop_reason: read.stop_reason.unwrap_or(StopReason::Error),
                 usage: read.usage,
+                calls: u32::try_from(parts.calls.count()).unwrap_or(u32::MAX),
             };
             let subject = Subject::AfterReply { has_message };
             parts.cx.questions.block(subject, question, parts.cx.out);

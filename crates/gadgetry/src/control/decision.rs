@@ -17,6 +17,8 @@ pub struct Reply {
     pub stop_reason: StopReason,
     /// The tokens used.
     pub usage: Usage,
+    /// The number of its calls.
+    pub calls: u32,
 }
 
 /// A model call that failed.
@@ -77,6 +79,9 @@ pub enum AfterModelCall {
         /// Messages that are added after the results of its calls.
         append: Vec<Message>,
     },
+    /// Keeps it, and continues with this message of the user, even if the reply would have ended the run. A hook that always decides
+    /// this ends at the limit of iterations only.
+    Continue(String),
     /// Keeps it, and ends the run when its calls are done.
     Stop,
 }
@@ -175,7 +180,16 @@ impl From<AfterModelCall> for Decision {
     fn from(decided: AfterModelCall) -> Self {
         match decided {
             AfterModelCall::Proceed => Self::Proceed,
-            AfterModelCall::Modify { text, append } => Self::AfterReply { text, append },
+            AfterModelCall::Modify { text, append } => Self::AfterReply {
+                text,
+                append,
+                next: None,
+            },
+            AfterModelCall::Continue(next) => Self::AfterReply {
+                text: None,
+                append: Vec::new(),
+                next: Some(next),
+            },
             AfterModelCall::Stop => Self::Stop,
         }
     }

@@ -86,12 +86,14 @@ async fn decide<H: Hook>(hook: &H, run: &RunContext, question: &QuestionKind) ->
             message,
             stop_reason,
             usage,
+            calls,
         } => {
             let reply = Reply {
                 iteration: *iteration,
                 message: message.clone(),
                 stop_reason: stop_reason.clone(),
                 usage: *usage,
+                calls: *calls,
             };
             hook.after_model_call(run, &reply).await.into()
         }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | anything happens | [`Hook::event`], [`Hook::input`], [`Hook::request`] | watch |
 //! | a request is about to be sent | [`Hook::before_model_call`] | replace it, reply instead of the model, end the run |
-//! | a reply was read | [`Hook::after_model_call`] | change what the conversation keeps of it, add messages, end the run |
+//! | a reply was read | [`Hook::after_model_call`] | change what the conversation keeps of it, add messages, end the run, or keep it from its end |
 //! | a model call failed and is not retried | [`Hook::on_model_error`] | reply instead |
 //! | a gadget is about to start | [`Hook::before_gadget`] | change its parameters, answer instead, deny |
 //! | a gadget is done | [`Hook::after_gadget`] | change its result, end the run |

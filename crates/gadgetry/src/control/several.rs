@@ -176,13 +176,17 @@ fn together(before: Decision, decision: Decision) -> Decision {
             Decision::AfterReply {
                 text: earlier,
                 append: mut first,
+                next: before,
             },
-            Decision::AfterReply { text, append },
+            Decision::AfterReply { text, append, next },
         ) => {
             first.extend(append);
+            let both = before.into_iter().chain(next);
+            let next = both.reduce(|before, next| format!("{before}\n\n{next}"));
             Decision::AfterReply {
                 text: text.or(earlier),
                 append: first,
+                next,
             }
         }
         (before @ (Decision::AfterReply { .. } | Decision::Result(_)), Decision::Stop) => {

@@ -309,6 +309,24 @@ async fn a_stop_keeps_what_was_rewritten() {
     );
 }
 
+/// Messages of several hooks are one, and the model replies about it once.
+#[tokio::test]
+async fn a_reply_without_calls_continues_if_a_hook_says_so() {
+    let continues = |word: &'static str| {
+        closures::after_model_call(async move |reply| match reply.iteration {
+            1 if reply.calls == 0 => AfterModelCall::Continue(word.to_owned()),
+            _ => AfterModelCall::Proceed,
+        })
+    };
+    let run = agent("Done.").ask("?");
+    let run = run.hook(continues("Test it.")).hook(continues("Lint it."));
+    let (_, ended) = told(run).await;
+    let finished = ended.unwrap();
+    assert_eq!(finished.summary.iterations, 2);
+    let kept = serde_json::to_string(&finished.history).unwrap();
+    assert!(kept.contains("Test it.\\n\\nLint it."), "{kept}");
+}
+
 struct Panics(&'static str);
 impl Hook for Panics {
     fn event(&self, _: &RunContext, _: &Event) {

@@ -1,5 +1,7 @@
 //! Runs of the conversation: messages, events, the end, and commands.
 
+use std::mem;
+
 use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::Role;
@@ -13,9 +15,12 @@ use crate::chat::perform::perform;
 use crate::chat::prompt::Prompt;
 use crate::chat::report::Tone;
 use crate::chat::state::{Failure, Message};
+use crate::chat::submitting::Submitting;
 use crate::chat::terminal::Terminal;
 use crate::cli::SessionName;
+use crate::error::Error;
 use crate::follow::verdict;
+use crate::hooks::Submitted;
 
 /// Events of a run that are handled at once.
 const AT_ONCE: usize = 256;
@@ -92,6 +97,42 @@ impl Conversation {
         };
         self.update(Message::Began(prompt.typed.clone()));
         self.attached(&prompt.problems);
+        if self.talk.moments().is_about_prompts() {
+            self.submitting = Some(Submitting::start(&self.talk, prompt, false));
+            return;
+        }
+        self.ask(prompt).await;
+    }
+
+    /// The commands have decided.
+    pub(super) async fn decided(&mut self, decision: Result<Submitted, Error>) {
+        let Some(mut submitting) = self.submitting.take() else {
+            return;
+        };
+        let is_added = submitting.is_added;
+        let mut prompt = mem::take(&mut submitting.prompt);
+        match decision {
+            Ok(submitted) => {
+                self.attached(&submitted.notes);
+                prompt.full += &submitted.context;
+                if is_added {
+                    self.add(prompt).await;
+                } else {
+                    self.ask(prompt).await;
+                }
+            }
+            Err(error) => {
+                if is_added {
+                    self.note(Tone::Bad, error.to_string());
+                } else {
+                    self.update(Message::Ended(Err(Failure::Run(error.to_string()))));
+                }
+                self.update(Message::Draft(prompt.typed));
+            }
+        }
+    }
+
+    async fn ask(&mut self, prompt: Prompt) {
         match self.talk.ask(prompt).await {
             Ok(run) => self.follow(run),
             Err(error) => self.update(Message::Ended(Err(Failure::Run(error.to_string())))),
@@ -105,16 +146,29 @@ impl Conversation {
 
     /// Adds a message to the run.
     pub(super) async fn inject(&mut self, typed: String) {
-        let Some((_, handle)) = &self.run else {
+        // One at a time.
+        if self.run.is_none() || self.submitting.is_some() {
             self.update(Message::NotInjected(typed));
             return;
-        };
-        let handle = handle.clone();
+        }
         let Some(prompt) = self.prompt(typed) else {
             return;
         };
-        self.update(Message::Added(prompt.typed.clone()));
         self.attached(&prompt.problems);
+        if self.talk.moments().is_about_prompts() {
+            self.submitting = Some(Submitting::start(&self.talk, prompt, true));
+            return;
+        }
+        self.add(prompt).await;
+    }
+
+    async fn add(&mut self, prompt: Prompt) {
+        let Some((_, handle)) = &self.run else {
+            self.update(Message::NotInjected(prompt.typed));
+            return;
+        };
+        let handle = handle.clone();
+        self.update(Message::Added(prompt.typed.clone()));
         // Noted before it is sent, because the run may read it at once.
         let added = self.talk.added(prompt.full.clone(), &prompt.typed);
         if let Err(error) = added.await {

@@ -6,6 +6,7 @@ use super::Talk;
 use crate::chat::changes::{self, Undoing};
 use crate::chat::report::{Report, Tone};
 use crate::error::Error;
+use crate::hooks::{Commands, Ending, Moments, Start};
 use crate::lines::{one_line, short};
 use crate::sessions::{no_sessions, problem, text_of};
 
@@ -90,11 +91,17 @@ impl Talk {
     }
 
     /// Begins a new conversation.
-    pub(in crate::chat) fn anew(&mut self) -> Report {
+    pub(in crate::chat) async fn anew(&mut self) -> Vec<Report> {
+        let name = self.name().map(ToString::to_string);
+        let notes = self.moments.end(name.as_deref(), Ending::Clear).await;
+        let commands = Commands::of(self.base.declared(), &self.args.options, None);
+        self.moments = Moments::new(commands, Start::Clear);
         self.turns.clear();
         self.conversation = Conversation::default();
         self.compacts_next = false;
-        self.leave_session("a new conversation")
+        let notes = notes.into_iter().map(Report::plain);
+        let left = self.leave_session("a new conversation");
+        notes.chain([left]).collect()
     }
 
     /// The next message begins a session. Returns what is said about that.

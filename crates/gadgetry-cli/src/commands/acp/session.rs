@@ -21,6 +21,7 @@ use crate::cli::{AgentOptions, SessionName};
 use crate::config::Asking;
 use crate::connect;
 use crate::error::Error;
+use crate::hooks::{Commands, Moments, Start, noted};
 use crate::invocation::{has_prompt, prompt_of};
 use crate::lines::short;
 use crate::mcp;
@@ -40,6 +41,7 @@ pub(super) struct AcpSession {
     name: SessionName,
     id: String,
     client: Client,
+    moments: Moments,
     settings: Settings,
     /// The profile in use, and the settings before it, if the user has chosen one.
     profile: Option<(String, Settings)>,
@@ -88,6 +90,7 @@ impl AcpSession {
         let options = (settings, details, None);
         let mut session = Self::new(base, (sessions, name), options, 0, setup).await?;
         session.is_new = true;
+        session.begins(Start::Startup);
         Ok(session)
     }
 
@@ -125,6 +128,7 @@ impl AcpSession {
             .map(|(number, run)| (*number, run.id.clone()))
             .collect();
         session.is_interrupted = !is_over;
+        session.begins(Start::Resume);
         if is_over {
             // The conversation after it.
             let ended = session.durable(&last).force().resume().await;
@@ -194,6 +198,7 @@ impl AcpSession {
             id: name.to_string(),
             name,
             client: setup.client,
+            moments: Moments::default(),
             settings,
             options,
             project,
@@ -228,6 +233,12 @@ impl AcpSession {
         self.reasons = self.base.may_reason(options.model.name());
         self.options = options;
         Ok(())
+    }
+
+    fn begins(&mut self, start: Start) {
+        let (declared, folder) = (&self.base.config.declared, self.base.folder.clone());
+        let commands = Commands::of(declared, &self.options, Some(folder));
+        self.moments = Moments::new(commands, start);
     }
 
     fn durable(&self, run: &RunId) -> gadgetry::agent::Durable {
@@ -365,6 +376,14 @@ impl HostSession for AcpSession {
             self.rebuild(options).await?;
         }
         let prompt = self.expanded(prompt)?;
+        let submitted = self.moments.submit(Some(&self.id), &prompt.texts()).await;
+        let submitted = submitted.map_err(words)?;
+        noted(&submitted.notes, self.base.printer());
+        let prompt = if submitted.context.is_empty() {
+            prompt
+        } else {
+            prompt.and_text(submitted.context)
+        };
         let (number, run) = if self.is_interrupted {
             self.resume(prompt).await?
         } else {

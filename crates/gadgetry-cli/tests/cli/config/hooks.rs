@@ -284,6 +284,148 @@ fn a_hook_approves_nothing() {
     assert!(!configured.0.has("new.txt"));
 }
 
+/// How an agent ends whose prompt is put to a command, and what the model has read.
+#[track_caller]
+fn check_prompt(rest: &str, code: i32, words: &str) {
+    let configured = Configured::new("");
+    configured.user(&format!("[[hooks]]\nevent = 'UserPromptSubmit'\n{rest}\n"));
+    configured.0.write("script.jsonl", &expecting(&[words]));
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--no-session",
+    ];
+    let ended = configured.ended(&agent);
+    assert_eq!(ended.code, Some(code), "{rest}: {ended:?}");
+    if code != 0 {
+        assert!(ended.stderr.contains(words), "{rest}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_command_decides_about_a_prompt() {
+    check_prompt("command = 'true'", 0, "Go!");
+    check_prompt("command = 'echo It is Friday.'", 0, "It is Friday.");
+    let json = |json: &str| format!("command = '''echo '{json}' '''");
+    check_prompt(
+        &json(r#"{"hookSpecificOutput": {"additionalContext": "Be brief."}}"#),
+        0,
+        "Be brief.",
+    );
+    let denied = "the prompt was not sent: ";
+    check_prompt(
+        "command = 'grep -q Go! && echo A secret >&2 && exit 2'",
+        1,
+        &format!("{denied}A secret"),
+    );
+    check_prompt(
+        &json(r#"{"decision": "block", "reason": "No."}"#),
+        1,
+        &format!("{denied}No."),
+    );
+    check_prompt("command = 'exit 1'", 1, "failed (exit status: 1)");
+    check_prompt("command = 'no-such-program'", 1, "exit status: 127");
+    check_prompt(
+        "command = 'sleep 600'\ntimeout = '50ms'",
+        1,
+        "has taken too long",
+    );
+    check_prompt(&json(r#"{"decision": "maybe"}"#), 1, "decided \"maybe\"");
+}
+
+/// The commands of an event write what they read into a file, a line each.
+#[test]
+fn sessions_begin_and_end() {
+    let configured = Configured::new("");
+    let events = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"];
+    let hooks = events.map(|event| {
+        format!("[[hooks]]\nevent = '{event}'\ncommand = 'cat >> seen.jsonl; echo of {event}'\n")
+    });
+    configured.user(&hooks.concat());
+    let texts = ["of SessionStart\\n\\nof UserPromptSubmit"];
+    let texts = texts.map(|it| it.replace("\\n", "\n"));
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    configured.0.write("script.jsonl", &expecting(&texts));
+    let model = ["--model", "script:script.jsonl"];
+    let seen = |prompt: &[&str]| {
+        let ended = configured.ended(&[&["agent"], prompt, &model[..]].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let lines = configured.0.read("seen.jsonl");
+        drop(std::fs::remove_file(configured.0.path("seen.jsonl")));
+        let fields = lines.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            let field = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+            let own = ["source", "prompt", "last_assistant_message", "reason"];
+            let own = own.map(field).concat();
+            format!("{} {own}", field("hook_event_name"))
+        });
+        fields.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        seen(&["Go!", "--session", "day"]),
+        [
+            "SessionStart startup",
+            "UserPromptSubmit Go!",
+            "Stop Done.",
+            "SessionEnd other"
+        ]
+    );
+    assert_eq!(
+        seen(&["--continue", "day", "On!"]),
+        [
+            "SessionStart resume",
+            "UserPromptSubmit On!",
+            "Stop Done.",
+            "SessionEnd other"
+        ]
+    );
+}
+
+/// The model goes on until no command keeps it, but not without end.
+#[test]
+fn a_command_keeps_a_run_from_its_end() {
+    let check = |command: &str, replies: usize, last: &str| {
+        let configured = Configured::new("");
+        configured.user(&format!(
+            "[[hooks]]\nevent = 'Stop'\ncommand = '''{command}'''\n"
+        ));
+        let script = (1..=replies).map(|number| reply(&format!("Reply {number}.")));
+        configured
+            .0
+            .write("script.jsonl", &script.collect::<String>());
+        let agent = [
+            "agent",
+            "Go!",
+            "--model",
+            "script:script.jsonl",
+            "--no-session",
+        ];
+        let ended = configured.ended(&agent);
+        assert_eq!((&*ended.stdout, ended.code), (last, Some(0)), "{ended:?}");
+    };
+    check("true", 1, "Reply 1.\n");
+    check(
+        "test -e ran || { touch ran; echo Test it. >&2; exit 2; }",
+        2,
+        "Reply 2.\n",
+    );
+    check(
+        r#"grep -q '"stop_hook_active":true' || echo '{"decision": "block", "reason": "Test it."}'"#,
+        2,
+        "Reply 2.\n",
+    );
+    // One that cannot decide keeps nothing.
+    check("exit 1", 1, "Reply 1.\n");
+    check(
+        r#"echo '{"decision": "block", "continue": false}'"#,
+        1,
+        "Reply 1.\n",
+    );
+    check("exit 2", 11, "Reply 11.\n");
+}
+
 /// A project's hooks run after consent alone, which shows them.
 #[test]
 fn hooks_of_a_project_need_consent() {
@@ -312,8 +454,8 @@ fn mistakes_have_positions() {
     check("command = 'x'", "a hook needs an event");
     check("event = 'PreToolUse'", "a hook needs a command");
     check(
-        "event = 'Stop'\ncommand = 'x'",
-        "config.toml:2:9: there is no event \"Stop\"; there are PreToolUse, PostToolUse, PostToolUseFailure",
+        "event = 'PreCompact'\ncommand = 'x'",
+        "config.toml:2:9: there is no event \"PreCompact\"; there are PreToolUse, PostToolUse, PostToolUseFailure, UserPromptSubmit, Stop",
     );
     check(
         "event = 'PreToolUse'\ncommand = 'x'\nmatcher = '('",
@@ -327,6 +469,18 @@ fn mistakes_have_positions() {
         "event = 'PreToolUse'\ncomand = 'x'",
         "did you mean command?",
     );
+    for (event, matcher, words) in [
+        (
+            "Stop",
+            "x",
+            "Stop is about nothing that a matcher could match",
+        ),
+        ("SessionStart", "start", "startup, resume, clear, compact"),
+        ("Notification", "Bash", "permission_prompt, idle_prompt"),
+    ] {
+        let table = format!("event = '{event}'\nmatcher = '{matcher}'\ncommand = 'x'");
+        check(&table, words);
+    }
     // A guard that would never run.
     for (name, near) in [
         ("Bash", "RunCommand"),

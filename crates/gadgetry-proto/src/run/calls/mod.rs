@@ -71,7 +71,12 @@ impl Calls {
 
     /// Returns `true` if the current reply has called nothing.
     pub(super) fn is_empty(&self) -> bool {
-        self.execution.ledger.records().is_empty()
+        self.count() == 0
+    }
+
+    /// Returns the number of calls of the current reply.
+    pub(super) fn count(&self) -> usize {
+        self.execution.ledger.records().len()
     }
 
     /// Open approvals, and the questions of running gadgets to the user, in call order.

@@ -68,6 +68,7 @@ fn decisions() -> Vec<(Decision, &'static [&'static str])> {
     let after = Decision::AfterReply {
         text: Some("Kept.".to_owned()),
         append: vec![Message::text(Role::User, "And this.")],
+        next: None,
     };
     vec![
         (Decision::Request(request()), &["BeforeModelCall"]),

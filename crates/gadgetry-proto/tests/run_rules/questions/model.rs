@@ -122,7 +122,31 @@ fn rewritten(text: Option<&str>) -> Decision {
             Message::text(Role::User, "First."),
             Message::text(Role::User, "Second."),
         ],
+        next: None,
     }
+}
+
+/// A decision continues a run that its reply would have ended.
+#[test]
+fn a_next_message_continues_the_run() {
+    let next = Decision::AfterReply {
+        text: None,
+        append: Vec::new(),
+        next: Some("Run the tests.".to_owned()),
+    };
+    check(
+        &after_model_call(&next, 0).reply("Done.").reply("Tested."),
+        &[
+            "0 ask 1",
+            "0 text Done.",
+            "0 question afterModelCall 1",
+            "  told Run the tests.",
+            "0 ask 2",
+            "0 text Tested.",
+            "0 question afterModelCall 2",
+            "0 end completed after 2: Tested.",
+        ],
+    );
 }
 
 #[test]

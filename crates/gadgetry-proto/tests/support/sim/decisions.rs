@@ -39,6 +39,7 @@ fn decision(random: &mut Random, question: &QuestionKind) -> Decision {
             Decision::AfterReply {
                 text: random.one_in(2).then_some(text),
                 append: append.collect(),
+                next: None,
             }
         }
         QuestionKind::ModelError { .. } => Decision::Reply(reply(random)),

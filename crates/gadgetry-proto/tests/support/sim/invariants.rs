@@ -167,7 +167,7 @@ impl Watch {
         match decision {
             Decision::Request(_) => self.changed = true,
             Decision::Reply(text) => self.given = Some(text.clone()),
-            Decision::AfterReply { text, append } => {
+            Decision::AfterReply { text, append, .. } => {
                 let round = self.round();
                 round.instead.clone_from(text);
                 round.append.clone_from(append);
