@@ -52,6 +52,11 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         "",
         "lets the model write AGENTS.md for this project",
     ),
+    command(
+        "/transcript",
+        "",
+        "shows the whole conversation, to scroll and to search",
+    ),
     command("/copy", "", "copies the last answer to the clipboard"),
     command("/cost", "", "shows tokens and cost"),
     command(
@@ -119,6 +124,8 @@ pub(crate) enum Entered {
     Diff,
     /// `/approvals`.
     Approvals,
+    /// `/transcript`.
+    Transcript,
     /// `/copy`.
     Copy,
     /// `/init`.
@@ -188,6 +195,7 @@ fn read(name: &str, argument: &str) -> Option<Entered> {
         "/model" => Entered::Model(some()),
         "/diff" => Entered::Diff,
         "/approvals" => Entered::Approvals,
+        "/transcript" => Entered::Transcript,
         "/copy" => Entered::Copy,
         "/init" => Entered::Init,
         "/resume" if argument.is_empty() => Entered::Resume(None),

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::future::pending;
 use std::io;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crossterm::event::Event as TerminalEvent;
 use futures_util::StreamExt as _;
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentHandle, AgentRun};
+use ratatui_core::text::Line;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -93,6 +95,7 @@ pub(super) async fn run(
                 next: None,
                 is_dirty: true,
                 painted: None,
+                settled: Vec::new(),
             };
             let done = conversation.hold(last, run, first).await;
             next = conversation.next.take();
@@ -138,6 +141,8 @@ struct Conversation {
     /// Whether the state has changed since the last frame.
     is_dirty: bool,
     painted: Option<Instant>,
+    /// Lines to print when the screen is not covered any more.
+    settled: Vec<Line<'static>>,
 }
 
 /// Event that the conversation has waited for.
@@ -161,6 +166,13 @@ impl Conversation {
         first: Option<String>,
     ) -> io::Result<()> {
         let mut interrupts = Interrupts::listen()?;
+        let mut past = self.talk.past();
+        if last.is_some() {
+            // It is shown again.
+            let prompt = past.iter().rposition(|(is_user, _)| *is_user);
+            past.truncate(prompt.unwrap_or(past.len()));
+        }
+        self.update(Message::Past(past));
         if let Some((prompt, answer)) = last {
             self.update(Message::Replayed(prompt, answer));
         }
@@ -242,8 +254,14 @@ impl Conversation {
         }
         let (columns, rows) = Terminal::size();
         let settled = self.app.take_settled(columns.saturating_sub(1).max(1));
-        let view = self.app.view(columns, rows);
-        self.terminal.paint(&settled, view)?;
+        self.settled.extend(settled);
+        match self.app.overlay(columns, rows) {
+            Some(view) => self.terminal.overlay(view)?,
+            None => {
+                let view = self.app.view(columns, rows);
+                self.terminal.paint(&mem::take(&mut self.settled), view)?;
+            }
+        }
         self.is_dirty = false;
         self.painted = Some(Instant::now());
         Ok(())
@@ -380,10 +398,11 @@ impl Conversation {
         self.app.finish();
         let (columns, _) = Terminal::size();
         let settled = self.app.take_settled(columns.saturating_sub(1).max(1));
+        self.settled.extend(settled);
         // The terminal may be gone.
         let _ = self
             .terminal
-            .paint(&settled, super::screen::View::default());
+            .paint(&self.settled, super::screen::View::default());
         self.talk
     }
 }

@@ -104,8 +104,11 @@ async fn reports(
         Entered::Invalid(problem) => return Err(Error::Input(problem)),
         Entered::Help => vec![Report::Table(Report::commands())],
         // A skill is a message, and the others belong to who shows the conversation.
-        Entered::Skill(..) | Entered::Init | Entered::Cost | Entered::Copy | Entered::Quit => {
-            Vec::new()
-        }
+        Entered::Skill(..)
+        | Entered::Init
+        | Entered::Cost
+        | Entered::Copy
+        | Entered::Transcript
+        | Entered::Quit => Vec::new(),
     })
 }

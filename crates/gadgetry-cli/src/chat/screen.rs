@@ -65,6 +65,8 @@ pub(crate) struct Region {
     width: u16,
     colors: Colors,
     reflows: bool,
+    /// What covers the screen.
+    overlay: Option<View>,
 }
 
 impl Region {
@@ -75,6 +77,7 @@ impl Region {
             width: 0,
             colors,
             reflows,
+            overlay: None,
         }
     }
 
@@ -111,6 +114,38 @@ impl Region {
         let _ = write!(out, "\r\x1b[{}G\x1b[?25h\x1b[?2026l", view.cursor.1 + 1);
         (self.view, self.width) = (view, width);
         out
+    }
+
+    /// Returns the output that fills the screen with the rows of `view`; empty if they are there.
+    pub(crate) fn overlay(&mut self, view: View) -> String {
+        if self.overlay.as_ref() == Some(&view) {
+            return String::new();
+        }
+        let mut out = String::from("\x1b[?2026h\x1b[?25l");
+        if self.overlay.is_none() {
+            out.push_str("\x1b[?1049h");
+        }
+        out.push_str("\x1b[H");
+        for (index, row) in view.rows.iter().enumerate() {
+            if index > 0 {
+                out.push_str("\r\n");
+            }
+            self.line(&mut out, row);
+            out.push_str("\x1b[K");
+        }
+        let (row, column) = (view.cursor.0 + 1, view.cursor.1 + 1);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\x1b[{row};{column}H\x1b[?25h\x1b[?2026l");
+        self.overlay = Some(view);
+        out
+    }
+
+    /// Returns the output that brings back the screen as it was before the overlay.
+    pub(crate) fn uncover(&mut self) -> &'static str {
+        match self.overlay.take() {
+            Some(_) => "\x1b[?1049l",
+            None => "",
+        }
     }
 
     /// Returns the output that removes the region and puts the cursor where it began.

@@ -5,6 +5,7 @@ mod call;
 mod dialog;
 mod folded;
 mod keys;
+mod pager;
 mod progress;
 mod run;
 mod transcript;
@@ -28,6 +29,7 @@ use crate::usage_totals::UsageTotals;
 use dialog::Dialog;
 pub(crate) use dialog::RequestId;
 use folded::Folded;
+use pager::Pager;
 use run::{Run, UserCommand};
 use transcript::{Item, Transcript};
 
@@ -40,6 +42,8 @@ pub(crate) enum Message {
     Paste(String),
     /// Time has passed.
     Tick,
+    /// What was said before that, each with whether the user has said it.
+    Past(Vec<(bool, String)>),
     /// Last exchange of a session that is continued.
     Replayed(String, String),
     /// A run begins about this message.
@@ -172,6 +176,8 @@ pub(crate) struct App {
     resent: Option<String>,
     /// Reasoning and results that a key prints.
     folded: Folded,
+    /// The whole conversation, if it is on the screen.
+    pager: Option<Pager>,
     /// Changes of files that were approved, by gadget and file: the user has seen them.
     seen: Vec<(String, String)>,
     /// Approvals and questions; the first one is open.
@@ -206,6 +212,7 @@ impl App {
             queue: VecDeque::new(),
             resent: None,
             folded: Folded::default(),
+            pager: None,
             seen: Vec::new(),
             dialogs: VecDeque::new(),
             totals: UsageTotals::default(),
@@ -224,6 +231,11 @@ impl App {
             Message::Key(key) => return self.key(key),
             Message::Paste(text) => return self.paste(&text),
             Message::Tick => {}
+            Message::Past(said) => {
+                for (is_user, text) in said {
+                    self.transcript.add_past(is_user, text);
+                }
+            }
             Message::Replayed(prompt, answer) => {
                 self.transcript.add(Item::Prompt(prompt, false));
                 self.transcript.text(&answer);

@@ -391,6 +391,14 @@ impl Talk {
         said.filter(|(_, text)| !text.trim().is_empty()).collect()
     }
 
+    /// Returns the same of user and model, each with whether the user has said it.
+    pub(super) fn past(&self) -> Vec<(bool, String)> {
+        let said = self.said().into_iter();
+        let said = said.filter(|(role, _)| *role != Role::System);
+        said.map(|(role, text)| (role == Role::User, text))
+            .collect()
+    }
+
     /// Takes note of a command that the user has run.
     pub(super) fn ran(&mut self, note: String) {
         self.ran.push(note);

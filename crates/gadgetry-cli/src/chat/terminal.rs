@@ -75,7 +75,14 @@ impl Terminal {
     /// Prints the settled lines, and the live rows below.
     pub(super) fn paint(&mut self, settled: &[Line<'_>], view: View) -> io::Result<()> {
         let (columns, _) = Self::size();
-        write(&self.region.paint(columns, settled, view))
+        let uncovered = self.region.uncover();
+        let frame = self.region.paint(columns, settled, view);
+        write(&format!("{uncovered}{frame}"))
+    }
+
+    /// Covers the screen with these rows, until something is painted.
+    pub(super) fn overlay(&mut self, view: View) -> io::Result<()> {
+        write(&self.region.overlay(view))
     }
 
     /// Gives a text to the clipboard, if the terminal allows it (OSC 52).
@@ -111,7 +118,9 @@ impl Terminal {
 
     fn erase(&mut self) -> io::Result<()> {
         let (columns, _) = Self::size();
-        write(&self.region.erase(columns))
+        let uncovered = self.region.uncover();
+        let frame = self.region.erase(columns);
+        write(&format!("{uncovered}{frame}"))
     }
 }
 

@@ -253,10 +253,13 @@ fn calls_are_shown_by_what_they_do() {
     let text = screen.shows("reasoned for");
     assert!(!text.contains("forty-two"), "{text}");
     assert!(!text.contains("  11\n"), "{text}");
-    screen.keys("\x14");
-    screen.shows("  Hm, forty-two.");
     screen.keys("\x0f");
     screen.shows("  11\n");
+    screen.keys("\x14");
+    screen.shows("q returns");
+    screen.keys("r");
+    screen.shows("  Hm, forty-two.");
+    screen.keys("q");
     leave(screen);
 }
 

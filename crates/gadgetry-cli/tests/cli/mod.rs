@@ -25,6 +25,8 @@ mod chat_modes;
 mod chat_plain;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_rewind;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_transcript;
 mod complete;
 mod config;
 mod demo;

@@ -25,6 +25,8 @@ const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 pub(super) const DIFF_LINES: usize = 40;
 /// Characters of a line of a result that are shown.
 const LINE_CHARS: usize = 200;
+/// Bytes of a text that are kept, from its end.
+pub(super) const KEPT_BYTES: usize = 256 << 10;
 /// Lines at the end of an argument that are shown while it is written.
 const ARGUMENT_LINES: usize = 4;
 /// Bytes of an argument that are kept to show them.
@@ -43,6 +45,9 @@ pub(super) struct CallItem {
     /// The idempotency key, once it runs.
     key: String,
     phase: Phase,
+    /// The end of its command line, if that is longer than its title, and of its answer.
+    command: String,
+    whole: String,
 }
 
 #[derive(Debug)]
@@ -91,6 +96,8 @@ impl CallItem {
                 field: String::new(),
                 text: String::new(),
             },
+            command: String::new(),
+            whole: String::new(),
         }
     }
 
@@ -163,6 +170,10 @@ impl CallItem {
     fn title(&mut self, parameters: &Value) -> String {
         let path = calls::path(&self.gadget, parameters);
         path.clone_into(&mut self.file);
+        let command = parameters["command"].as_str().unwrap_or_default();
+        if command.contains('\n') || short(command) != command {
+            self.command = end_of(command);
+        }
         match calls::title(&self.gadget, parameters) {
             Some((verb, about)) => {
                 verb.clone_into(&mut self.name);
@@ -180,6 +191,7 @@ impl CallItem {
 
     /// Takes the answer. `was_seen` says whether the user has seen the change of the file already.
     pub(super) fn answer(&mut self, is_ok: bool, text: &str, took: Duration, was_seen: bool) {
+        self.whole = end_of(text);
         let mut fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
         let mut remark = String::new();
         let gadget = &*self.gadget;
@@ -238,6 +250,36 @@ impl CallItem {
                 took: Duration::ZERO,
             };
         }
+    }
+
+    /// What the whole of it shows of its answer.
+    pub(super) fn whole_text(&self) -> &str {
+        &self.whole
+    }
+
+    /// The call with its whole answer.
+    pub(super) fn whole(&self) -> Vec<Line<'static>> {
+        let mut lines = self.lines(Duration::ZERO);
+        if !self.is_complete() {
+            return lines;
+        }
+        lines.truncate(1);
+        let indent = "  ".repeat(self.path.len() + 1);
+        for line in self.command.lines() {
+            lines.push(Line::raw(format!("{indent}$ {}", clean(line))));
+        }
+        let text = match &*self.gadget {
+            "RunCommand" => body(&self.whole),
+            gadget if EDITING.contains(&gadget) => change(&self.whole).unwrap_or(&self.whole),
+            _ => &self.whole,
+        };
+        let text = text.trim_end();
+        let is_diff = is_diff(text);
+        for line in text.lines() {
+            let style = if is_diff { diff_style(line) } else { DIM };
+            lines.push(Line::styled(format!("{indent}{}", clean(line)), style));
+        }
+        lines
     }
 
     pub(super) fn lines(&self, now: Duration) -> Vec<Line<'static>> {
@@ -345,6 +387,12 @@ pub(super) fn diff_style(line: &str) -> Style {
 
 fn result_style(text: &str, line: &str) -> Style {
     if is_diff(text) { diff_style(line) } else { DIM }
+}
+
+/// The end of a text that is kept.
+pub(super) fn end_of(text: &str) -> String {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(KEPT_BYTES));
+    text[from..].to_owned()
 }
 
 fn is_diff(text: &str) -> bool {

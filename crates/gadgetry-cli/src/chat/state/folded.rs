@@ -1,14 +1,14 @@
-//! What is folded, and printed by a key: the reasoning of the model, and results that are longer than what is shown of them.
+//! What is folded: the reasoning of the model, and results that are longer than what is shown of them, which a key prints.
 
+use std::mem;
 use std::time::Duration;
 
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
+use super::call::{KEPT_BYTES, end_of};
 use crate::chat::text::{DIM, clean, long_line};
 
-/// Bytes of reasoning or of a result that are kept, from their end.
-const BYTES: usize = 256 << 10;
 /// Lines that are printed, from the end.
 const LINES: usize = 500;
 /// Characters of a line.
@@ -31,15 +31,16 @@ impl Folded {
             self.reasoning.clear();
         }
         self.reasoning.push_str(text);
-        if self.reasoning.len() > 2 * BYTES {
+        if self.reasoning.len() > 2 * KEPT_BYTES {
             self.reasoning = end_of(&self.reasoning);
         }
     }
 
-    /// The model does something else. Returns how long it has reasoned, if it has.
-    pub(super) fn reasoned(&mut self, now: Duration) -> Option<Duration> {
+    /// The model does something else. Takes its reasoning and how long it took, if it has reasoned.
+    pub(super) fn reasoned(&mut self, now: Duration) -> Option<(String, Duration)> {
         let since = self.since.take()?;
-        Some(now.saturating_sub(since))
+        let text = mem::take(&mut self.reasoning);
+        Some((text, now.saturating_sub(since)))
     }
 
     /// Takes the whole of a result.
@@ -47,26 +48,16 @@ impl Folded {
         self.result = end_of(text);
     }
 
-    /// Returns the lines of the latest reasoning.
-    pub(super) fn reasoning_lines(&self) -> Vec<Line<'static>> {
-        lines(&self.reasoning, "there is no reasoning to show")
-    }
-
     /// Returns the lines of the latest result.
     pub(super) fn result_lines(&self) -> Vec<Line<'static>> {
-        lines(&self.result, "there is no result to show")
+        lines(&self.result)
     }
 }
 
-fn end_of(text: &str) -> String {
-    let from = text.ceil_char_boundary(text.len().saturating_sub(BYTES));
-    text[from..].to_owned()
-}
-
-fn lines(text: &str, otherwise: &str) -> Vec<Line<'static>> {
+fn lines(text: &str) -> Vec<Line<'static>> {
     let text = text.trim_end();
     if text.trim().is_empty() {
-        return vec![Line::styled(otherwise.to_owned(), DIM)];
+        return vec![Line::styled("there is no result to show", DIM)];
     }
     let skipped = text.lines().count().saturating_sub(LINES);
     let mut lines = Vec::new();

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use std::{iter, mem};
 
+use super::pager::Pager;
 use super::run::UserCommand;
 use super::transcript::Item;
 use super::{App, Effect, Tone};
@@ -34,7 +35,10 @@ const KEYS: [(&str, &str); 13] = [
         "recall earlier messages on the first and last line; Up takes back a message that waits for the run",
     ),
     ("Ctrl-R", "searches earlier messages"),
-    ("Ctrl-T", "shows the latest reasoning of the model"),
+    (
+        "Ctrl-T",
+        "shows the whole conversation, to scroll and to search; r shows reasoning",
+    ),
     ("Ctrl-O", "shows the whole of the latest result"),
     (
         "Tab",
@@ -71,11 +75,17 @@ impl App {
         reason = "the other keys have no meaning of their own"
     )]
     fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if let Some(pager) = &mut self.pager {
+            if !pager.key(key) {
+                self.pager = None;
+            }
+            return Vec::new();
+        }
         let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if has_control => return self.interrupt(),
             KeyCode::Char('t') if has_control => {
-                self.transcript.print(self.folded.reasoning_lines());
+                self.pager = Some(Pager::default());
                 return Vec::new();
             }
             KeyCode::Char('o') if has_control => {
@@ -115,6 +125,10 @@ impl App {
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        if let Some(pager) = &mut self.pager {
+            pager.paste(text);
+            return Vec::new();
+        }
         self.leaving = None;
         // A paste is typing, and it never answers a dialog by itself.
         self.activate();
@@ -247,6 +261,10 @@ impl App {
             Entered::Cost => {
                 let words = self.totals.words();
                 self.note(Tone::Plain, words);
+                None
+            }
+            Entered::Transcript => {
+                self.pager = Some(Pager::default());
                 None
             }
             Entered::Quit => Some(Effect::Leave),

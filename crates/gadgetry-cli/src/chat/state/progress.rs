@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
-use super::call::{CallItem, seconds};
+use super::call::CallItem;
 use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
@@ -218,10 +218,9 @@ impl App {
 
     fn does(&mut self, activity: Activity) {
         if activity != Activity::Thinking
-            && let Some(took) = self.folded.reasoned(self.now)
+            && let Some((text, took)) = self.folded.reasoned(self.now)
         {
-            let words = format!("reasoned for {} · Ctrl-T shows it", seconds(took));
-            self.note(Tone::Plain, words);
+            self.transcript.add(Item::Reasoning(text, took));
         }
         if let Some(run) = &mut self.run {
             run.activity = activity;

@@ -8,7 +8,7 @@ use gadgetry::proto::event::Ancestor;
 use gadgetry::proto::id::CallId;
 use ratatui_core::text::{Line, Span};
 
-use super::call::{CallItem, DIFF_LINES, diff_style};
+use super::call::{CallItem, DIFF_LINES, diff_style, seconds};
 use crate::chat::markdown::Markdown;
 use crate::chat::report::{Report, Tone, padded};
 use crate::chat::text::{
@@ -21,6 +21,8 @@ const PROMPT_LINES: usize = 20;
 const NOTE_LINES: usize = 20;
 /// Lines of the output of a command of the user that are printed, from its end.
 const OUTPUT_LINES: usize = 200;
+/// Bytes of what was printed that the pager shows again.
+const HISTORY_BYTES: usize = 8 << 20;
 /// Characters of a line of these.
 const LINE_CHARS: usize = 1000;
 
@@ -30,7 +32,9 @@ pub(super) enum Item {
     /// Message of the user. The flag says whether it was added to a run.
     Prompt(String, bool),
     /// Text of the model. The flag says whether it is complete.
-    Reply(Box<Markdown>, bool),
+    Reply(Box<Reply>, bool),
+    /// Reasoning of the model, and how long it took.
+    Reasoning(String, Duration),
     /// A call of a gadget.
     Call(Box<CallItem>),
     /// Report of the program.
@@ -39,9 +43,29 @@ pub(super) enum Item {
     Lines(Vec<Line<'static>>),
 }
 
+/// Text of the model, as it grows on the screen, and as it was written.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    markdown: Markdown,
+    text: String,
+}
+
+impl Reply {
+    fn push(&mut self, text: &str) {
+        self.markdown.push(text);
+        self.text.push_str(text);
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     items: VecDeque<Item>,
+    /// Items that were printed, for the pager.
+    history: VecDeque<Item>,
+    /// Bytes of these.
+    bytes: usize,
+    /// Items that were dropped before these.
+    dropped: usize,
     /// Whether the last item was a call, which a blank line separates from text.
     is_after_call: bool,
 }
@@ -55,16 +79,16 @@ impl Transcript {
 
     /// Adds text of the model.
     pub(super) fn text(&mut self, text: &str) {
-        if let Some(Item::Reply(markdown, false)) = self.items.back_mut() {
-            markdown.push(text);
+        if let Some(Item::Reply(reply, false)) = self.items.back_mut() {
+            reply.push(text);
         } else if !text.trim().is_empty() {
             if self.is_after_call {
                 self.items.push_back(Item::Lines(vec![Line::default()]));
                 self.is_after_call = false;
             }
-            let mut markdown = Markdown::default();
-            markdown.push(text.trim_start_matches('\n'));
-            self.items.push_back(Item::Reply(Box::new(markdown), false));
+            let mut reply = Reply::default();
+            reply.push(text.trim_start_matches('\n'));
+            self.items.push_back(Item::Reply(Box::new(reply), false));
         }
     }
 
@@ -77,10 +101,10 @@ impl Transcript {
 
     /// The text of the model that was open is complete.
     pub(super) fn end_reply(&mut self) {
-        if let Some(Item::Reply(markdown, is_complete)) = self.items.back_mut()
+        if let Some(Item::Reply(reply, is_complete)) = self.items.back_mut()
             && !mem::replace(is_complete, true)
         {
-            markdown.end();
+            reply.markdown.end();
         }
     }
 
@@ -108,6 +132,7 @@ impl Transcript {
             Item::Call(_)
             | Item::Prompt(..)
             | Item::Reply(..)
+            | Item::Reasoning(..)
             | Item::Report(_)
             | Item::Lines(_) => None,
         })
@@ -120,6 +145,7 @@ impl Transcript {
             Item::Call(_)
             | Item::Prompt(..)
             | Item::Reply(..)
+            | Item::Reasoning(..)
             | Item::Report(_)
             | Item::Lines(_) => None,
         })
@@ -132,6 +158,7 @@ impl Transcript {
             Item::Call(_)
             | Item::Prompt(..)
             | Item::Reply(..)
+            | Item::Reasoning(..)
             | Item::Report(_)
             | Item::Lines(_) => None,
         })
@@ -140,8 +167,8 @@ impl Transcript {
     pub(super) fn take_settled(&mut self, width: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         while let Some(item) = self.items.front_mut() {
-            if let Item::Reply(markdown, _) = item {
-                lines.extend(markdown.take_settled(width));
+            if let Item::Reply(reply, _) = item {
+                lines.extend(reply.markdown.take_settled(width));
             }
             if !item.is_complete() {
                 break;
@@ -150,17 +177,69 @@ impl Transcript {
             if item.is_followed_by_blank() {
                 lines.push(Line::default());
             }
-            self.items.pop_front();
+            if let Some(item) = self.items.pop_front() {
+                self.keep(item);
+            }
         }
         lines
+    }
+
+    /// Keeps what the pager shows again.
+    fn keep(&mut self, item: Item) {
+        self.bytes += item.bytes();
+        self.history.push_back(item);
+        while self.bytes > HISTORY_BYTES {
+            let Some(oldest) = self.history.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.bytes();
+            self.dropped += 1;
+        }
+    }
+
+    /// Adds what was said before the program, for the pager alone.
+    pub(super) fn add_past(&mut self, is_user: bool, text: String) {
+        self.keep(if is_user {
+            Item::Prompt(text, false)
+        } else {
+            let mut reply = Reply::default();
+            reply.text = text;
+            Item::Reply(Box::new(reply), true)
+        });
+    }
+
+    /// The whole of what was printed, from an item on. Returns the item after it, too; the count includes those that were dropped.
+    pub(super) fn history_rows(
+        &self,
+        from: usize,
+        width: u16,
+        with_reasoning: bool,
+    ) -> (usize, Vec<Line<'static>>) {
+        let mut rows = Vec::new();
+        if from < self.dropped && from == 0 {
+            let words = "… earlier parts: `gadgetry sessions show` has them";
+            rows.push(Line::styled(words, DIM));
+        }
+        for item in self.history.iter().skip(from.saturating_sub(self.dropped)) {
+            rows.extend(item.whole(width, with_reasoning));
+        }
+        (self.dropped + self.history.len(), rows)
+    }
+
+    /// The whole of the rest.
+    pub(super) fn rest_rows(&self, width: u16, with_reasoning: bool) -> Vec<Line<'static>> {
+        let items = self.items.iter();
+        items
+            .flat_map(|item| item.whole(width, with_reasoning))
+            .collect()
     }
 
     /// The last rows of what is not settled, at most `height` of them.
     pub(super) fn live(&self, now: Duration, width: u16, height: usize) -> Vec<Line<'static>> {
         let mut rows: VecDeque<Line<'static>> = VecDeque::new();
         for item in self.items.iter().rev() {
-            let lines = if let Item::Reply(markdown, _) = item {
-                markdown.tail(width)
+            let lines = if let Item::Reply(reply, _) = item {
+                reply.markdown.tail(width)
             } else {
                 wrap_all(&item.lines(now, width), width)
             };
@@ -180,22 +259,74 @@ impl Item {
         match self {
             Self::Reply(_, is_complete) => *is_complete,
             Self::Call(call) => call.is_complete(),
-            Self::Prompt(..) | Self::Report(_) | Self::Lines(_) => true,
+            Self::Prompt(..) | Self::Reasoning(..) | Self::Report(_) | Self::Lines(_) => true,
         }
     }
 
     fn is_followed_by_blank(&self) -> bool {
         match self {
-            Self::Reply(markdown, _) => !markdown.is_blank(),
+            Self::Reply(reply, _) => !reply.markdown.is_blank(),
             Self::Prompt(..) => true,
-            Self::Call(_) | Self::Report(_) | Self::Lines(_) => false,
+            Self::Call(_) | Self::Reasoning(..) | Self::Report(_) | Self::Lines(_) => false,
         }
+    }
+
+    /// Bytes that it takes, about.
+    fn bytes(&self) -> usize {
+        const AT_LEAST: usize = 200;
+        AT_LEAST
+            + match self {
+                Self::Prompt(text, _)
+                | Self::Reasoning(text, _)
+                | Self::Report(Report::Note(_, text) | Report::Diff(text) | Report::Output(text)) => {
+                    text.len()
+                }
+                Self::Reply(reply, _) => reply.text.len(),
+                Self::Call(call) => call.whole_text().len(),
+                Self::Report(Report::Table(rows)) => rows.len() * AT_LEAST,
+                Self::Lines(lines) => lines.len() * AT_LEAST,
+            }
+    }
+
+    /// All of it, in rows of this width: nothing but reasoning is folded.
+    fn whole(&self, width: u16, with_reasoning: bool) -> Vec<Line<'static>> {
+        let mut lines = match self {
+            Self::Prompt(text, is_added) => wrap_all(&prompt(text, *is_added, usize::MAX), width),
+            Self::Reply(reply, _) => {
+                let mut markdown = Markdown::default();
+                markdown.push(&reply.text);
+                markdown.end();
+                let mut lines = markdown.take_settled(width);
+                if !lines.is_empty() {
+                    lines.push(Line::default());
+                }
+                return lines;
+            }
+            Self::Reasoning(text, _) if with_reasoning => {
+                let text = text.trim_end();
+                let text = text.lines().map(|line| format!("  {}", clean(line)));
+                let text: Vec<_> = text.map(|line| Line::styled(line, DIM)).collect();
+                wrap_all(&text, width)
+            }
+            Self::Call(call) => wrap_all(&call.whole(), width),
+            Self::Reasoning(..) | Self::Report(_) | Self::Lines(_) => {
+                wrap_all(&self.lines(Duration::ZERO, width), width)
+            }
+        };
+        if self.is_followed_by_blank() || matches!(self, Self::Reasoning(..) if with_reasoning) {
+            lines.push(Line::default());
+        }
+        lines
     }
 
     fn lines(&self, now: Duration, width: u16) -> Vec<Line<'static>> {
         match self {
-            Self::Prompt(text, is_added) => prompt(text, *is_added),
+            Self::Prompt(text, is_added) => prompt(text, *is_added, PROMPT_LINES),
             Self::Reply(..) => Vec::new(),
+            Self::Reasoning(_, took) => {
+                let words = format!("reasoned for {} · Ctrl-T, r shows it", seconds(*took));
+                vec![Line::styled(words, DIM)]
+            }
             Self::Call(call) => call.lines(now),
             Self::Report(report) => report_lines(report, width),
             Self::Lines(lines) => lines.clone(),
@@ -203,18 +334,18 @@ impl Item {
     }
 }
 
-fn prompt(text: &str, is_added: bool) -> Vec<Line<'static>> {
+fn prompt(text: &str, is_added: bool, most: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let count = text.lines().count();
-    for (index, line) in text.lines().take(PROMPT_LINES).enumerate() {
+    for (index, line) in text.lines().take(most).enumerate() {
         let mark = if index == 0 { "> " } else { "  " };
         lines.push(Line::from(vec![
             Span::styled(mark, NAME),
             Span::styled(clean(&long_line(line, LINE_CHARS)), BOLD),
         ]));
     }
-    if count > PROMPT_LINES {
-        let more = format!("  … {} more lines", count - PROMPT_LINES);
+    if count > most {
+        let more = format!("  … {} more lines", count - most);
         lines.push(Line::styled(more, DIM));
     }
     if is_added {

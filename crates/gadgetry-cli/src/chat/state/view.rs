@@ -68,6 +68,13 @@ impl App {
         }
     }
 
+    /// All rows of the screen, if the whole conversation is on it.
+    pub(crate) fn overlay(&mut self, columns: u16, height: u16) -> Option<View> {
+        let waits = (!self.dialogs.is_empty()).then_some("a question waits for you");
+        let pager = self.pager.as_mut()?;
+        Some(pager.view(&self.transcript, columns, height, waits))
+    }
+
     fn dialog_rows(&self) -> Vec<Line<'static>> {
         let waiting = self.dialogs.len().saturating_sub(1);
         let first = self.dialogs.front();

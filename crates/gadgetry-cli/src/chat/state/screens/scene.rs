@@ -65,6 +65,10 @@ impl Scene {
     fn paint(&mut self) {
         let (rows, columns) = self.terminal.screen().size();
         let (rows, columns) = (rows.get(), columns.get());
+        if let Some(view) = self.app.overlay(columns, rows) {
+            self.terminal.process(self.region.overlay(view).as_bytes());
+            return;
+        }
         let settled = self.app.take_settled(columns - 1);
         let view = self.app.view(columns, rows);
         let frame = self.region.paint(columns, &settled, view);

@@ -1,5 +1,6 @@
 //! What happens in the pictures.
 
+use crossterm::event::KeyCode;
 use serde_json::json;
 
 use super::scene::Scene;
@@ -178,7 +179,7 @@ fn reasoning(scene: &mut Scene) {
     scene
         .says("`cart::currencies`: it asks a server for rates.\n")
         .ends();
-    scene.control('t');
+    scene.control('t').key(KeyCode::Char('r'));
 }
 
 fn waiting(scene: &mut Scene) {
@@ -371,7 +372,7 @@ pub(super) const SCENES: &[Picture] = &[
     ),
     (
         "reasoning",
-        "Reasoning, shown by Ctrl-T",
+        "The transcript, with reasoning",
         NARROW,
         Palette::Dark,
         reasoning,

@@ -1,0 +1,94 @@
+//! The whole conversation on a screen of its own, in `gadgetry chat`.
+
+use super::screen::Screen;
+use super::workshop::{Workshop, call, reply};
+
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_T: &str = "\x14";
+
+/// `gadgetry chat` with a screen of 24 rows, and commands that need no approval.
+fn chat(workshop: &Workshop, args: &[&str]) -> Screen {
+    let usual = [
+        "chat",
+        "--model",
+        "script:script.jsonl",
+        "--approval",
+        "allow RunCommand",
+    ];
+    Screen::start(workshop, (80, 24), &[&usual, args].concat(), &[])
+}
+
+#[test]
+fn it_is_scrolled_and_searched_and_leaves_the_screen_as_it_was() {
+    let run = call("RunCommand:r", "!!!ARG:command\nseq 1001 1200\n");
+    let workshop = Workshop::new(&(reply(&run) + &reply("That is **all**.")));
+    let mut screen = chat(&workshop, &["Count!"]);
+    screen.shows("That is all.");
+    let before = screen.hides("Esc interrupts");
+    assert!(!before.contains("1100"), "{before}");
+    screen.keys(CTRL_T);
+    let last = screen.shows("transcript · 100 %");
+    assert!(last.contains("  1200\n\nThat is all."), "{last}");
+    screen.keys("g");
+    let first = screen.shows("> Count!");
+    assert!(first.contains("✓ $ seq 1001 1200"), "{first}");
+    assert!(first.contains("  1001\n  1002\n"), "{first}");
+    screen.keys(" ");
+    screen.shows("  1030\n");
+    // From the end of the screen upwards, and on.
+    screen.keys("G/1100\r");
+    screen.shows("  1100\n");
+    screen.keys("/COUNT\r");
+    screen.shows("> Count!");
+    screen.keys("/nowhere\r");
+    screen.shows("no \"nowhere\"");
+    screen.resize(60, 20);
+    screen.until("20 rows", |text| text.lines().count() == 20);
+    screen.resize(80, 24);
+    screen.keys("q");
+    screen.until("the screen before", |text| text == before);
+    // So does Ctrl-C, which cancels and leaves nothing.
+    screen.say("/transcript");
+    screen.shows("q returns");
+    screen.keys(CTRL_C);
+    screen.hides("transcript");
+    screen.keys(CTRL_D);
+    assert_eq!(screen.ends().0, 0);
+}
+
+/// What happens meanwhile is printed when the pager is closed; a continued session has what was said before.
+#[test]
+fn it_follows_a_run_and_has_what_was_said_before() {
+    let wait = "while ! test -e go; do sleep 0.05; done; echo forty-two";
+    let run = call("RunCommand:r", &format!("!!!ARG:command\n{wait}\n"));
+    let workshop = Workshop::new(&(reply(&run) + &reply("It has ended.")));
+    let mut screen = chat(&workshop, &["Wait!", "--session", "day"]);
+    screen.shows("Esc interrupts");
+    screen.keys(CTRL_T);
+    screen.shows("q returns");
+    workshop.write("go", "");
+    screen.shows("It has ended.");
+    screen.keys("q");
+    let text = screen.hides("q returns");
+    assert_eq!(text.matches("It has ended.").count(), 1, "{text}");
+    screen.hides("Esc interrupts");
+    screen.keys(CTRL_D);
+    assert_eq!(screen.ends().0, 0);
+    workshop.write("script.jsonl", &reply("Again."));
+    let mut screen = chat(&workshop, &["More!", "--continue", "day"]);
+    screen.shows("Again.");
+    screen.hides("Esc interrupts");
+    screen.keys(CTRL_D);
+    assert_eq!(screen.ends().0, 0);
+    let mut screen = chat(&workshop, &["--continue", "day"]);
+    let text = screen.shows("Again.");
+    assert!(!text.contains("Wait!"), "{text}");
+    screen.keys(format!("{CTRL_T}g"));
+    let text = screen.shows("> Wait!");
+    assert_eq!(text.matches("> More!").count(), 1, "{text}");
+    screen.keys("q");
+    screen.hides("q returns");
+    screen.keys(CTRL_D);
+    assert_eq!(screen.ends().0, 0);
+}
