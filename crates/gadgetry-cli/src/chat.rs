@@ -10,6 +10,7 @@
 //! file that reads and writes the terminal.
 
 mod again;
+mod background;
 mod changes;
 mod checkpoints;
 mod commands;

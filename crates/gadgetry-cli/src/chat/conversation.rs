@@ -31,7 +31,7 @@ use super::state::{App, Effect, Failure, Message, Waiting};
 use super::submitting::{Submitting, submitted};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
-use crate::cli::{ChatArgs, SessionName};
+use crate::cli::{ChatArgs, SessionName, Theme};
 use crate::error::Error;
 use crate::hooks::{Ending, Submitted, noted};
 use crate::interrupts::Interrupts;
@@ -57,6 +57,7 @@ pub(super) async fn run(
     let (history_file, history) = HistoryFile::open(&args.options.model.data);
     let first = args.prompt.clone();
     let is_continued = args.continues.is_some();
+    let theme = args.theme.unwrap_or(Theme::Auto);
     let user_file = invocation.config.user_path.clone();
     let (injected, fates) = Injected::new();
     let user = User {
@@ -74,7 +75,7 @@ pub(super) async fn run(
         talk, last, run, ..
     } = opened;
     let mut next = None;
-    let (talk, done) = match Terminal::enter() {
+    let (talk, done) = match Terminal::enter(theme) {
         Ok(terminal) => {
             let mut conversation = Conversation {
                 app,
@@ -255,12 +256,11 @@ impl Conversation {
         let (columns, rows) = Terminal::size();
         let settled = self.app.take_settled(columns.saturating_sub(1).max(1));
         self.settled.extend(settled);
-        match self.app.overlay(columns, rows) {
-            Some(view) => self.terminal.overlay(view)?,
-            None => {
-                let view = self.app.view(columns, rows);
-                self.terminal.paint(&mem::take(&mut self.settled), view)?;
-            }
+        if let Some(view) = self.app.overlay(columns, rows) {
+            self.terminal.overlay(view)?;
+        } else {
+            let view = self.app.view(columns, rows);
+            self.terminal.paint(&mem::take(&mut self.settled), view)?;
         }
         self.is_dirty = false;
         self.painted = Some(Instant::now());

@@ -81,6 +81,17 @@ impl Region {
         }
     }
 
+    /// Uses the colours for a background from now on.
+    pub(crate) fn use_background(&mut self, is_light: bool) {
+        self.colors = if is_light {
+            Colors::Light
+        } else {
+            Colors::Dark
+        };
+        // No row is as it would be painted now.
+        (self.width, self.overlay) = (0, self.overlay.take().map(|_| View::default()));
+    }
+
     /// Returns the output that puts `settled` above and `view` below; empty if nothing changes.
     pub(crate) fn paint(&mut self, width: u16, settled: &[Line<'_>], view: View) -> String {
         if settled.is_empty() && view == self.view && width == self.width {

@@ -1,5 +1,6 @@
 //! The terminal: keys in, frames out. Raw mode ends however the program ends.
 
+use std::collections::VecDeque;
 use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
@@ -18,7 +19,9 @@ use futures_util::StreamExt as _;
 use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
 
+use super::background::{self, Heard, Listener};
 use super::screen::{Colors, Region, View};
+use crate::cli::Theme;
 
 /// The size that is assumed if the terminal has none.
 const USUAL: (u16, u16) = (80, 24);
@@ -37,11 +40,15 @@ pub(super) fn is_capable() -> bool {
 pub(super) struct Terminal {
     region: Region,
     events: EventStream,
+    /// Events that were read, and not taken yet.
+    read: VecDeque<Event>,
+    /// Picks the colour of the background from the keys, until it is known.
+    listener: Option<Listener>,
 }
 
 impl Terminal {
     /// Enters raw mode.
-    pub(super) fn enter() -> io::Result<Self> {
+    pub(super) fn enter(theme: Theme) -> io::Result<Self> {
         raw_mode()?;
         // Printed in raw mode, the words of a panic would be all over the screen.
         panic::set_hook(Box::new(|info| {
@@ -49,14 +56,27 @@ impl Terminal {
             *words = Some(info.to_string());
         }));
         let variable = |name| env::var(name).ok();
-        let (no_color, background) = (variable("NO_COLOR"), variable("COLORFGBG"));
-        let colors = Colors::of(no_color.as_deref(), background.as_deref());
         // Of the terminals in use, only these cut rows that are too wide.
         let is_console = env::var_os("TERM").is_some_and(|it| it == "linux");
+        let colors = match theme {
+            Theme::Auto => {
+                let (no_color, background) = (variable("NO_COLOR"), variable("COLORFGBG"));
+                Colors::of(no_color.as_deref(), background.as_deref())
+            }
+            Theme::Light => Colors::Light,
+            Theme::Dark => Colors::Dark,
+            Theme::None => Colors::None,
+        };
+        let is_asked = theme == Theme::Auto && colors != Colors::None && !is_console;
+        if is_asked {
+            write(background::QUERY)?;
+        }
         let reflows = env::var_os("XTERM_VERSION").is_none() && !is_console;
         Ok(Self {
             region: Region::new(colors, reflows),
             events: EventStream::new(),
+            read: VecDeque::new(),
+            listener: is_asked.then(Listener::default),
         })
     }
 
@@ -69,7 +89,31 @@ impl Terminal {
 
     /// Waits for the next key, paste or change of the size; `None` at the end of the input.
     pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
-        self.events.next().await
+        loop {
+            if let Some(event) = self.read.pop_front() {
+                return Some(Ok(event));
+            }
+            let event = match self.events.next().await? {
+                Ok(event) => event,
+                Err(error) => return Some(Err(error)),
+            };
+            let Some(listener) = &mut self.listener else {
+                return Some(Ok(event));
+            };
+            match listener.hear(event) {
+                Heard::Held => {}
+                Heard::Events(events) => self.read.extend(events),
+                Heard::Background(is_light) => {
+                    self.listener = None;
+                    if let Some(is_light) = is_light {
+                        self.region.use_background(is_light);
+                        // Everything is painted again.
+                        let (columns, rows) = Self::size();
+                        return Some(Ok(Event::Resize(columns, rows)));
+                    }
+                }
+            }
+        }
     }
 
     /// Prints the settled lines, and the live rows below.

@@ -1,9 +1,22 @@
 //! Options of `gadgetry chat`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::sessions::WorktreeArgs;
 use super::{AgentOptions, ConfigArgs, SessionName};
+
+/// The colours of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Theme {
+    /// Those that suit the terminal.
+    Auto,
+    /// For a light background.
+    Light,
+    /// For a dark background.
+    Dark,
+    /// No colours.
+    None,
+}
 
 /// Options of `gadgetry chat`.
 #[derive(Debug, Args)]
@@ -35,6 +48,13 @@ pub(crate) struct ChatArgs {
     /// With --continue: resume the run although gadgets or prompts differ from those that it began with
     #[arg(long, help_heading = "Session", requires = "continues")]
     pub(crate) force: bool,
+
+    /// Colours: light or dark for such a background, none, or auto [default: auto]
+    ///
+    /// With auto, `NO_COLOR` means none. Otherwise the terminal is asked for its background (OSC 11); until it answers, `COLORFGBG`
+    /// counts.
+    #[arg(long, value_name = "THEME", hide_possible_values = true)]
+    pub(crate) theme: Option<Theme>,
 
     #[command(flatten)]
     pub(crate) tree: WorktreeArgs,

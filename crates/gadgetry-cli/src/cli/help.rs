@@ -129,6 +129,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Output, configuration",
         &[
+            "theme",
             "quiet",
             "verbose",
             "events",

@@ -45,7 +45,7 @@ pub(crate) use agent::{
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]
-pub(crate) use chat::ChatArgs;
+pub(crate) use chat::{ChatArgs, Theme};
 pub(crate) use complete::CompleteArgs;
 pub(crate) use config::{
     ApprovalsArgs, CompletionsArgs, ConfigArgs, ConfigVerbArgs, ConfigVerbs, InitArgs, ManArgs,

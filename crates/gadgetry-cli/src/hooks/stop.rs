@@ -91,13 +91,12 @@ impl Hook for StopHooks {
         if reply.calls > 0 || !reply.stop_reason.is_clean() {
             return AfterModelCall::Proceed;
         }
-        let content = reply.message.iter().flat_map(|it| &it.content);
-        let said: String = content
-            .filter_map(|it| match it {
-                Content::Text { text } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let mut said = String::new();
+        for content in reply.message.iter().flat_map(|it| &it.content) {
+            if let Content::Text { text } = content {
+                said.push_str(text);
+            }
+        }
         match self.keeps(run, &said).await {
             Some(reason) => AfterModelCall::Continue(reason),
             None => AfterModelCall::Proceed,

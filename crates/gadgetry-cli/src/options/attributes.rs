@@ -240,6 +240,7 @@ const ALL: &[(&str, Attributes)] = &[
     (SYSTEM_PROMPT, KEY.harmless()),
     ("tag", KEY),
     ("temperature", KEY.harmless()),
+    ("theme", KEY.harmless().once()),
     ("timeout", KEY.harmless().once()),
     ("tokens-per-day", KEY.harmless()),
     ("tokens-per-minute", KEY.harmless()),

@@ -245,7 +245,7 @@ fields!(AcpArgs {
 #[cfg(feature = "chat")]
 fields!(ChatArgs {
     group: continues, tree, options;
-    get: prompt = text, session = text;
+    get: prompt = text, session = text, theme = choice;
     on: force;
     none: chosen;
 });

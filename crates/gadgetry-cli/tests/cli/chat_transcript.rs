@@ -25,7 +25,9 @@ fn it_is_scrolled_and_searched_and_leaves_the_screen_as_it_was() {
     let workshop = Workshop::new(&(reply(&run) + &reply("That is **all**.")));
     let mut screen = chat(&workshop, &["Count!"]);
     screen.shows("That is all.");
-    let before = screen.hides("Esc interrupts");
+    let before = screen.until("the end of the run", |text| {
+        !text.contains("Esc interrupts") && text.ends_with("· asks")
+    });
     assert!(!before.contains("1100"), "{before}");
     screen.keys(CTRL_T);
     let last = screen.shows("transcript · 100 %");

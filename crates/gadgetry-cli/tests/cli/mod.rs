@@ -26,6 +26,8 @@ mod chat_plain;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_rewind;
 #[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_theme;
+#[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_transcript;
 mod complete;
 mod config;

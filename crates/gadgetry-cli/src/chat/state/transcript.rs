@@ -202,9 +202,8 @@ impl Transcript {
         self.keep(if is_user {
             Item::Prompt(text, false)
         } else {
-            let mut reply = Reply::default();
-            reply.text = text;
-            Item::Reply(Box::new(reply), true)
+            let markdown = Markdown::default();
+            Item::Reply(Box::new(Reply { markdown, text }), true)
         });
     }
 
