@@ -20,6 +20,7 @@ mod export;
 mod files;
 mod flight;
 mod history_file;
+mod images;
 mod injected;
 mod listing;
 mod live_output;

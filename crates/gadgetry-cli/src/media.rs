@@ -29,8 +29,7 @@ const SOUNDS: [(&[u8], &str); 5] = [
 /// A picture: the bytes of a file, or an address for the provider to read.
 pub(crate) fn image(typed: &str) -> Result<Media, Error> {
     if !is_address(typed) {
-        let wanted = "a PNG, JPEG, GIF or WebP picture";
-        return file(typed.as_ref(), MediaKind::Image, &IMAGES, wanted);
+        return image_of(typed.as_ref());
     }
     Ok(Media {
         kind: MediaKind::Image,
@@ -38,6 +37,12 @@ pub(crate) fn image(typed: &str) -> Result<Media, Error> {
         data: MediaData::Url(typed.to_owned()),
         name: None,
     })
+}
+
+/// A picture: the bytes of a file.
+pub(crate) fn image_of(path: &Path) -> Result<Media, Error> {
+    let wanted = "a PNG, JPEG, GIF or WebP picture";
+    file(path, MediaKind::Image, &IMAGES, wanted)
 }
 
 /// A sound: the bytes of a file.

@@ -18,10 +18,12 @@ use gadgetry::proto::event::Event;
 use gadgetry::{AgentHandle, AgentRun};
 use ratatui_core::text::Line;
 use tokio::sync::mpsc;
+use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::again::Again;
 use super::history_file::HistoryFile;
+use super::images;
 use super::injected::{Fate, Injected};
 use super::listing::Listing;
 use super::report::{Report, Tone};
@@ -299,7 +301,7 @@ impl Conversation {
     fn terminal_event(&mut self, event: Option<io::Result<TerminalEvent>>) -> io::Result<()> {
         match event {
             Some(Ok(TerminalEvent::Key(key))) => self.update(Message::Key(key)),
-            Some(Ok(TerminalEvent::Paste(text))) => self.update(Message::Paste(text)),
+            Some(Ok(TerminalEvent::Paste(text))) => self.paste(text),
             Some(Ok(TerminalEvent::Resize(..))) => self.is_dirty = true,
             Some(Ok(TerminalEvent::FocusGained)) => self.is_away = false,
             Some(Ok(TerminalEvent::FocusLost)) => self.is_away = true,
@@ -308,6 +310,20 @@ impl Conversation {
             None => self.is_over = true,
         }
         Ok(())
+    }
+
+    /// A paste, or the path of an image that was dragged into the terminal.
+    fn paste(&mut self, text: String) {
+        let Some(path) = images::dragged(&text) else {
+            return self.update(Message::Paste(text));
+        };
+        match block_in_place(|| self.talk.take_image(&path)) {
+            Ok(label) => self.update(Message::Paste(format!("{label} "))),
+            Err(error) => {
+                self.note(Tone::Bad, error.to_string());
+                self.update(Message::Paste(text));
+            }
+        }
     }
 
     async fn effect(&mut self, effect: Effect) {

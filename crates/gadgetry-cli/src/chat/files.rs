@@ -2,17 +2,30 @@
 
 use std::path::{Component, Path};
 
+use gadgetry::Media;
 use gadgetry_files as files;
+
+use super::images;
 
 /// Files that one message attaches.
 const MOST_MENTIONS: usize = 20;
 /// Bytes of a file that is attached.
 const LONGEST: u64 = 256 << 10;
 
-/// A message with the text of the files that it mentions as `@path`, and why others are missing. A word that names no file
-/// is just a word.
-pub(super) fn attach(message: &str) -> (String, Vec<String>) {
+/// A message with the files that it mentions.
+#[derive(Debug)]
+pub(super) struct Attached {
+    /// The message, and below it the texts of files.
+    pub(super) text: String,
+    pub(super) images: Vec<Media>,
+    /// Reasons why others are missing.
+    pub(super) problems: Vec<String>,
+}
+
+/// A message with the files that it mentions as `@path`. A word that names no file is just a word.
+pub(super) fn attach(message: &str) -> Attached {
     let (mut text, mut problems) = (message.to_owned(), Vec::new());
+    let mut images = Vec::new();
     let mut attached: Vec<&str> = Vec::new();
     for path in mentions(message) {
         if attached.contains(&path) {
@@ -24,7 +37,11 @@ pub(super) fn attach(message: &str) -> (String, Vec<String>) {
         }
         match read(path) {
             Ok(None) => {}
-            Ok(Some(content)) => {
+            Ok(Some(Content::Image(image))) => {
+                images.push(*image);
+                attached.push(path);
+            }
+            Ok(Some(Content::Text(content))) => {
                 let end = if content.ends_with('\n') { "" } else { "\n" };
                 text.extend(["\n\n--- ", path, " ---\n", &content, end]);
                 attached.push(path);
@@ -32,7 +49,17 @@ pub(super) fn attach(message: &str) -> (String, Vec<String>) {
             Err(problem) => problems.push(format!("{path} is not attached: {problem}")),
         }
     }
-    (text, problems)
+    Attached {
+        text,
+        images,
+        problems,
+    }
+}
+
+/// The content of a file that is attached.
+enum Content {
+    Text(String),
+    Image(Box<Media>),
 }
 
 /// The words after `@`, without punctuation at their end.
@@ -43,8 +70,8 @@ fn mentions(message: &str) -> impl Iterator<Item = &str> {
     paths.filter(|path| !path.is_empty())
 }
 
-/// The text of a file below the working directory; `None` if there is no such file.
-fn read(path: &str) -> Result<Option<String>, String> {
+/// The content of a file below the working directory; `None` if there is no such file.
+fn read(path: &str) -> Result<Option<Content>, String> {
     let path = Path::new(path);
     let is_inside = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
     if !path.components().all(is_inside) || !path.is_file() {
@@ -55,9 +82,13 @@ fn read(path: &str) -> Result<Option<String>, String> {
     if !folder.is_ok_and(|folder| real.starts_with(folder)) {
         return Err("it is outside of the working directory".to_owned());
     }
+    if images::is_image(&real.to_string_lossy()) {
+        let image = images::read(&real).map_err(|error| error.to_string())?;
+        return Ok(Some(Content::Image(Box::new(image))));
+    }
     let bytes = files::read(&real, LONGEST).map_err(|error| error.to_string())?;
     match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(Some(text)),
+        Ok(text) if !text.contains('\0') => Ok(Some(Content::Text(text))),
         Ok(_) | Err(_) => Err("it is not text".to_owned()),
     }
 }
@@ -79,9 +110,10 @@ mod tests {
     #[test]
     fn only_files_of_the_working_directory_are_attached() {
         let check = |message: &str, is_attached: bool| {
-            let (text, problems) = attach(message);
-            assert_eq!(text != message, is_attached, "{message}: {text}");
-            assert_eq!(problems, [""; 0], "{message}");
+            let attached = attach(message);
+            let has_text = attached.text != message;
+            assert_eq!(has_text, is_attached, "{message}: {attached:?}");
+            assert_eq!(attached.problems, [""; 0], "{message}");
         };
         // Tests run in the folder of their crate.
         check("see @Cargo.toml", true);

@@ -151,6 +151,8 @@ pub(crate) struct Facts {
     pub(crate) name: String,
     /// Tokens of a whole conversation, if known.
     pub(crate) window: Option<u64>,
+    /// Whether the model reads images.
+    pub(crate) reads_images: bool,
     /// The folder and its branch.
     pub(crate) place: String,
     /// Description of how calls are approved.

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
 use gadgetry::proto::event::FinishReason;
-use gadgetry::proto::message::Role;
+use gadgetry::proto::message::{Content, Role};
 
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
+use super::images::Images;
 use super::live_output::LiveOutput;
 use super::prompt::Prompt;
 use super::report::Report;
@@ -57,6 +58,8 @@ pub(super) struct Talk {
     facts: Facts,
     user: User,
     moments: Moments,
+    /// Images for the next message.
+    images: Images,
     /// The rules, with those that the user has added in this conversation.
     approvals: Approvals,
     /// The MCP servers, which outlive the agents.
@@ -156,6 +159,7 @@ impl Talk {
         };
         Ok(Self {
             moments: Moments::new(commands, start),
+            images: Images::default(),
             args,
             settings,
             base,
@@ -293,7 +297,9 @@ impl Talk {
         let durable = durable.run_id(kept.run.as_str());
         let durable = durable.with(self.user.output.sink());
         let durable = durable.after(self.conversation.clone());
-        let run = durable.ask(message).await;
+        let mut content = vec![Content::Text { text: message }];
+        content.extend(prompt.images.into_iter().map(Content::Media));
+        let run = durable.ask_with(content).await;
         let run = run.map_err(|error: JournalError| problem(&error))?;
         if mem::take(&mut self.compacts_next) {
             // It cannot be over, because it was not polled yet.

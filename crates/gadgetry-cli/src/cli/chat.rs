@@ -51,7 +51,7 @@ pub(crate) struct ChatArgs {
 
     /// Colours: light or dark for such a background, none, or auto [default: auto]
     ///
-    /// With auto, `NO_COLOR` means none. Otherwise the terminal is asked for its background (OSC 11); until it answers, `COLORFGBG`
+    /// With auto, `NO_COLOR` means none. Otherwise a query finds the background (OSC 11); until the terminal answers, `COLORFGBG`
     /// counts.
     #[arg(long, value_name = "THEME", hide_possible_values = true)]
     pub(crate) theme: Option<Theme>,

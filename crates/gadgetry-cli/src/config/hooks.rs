@@ -47,7 +47,7 @@ enum Subject {
     Agent,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// There is none.
+    /// Nothing.
     Nothing,
 }
 

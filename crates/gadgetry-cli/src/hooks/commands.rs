@@ -33,7 +33,7 @@ struct Shared {
     folder: Option<PathBuf>,
 }
 
-/// A command that has not answered, in words.
+/// A command that has not answered, as text.
 pub(super) enum Failure {
     /// It has ended with the code that denies.
     Blocked(String),
@@ -50,7 +50,7 @@ impl Failure {
 }
 
 impl Commands {
-    /// The commands that files declare, if they declare any and the run is no dry run.
+    /// The commands that files declare, if they declare any, unless it is a dry run.
     pub(crate) fn of(
         declared: &Arc<Declared>,
         options: &AgentOptions,

@@ -20,6 +20,8 @@ mod chat_config;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_hooks;
 #[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_images;
+#[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_modes;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_plain;

@@ -154,6 +154,11 @@ impl Conversation {
         let Some(prompt) = self.prompt(typed) else {
             return;
         };
+        if !prompt.images.is_empty() {
+            let words = "a message with images begins another run, after this one";
+            self.note(Tone::Plain, words.to_owned());
+            return self.update(Message::NotInjected(prompt.typed));
+        }
         self.attached(&prompt.problems);
         if self.talk.moments().is_about_prompts() {
             self.submitting = Some(Submitting::start(&self.talk, prompt, true));

@@ -124,6 +124,8 @@ impl App {
             Kind::Approval { approval, rule } => {
                 let has_rule = *rule < approval.rules.len();
                 let choice = match key.code {
+                    // It shows the next page, if there is one, and begins no message.
+                    KeyCode::Char(' ') if is_plain => return Some(Vec::new()),
                     KeyCode::Char(key) if is_plain => Choice::of(key),
                     KeyCode::Tab if has_rule => {
                         *rule = (*rule + 1) % approval.rules.len();

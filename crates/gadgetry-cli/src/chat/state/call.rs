@@ -252,6 +252,11 @@ impl CallItem {
         }
     }
 
+    fn is_success(&self) -> bool {
+        let fate = Fate::Succeeded;
+        matches!(&self.phase, Phase::Done { fate: it, .. } if *it == fate)
+    }
+
     /// What the whole of it shows of its answer.
     pub(super) fn whole_text(&self) -> &str {
         &self.whole
@@ -271,6 +276,7 @@ impl CallItem {
         let text = match &*self.gadget {
             "RunCommand" => body(&self.whole),
             gadget if EDITING.contains(&gadget) => change(&self.whole).unwrap_or(&self.whole),
+            gadget if READING.contains(&gadget) && self.is_success() => body(&self.whole),
             _ => &self.whole,
         };
         let text = text.trim_end();

@@ -18,6 +18,7 @@ impl Played {
         let facts = Facts {
             name: "m".to_owned(),
             window: Some(1000),
+            reads_images: false,
             place: String::new(),
             mode: "asks".to_owned(),
             approval: Mode::Ask,

@@ -1,5 +1,7 @@
 //! Descriptions of a conversation: model, mode, gadgets, profiles, skills.
 
+use std::path::Path;
+
 use gadgetry::models::ModelFilter;
 use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
@@ -57,6 +59,7 @@ impl Base {
         Ok(Facts {
             name: model.name().to_owned(),
             window: found.info().context_window,
+            reads_images: found.info().reads_images,
             place: self.project.place.clone(),
             mode: mode(options, approval),
             approval,
@@ -160,20 +163,42 @@ impl Talk {
 
     /// The message that a text means: the instructions of a skill after `/skill`, and the files that it mentions.
     pub(in crate::chat) fn prompt(&self, typed: String) -> Result<Prompt, Error> {
-        let (full, problems) = match Entered::of(&typed, &self.facts().names.named) {
+        let mut attached = match Entered::of(&typed, &self.facts().names.named) {
             Some(Entered::Skill(name, text)) => {
                 let instructions = self.instructions(&name, &text)?;
                 // The files that the user mentions, and not those that the skill mentions.
-                let (with_files, problems) = files::attach(&text);
-                (instructions + &with_files[text.len()..], problems)
+                let mut attached = files::attach(&text);
+                attached.text = instructions + &attached.text[text.len()..];
+                attached
             }
             Some(_) | None => files::attach(&typed),
         };
+        attached.images.extend(self.images.of(&typed));
+        if !attached.images.is_empty() {
+            self.sees_images()?;
+        }
         Ok(Prompt {
             typed,
-            full,
-            problems,
+            full: attached.text,
+            images: attached.images,
+            problems: attached.problems,
         })
+    }
+
+    /// Takes an image for the next message, and returns its label.
+    pub(in crate::chat) fn take_image(&mut self, path: &Path) -> Result<String, Error> {
+        self.sees_images()?;
+        self.images.add(path)
+    }
+
+    fn sees_images(&self) -> Result<(), Error> {
+        if self.facts.reads_images {
+            return Ok(());
+        }
+        let model = &self.facts.name;
+        Err(Error::input(format_args!(
+            "{model} is not known to read images; `gadgetry models --feature vision` lists models that do"
+        )))
     }
 
     /// The instructions of a skill, with these arguments.

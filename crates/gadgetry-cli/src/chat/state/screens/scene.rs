@@ -29,6 +29,7 @@ impl Scene {
         let facts = Facts {
             name: "haiku".to_owned(),
             window: Some(200_000),
+            reads_images: true,
             place: "~/src/shop (main)".to_owned(),
             mode: "asks".to_owned(),
             approval: Mode::Ask,

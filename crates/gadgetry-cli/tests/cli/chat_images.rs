@@ -1,0 +1,95 @@
+//! Images in the messages of `gadgetry chat`.
+
+use super::screen::Screen;
+use super::server::{Reply, Server};
+use super::workshop::Workshop;
+
+const CTRL_D: &str = "\x04";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\nxyz";
+/// The bytes of this image in a request.
+const SENT: &str = "data:image/png;base64,iVBORw0KGgp4eXo=";
+
+fn chat(workshop: &Workshop, server: &Server, model: &str) -> Screen {
+    let args = ["chat", "--model", model, "--base-url", server.url()];
+    let key = [("OPENAI_API_KEY", "k")];
+    let screen = Screen::start(workshop, (80, 30), &args, &key);
+    screen.shows("Message, /help");
+    screen
+}
+
+/// What a terminal sends for a pasted or dragged text.
+fn pasted(text: &str) -> String {
+    format!("\x1b[200~{text}\x1b[201~")
+}
+
+#[track_caller]
+fn leave(mut screen: Screen) {
+    screen.hides("Esc interrupts");
+    screen.keys(CTRL_D);
+    assert_eq!(screen.ends().0, 0);
+}
+
+#[test]
+fn an_image_is_dragged_pasted_or_mentioned() {
+    let workshop = Workshop::new("");
+    std::fs::write(workshop.path("a cat.png"), PNG).expect("an image");
+    std::fs::write(workshop.path("cat.png"), PNG).expect("an image");
+    let server = Server::start(["One.", "Two.", "Three.", "Four."].map(Reply::says));
+    let mut screen = chat(&workshop, &server, "openai:gpt-4o");
+    let path = workshop.path("a cat.png").display().to_string();
+    let sent = |screen: &mut Screen, keys: &str, shown: &str, answer: &str| {
+        screen.keys(keys);
+        screen.shows(shown);
+        screen.say("What is it?");
+        screen.shows(answer);
+        screen.hides("Esc interrupts");
+        let asked = server.asked();
+        let messages = &asked.last().expect("a request").body["messages"];
+        let last = messages.as_array().and_then(|it| it.last());
+        last.expect("a message").to_string()
+    };
+    let escaped = path.replace(' ', "\\ ");
+    let label = "[image a cat.png]";
+    let message = sent(&mut screen, &pasted(&escaped), label, "One.");
+    assert!(
+        message.contains(SENT) && message.contains(label),
+        "{message}"
+    );
+    let message = sent(&mut screen, &pasted(&format!("'{path}'")), label, "Two.");
+    assert!(message.contains(SENT), "{message}");
+    let message = sent(&mut screen, "@cat.png ", "@cat.png", "Three.");
+    assert!(message.contains(SENT), "{message}");
+    // Without its label, it is not sent.
+    screen.keys(pasted(&path));
+    screen.shows(&format!("{label} "));
+    let back = "\x7f".repeat(label.len() + 1);
+    let message = sent(&mut screen, &back, "Message, /help", "Four.");
+    assert!(!message.contains("data:"), "{message}");
+    leave(screen);
+}
+
+#[test]
+fn what_cannot_be_sent_is_said() {
+    let workshop = Workshop::new("");
+    std::fs::write(workshop.path("cat.png"), PNG).expect("an image");
+    std::fs::write(workshop.path("text.png"), "text").expect("a file");
+    let large = std::fs::File::create(workshop.path("large.png")).expect("a file");
+    large.set_len((10 << 20) + 1).expect("a large file");
+    let server = Server::start([Reply::says("One.")]);
+    let mut screen = chat(&workshop, &server, "openai:gpt-3.5-turbo");
+    screen.keys(pasted("cat.png"));
+    screen.shows("openai:gpt-3.5-turbo is not known to read images");
+    // Then it is text.
+    screen.shows("> cat.png");
+    screen.say("");
+    screen.shows("One.");
+    leave(screen);
+    let mut screen = chat(&workshop, &server, "openai:gpt-4o");
+    screen.keys(pasted("text.png"));
+    screen.shows("not a PNG, JPEG, GIF or WebP picture");
+    screen.keys(pasted("large.png"));
+    screen.shows("larger than 10 MiB");
+    screen.keys("\x15");
+    screen.shows("Message, /help");
+    leave(screen);
+}
