@@ -34,8 +34,8 @@ use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::{
-    Details, Kept, OPTIONS, Sessions, details, latest_here, merged, move_to, no_sessions, not_kept,
-    problem, refuse_without, replies_read, text_of, without_details,
+    Claim, Details, Kept, OPTIONS, Sessions, details, latest_here, merged, move_to, no_sessions,
+    not_kept, problem, refuse_without, replies_read, text_of, without_details,
 };
 
 use base::{Base, agent, approvals};
@@ -285,7 +285,7 @@ impl Talk {
         if let Some(note) = self.user.mode.note() {
             message = format!("{message}\n\n{note}");
         }
-        self.next_run().await?;
+        let claim = self.next_run().await?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let workspace = self.user.workspaces.current();
         self.turns.push(Turn {
@@ -301,6 +301,7 @@ impl Talk {
         content.extend(prompt.images.into_iter().map(Content::Media));
         let run = durable.ask_with(content).await;
         let run = run.map_err(|error: JournalError| problem(&error))?;
+        drop(claim);
         if mem::take(&mut self.compacts_next) {
             // It cannot be over, because it was not polled yet.
             let _ = run.handle().compact();
@@ -308,20 +309,23 @@ impl Talk {
         Ok(run)
     }
 
-    /// The next run of the session, which is begun if it is the first one.
-    async fn next_run(&mut self) -> Result<(), Error> {
+    /// The next run of the session, which is begun if it is the first one; then the claim is held until the run has begun.
+    async fn next_run(&mut self) -> Result<Option<Claim>, Error> {
+        let mut claim = None;
         if let Some(kept) = &mut self.kept {
             kept.run = kept.name.run(self.number + 1).map_err(Error::input)?;
         } else {
             let data = &self.args.options.model.data;
-            let kept = Kept::begin(data, self.args.session.as_ref(), &self.settings).await?;
-            self.kept = Some(kept);
+            let begun = Kept::begin(data, self.args.session.as_ref(), &self.settings);
+            let (kept, own) = begun.await?;
+            (self.kept, claim) = (Some(kept), Some(own));
         }
         self.number += 1;
         if let Some(details) = &mut self.details {
             details.added.clear();
         }
-        self.store().await
+        self.store().await?;
+        Ok(claim)
     }
 
     /// Takes note of a message that was added to the run, which reads it in `full`.

@@ -131,10 +131,11 @@ async fn begin(
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
     let begun = async {
-        let kept = Kept::begin(data, name, settings).await?;
+        let (kept, claim) = Kept::begin(data, name, settings).await?;
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
         let run = run.await.map_err(|error| problem(&error))?;
+        drop(claim);
         Ok((run, kept))
     };
     match begun.await {

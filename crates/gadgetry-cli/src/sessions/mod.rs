@@ -1,6 +1,7 @@
 //! Sessions: the runs of `gadgetry agent`, kept in a file of the user's data directory.
 
 mod asker;
+mod claim;
 mod continuing;
 mod details;
 
@@ -21,6 +22,7 @@ use crate::error::Error;
 use crate::options::Settings;
 
 pub(crate) use asker::{Asker, questions};
+pub(crate) use claim::Claim;
 pub(crate) use continuing::{
     latest_here, merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
@@ -28,6 +30,9 @@ pub(crate) use details::{Details, OPTIONS, refuse_without};
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];
+
+/// The file next to it that a process locks while it begins a session of a name.
+const LOCK: &str = "begin.lock";
 
 /// The stored sessions.
 pub(crate) struct Sessions {
@@ -251,13 +256,17 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// A new session. Only its details are stored.
+    /// A new session. Only its details are stored. The claim is held until its first run has begun.
     pub(crate) async fn begin(
         data: &DataArgs,
         name: Option<&SessionName>,
         settings: &Settings,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Claim), Error> {
         let sessions = Sessions::open(data)?;
+        let claim = match name {
+            Some(_) => Claim::on(&path(data)?.with_file_name(LOCK)).await?,
+            None => Claim::none(),
+        };
         let name = match name {
             Some(name) if sessions.find(name).await?.is_some() => {
                 return Err(Error::input(format_args!(
@@ -280,7 +289,7 @@ impl Kept {
             asker: None,
         };
         kept.store(&details).await?;
-        Ok(kept)
+        Ok((kept, claim))
     }
 
     /// Stores the details of the run.

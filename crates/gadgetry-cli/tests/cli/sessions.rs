@@ -1,7 +1,7 @@
 //! Sessions: what is kept of runs, and what is done with it.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -545,4 +545,27 @@ fn a_question_is_asked_at_a_terminal() {
     );
     assert!(ended.stdout.ends_with("Done.\r\n"), "{ended:?}");
     assert!(ended.stdout.contains("  . w starts again"), "{ended:?}");
+}
+
+/// Of two processes that begin a session of one name at once, one has it, and the other says so.
+#[test]
+fn a_name_is_begun_once() {
+    let workshop = Workshop::new(&reply("Hello."));
+    let args = ["agent", "Go!", "--model", "script:script.jsonl", "--quiet"];
+    let named = [&args[..], &["--session", "day"]].concat();
+    let started = (0..4).map(|_| {
+        let mut command = workshop.command(&named);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the binary starts")
+    });
+    let started: Vec<_> = started.collect();
+    let ended = started.into_iter().map(Child::wait_with_output);
+    let ended: Vec<_> = ended.map(|it| it.expect("it ends")).collect();
+    let winners = ended.iter().filter(|it| it.status.success()).count();
+    assert_eq!(winners, 1, "{ended:?}");
+    for loser in ended.iter().filter(|it| !it.status.success()) {
+        let said = String::from_utf8_lossy(&loser.stderr);
+        let words = "there is a session day already; continue it with --continue day";
+        assert!(said.contains(words), "{said}");
+    }
 }
