@@ -128,10 +128,18 @@ impl LayerReader<'_> {
     }
 }
 
-/// The mistake that a key is unknown, with the nearest known one.
+/// Names of a table that a message lists, at most.
+const LISTED: usize = 6;
+
+/// The mistake that a key is unknown, with the nearest known one, or all of a few.
 pub(crate) fn unknown<'a>(entry: &Entry, names: impl IntoIterator<Item = &'a str>) -> Error {
-    let hint = match closest(&entry.key, names).first() {
+    let names: Vec<&str> = names.into_iter().collect();
+    let hint = match closest(&entry.key, names.iter().copied()).first() {
         Some(near) => format!("; did you mean {near}?"),
+        None if entry.key == "api-key" => {
+            "; keys are read from variables: api-key-env names one".to_owned()
+        }
+        None if names.len() <= LISTED => format!("; the keys are {}", names.join(", ")),
         None => "; the keys are the options that `gadgetry agent --help` lists".to_owned(),
     };
     entry

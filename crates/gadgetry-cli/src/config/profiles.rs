@@ -82,7 +82,11 @@ impl Profiles {
     fn unknown(&self, name: &str) -> String {
         let hint = match closest(name, self.names()).first() {
             Some(near) => format!("; did you mean {near:?}?"),
-            None => format!("; add a table [profiles.{name}]"),
+            None if self.names().next().is_none() => format!("; add a table [profiles.{name}]"),
+            None => {
+                let names: Vec<&str> = self.names().collect();
+                format!("; there are {}", names.join(", "))
+            }
         };
         format!("there is no profile {name:?}{hint}")
     }

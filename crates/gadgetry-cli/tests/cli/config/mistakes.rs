@@ -126,6 +126,19 @@ fn syntax_keys_types_and_values() {
     );
 }
 
+/// A table of few keys lists them.
+#[test]
+fn keys_that_others_have() {
+    check(
+        "[approvals]\nrules = [{ permit = 'RunCommand' }]",
+        "2:12: unknown key permit; the keys are allow, deny, ask",
+    );
+    check(
+        "api-key = 'x'",
+        "1:1: unknown key api-key; keys are read from variables: api-key-env names one",
+    );
+}
+
 #[test]
 fn profiles() {
     check(
@@ -150,7 +163,7 @@ fn profiles() {
     );
     check(
         "[profiles.a]\ninherits = ['b']",
-        "2:13: there is no profile \"b\"; add a table [profiles.b]",
+        "2:13: there is no profile \"b\"; there are a",
     );
     check(
         "[profiles.a]\ninherits = 'b'\n[profiles.b]\ninherits = ['c']\n[profiles.c]\ninherits = 'a'",
