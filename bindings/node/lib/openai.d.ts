@@ -4,7 +4,7 @@ export interface WrapOptions {
   upstream?: string;
   /** The API of the server. */
   api?: "chat" | "completions" | "responses" | "messages";
-  /** The key of the server, if it is another one; an empty text for none. */
+  /** The key of the server. By default, that of the client, unless `upstream` is on another server; an empty text for none. */
   apiKey?: string;
 }
 

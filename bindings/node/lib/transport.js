@@ -10,9 +10,15 @@ const OWN = ["authorization", "x-api-key", "content-length", "transfer-encoding"
 
 export function wrapClient(client, prefix, { upstream, api = "chat", apiKey } = {}) {
   const url = upstream ?? client.baseURL;
-  const key = apiKey ?? (typeof client.apiKey === "string" ? client.apiKey : undefined);
+  // The key of a client is for its own server.
+  const isOwn = originOf(url) === originOf(client.baseURL);
+  const key = apiKey ?? (isOwn && typeof client.apiKey === "string" ? client.apiKey : undefined);
   const gateway = sync(() => new native.InProcess(url, key || undefined, api));
   return client.withOptions({ baseURL: BASE + prefix, fetch: fetchOf(gateway) });
+}
+
+function originOf(url) {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }
 
 function fetchOf(gateway) {

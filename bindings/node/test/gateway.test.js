@@ -33,6 +33,19 @@ test("Chat Completions", async () => {
   assert.equal(last.choices[0].message.content, "It is sunny in Paris.");
 });
 
+test("the key of a client is for its own server", async () => {
+  for (const [own, apiKey, sent] of [
+    ["http://127.0.0.1:9/v1", undefined, undefined],
+    ["http://127.0.0.1:9/v1", "other", "Bearer other"],
+    [server.url, undefined, "Bearer secret"],
+  ]) {
+    server.reset();
+    const client = new OpenAI({ baseURL: own, apiKey: "secret", maxRetries: 0 });
+    await wrapOpenAI(client, { upstream: server.url, apiKey }).chat.completions.create({ model: "m", messages, tools });
+    assert.equal(server.requests[0].headers.authorization, sent);
+  }
+});
+
 test("streams", async () => {
   const client = openai();
   let text = "";

@@ -30,6 +30,14 @@ def test_chat_completions(server):
     assert last.choices[0].message.content == "It is sunny in Paris."
 
 
+@pytest.mark.parametrize(("is_own", "given", "sent"), [(False, None, None), (False, "other", "Bearer other"), (True, None, "Bearer secret")])
+def test_the_key_of_a_client_is_for_its_own_server(server, is_own, given, sent):
+    base = server if is_own else "http://127.0.0.1:9/v1"
+    client = wrap_openai(openai.OpenAI(base_url=base, api_key="secret", max_retries=0), upstream=server, api_key=given)
+    client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    assert Server.requests[0][1] == sent
+
+
 def test_streams(server):
     client = wrap_openai(openai.OpenAI(base_url=server, api_key="none", max_retries=0))
     text, arguments, names = "", "", []

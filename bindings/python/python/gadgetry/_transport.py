@@ -19,7 +19,9 @@ def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str,
     """Returns a copy of an official client whose requests are answered by a gateway in this process."""
     own: Any = client
     url = upstream if upstream is not None else str(own.base_url)
-    gateway = _gadgetry.InProcess(url, _key(own, api_key), api)
+    # The key of a client is for its own server.
+    key = _key(own) if api_key is None and _origin(url) == _origin(str(own.base_url)) else api_key
+    gateway = _gadgetry.InProcess(url, key or None, api)
     http = own._client
     library = _library(http)
     if isinstance(http, library.AsyncClient):
@@ -35,11 +37,14 @@ def _library(http: Any) -> Any:
     return importlib.import_module(next(name for name in names if name in ("httpx", "httpx2")))
 
 
-def _key(client: Any, api_key: str | None) -> str | None:
-    if api_key is not None:
-        return api_key or None
+def _key(client: Any) -> str | None:
     key = getattr(client, "api_key", None)
-    return key if isinstance(key, str) and key else None
+    return key if isinstance(key, str) else None
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
 
 
 def _parts(request: Any) -> tuple[str, str, list[tuple[str, str]]]:

@@ -31,6 +31,6 @@ def wrap(
         client: The client. Its `base_url` and its key are those of the server of the model.
         upstream: The base URL of the server, if it is another one.
         api: The API of the server.
-        api_key: The key of the server, if it is another one; an empty text for none.
+        api_key: The key of the server. By default, that of the client, unless `upstream` is on another server; an empty text for none.
     """
     return wrap_client(client, prefix="/v1", upstream=upstream, api=api, api_key=api_key)
