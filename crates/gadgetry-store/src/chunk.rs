@@ -11,9 +11,20 @@ use crate::error::ReadError;
 use crate::{sum, values};
 
 /// The id of a row of entries; `number` counts the rows of the run from 0, and -1 is before the first.
+///
+/// Numbers that a file makes up name rows that are not there.
 pub(crate) fn entry_id(run: i64, number: i64) -> i64 {
-    (run << 32) + number + 1
+    (run << 32).saturating_add(number).saturating_add(1)
 }
+
+/// The ids before and after those of the rows of a run after its row `after`.
+pub(crate) fn ids(run: i64, after: i64) -> [i64; 2] {
+    [entry_id(run, after), entry_id(run.saturating_add(1), -1)]
+}
+
+/// Maximum bytes of the long values in a document, which is that of a line of a log. A small file can hold texts that are a thousand times as
+/// large, and name each of them often.
+const LARGEST: usize = 256 << 20;
 
 /// Reads a document that was stored, with its long values.
 pub(crate) fn read<T: DeserializeOwned>(
@@ -25,10 +36,16 @@ pub(crate) fn read<T: DeserializeOwned>(
 
 /// A document that was stored, with its long values in their places.
 pub(crate) fn whole<'j>(connection: &Connection, json: &'j str) -> Result<Cow<'j, str>, ReadError> {
-    values::put(json, |reference| find(connection, reference))
+    let mut left = LARGEST;
+    values::put(json, |reference| {
+        let text = find(connection, reference, left)?;
+        left -= text.len();
+        Ok(text)
+    })
 }
 
-fn find(connection: &Connection, reference: &str) -> Result<String, ReadError> {
+/// Finds a long value of at most `longest` bytes.
+fn find(connection: &Connection, reference: &str, longest: usize) -> Result<String, ReadError> {
     let missing = || ReadError::Missing(reference.to_owned());
     let hash = values::hash_of(reference).ok_or_else(missing)?;
     let mut statement =
@@ -38,6 +55,9 @@ fn find(connection: &Connection, reference: &str) -> Result<String, ReadError> {
         .optional()?;
     let (bytes, deflated) = found.ok_or_else(missing)?;
     let bytes = usize::try_from(bytes).map_err(|_| missing())?;
+    if bytes > longest {
+        return Err(ReadError::Large);
+    }
     values::inflate(&deflated, bytes, &hash).ok_or_else(missing)
 }
 
@@ -65,23 +85,26 @@ pub(crate) fn entries(
             "SELECT id, lines FROM entries WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3",
         )
         .map_err(JournalError::storage)?;
+    let [from, to] = ids(run, after);
     let mut rows = statement
-        .query([entry_id(run, after), entry_id(run + 1, -1), limit])
+        .query([from, to, limit])
         .map_err(JournalError::storage)?;
     loop {
         let row = match rows.next() {
             Ok(Some(row)) => row,
             Ok(None) => return Ok(last),
-            Err(error) => return Err(damaged(last + 1, error.to_string())),
+            Err(error) => return Err(damaged(last.saturating_add(1), error.to_string())),
         };
-        let number = row.get::<_, i64>(0).map_err(JournalError::storage)? - entry_id(run, 0);
+        let row_id = row.get::<_, i64>(0).map_err(JournalError::storage)?;
+        let number = row_id.saturating_sub(entry_id(run, 0));
         let lines = row.get_ref(1).map_err(JournalError::storage)?;
         let lines = lines
             .as_blob()
             .map_err(|error| damaged(number, error.to_string()))?;
         let lines = str::from_utf8(lines).map_err(|error| damaged(number, error.to_string()))?;
-        if number != last + 1 {
-            return Err(damaged(last + 1, "it is missing".to_owned()));
+        let next = last.saturating_add(1);
+        if number != next {
+            return Err(damaged(next, "it is missing".to_owned()));
         }
         let lines =
             sum::open(&[run, number], lines).map_err(|error| damaged(number, error.to_string()))?;
@@ -113,18 +136,18 @@ pub(crate) fn check(
     match kept.optional().map_err(JournalError::storage)? {
         // It was removed.
         None => return Ok(()),
-        Some(Some(kept)) if kept <= last + 1 => return Ok(()),
+        Some(Some(kept)) if kept <= last.saturating_add(1) => return Ok(()),
         Some(Some(_)) => {
             let next = connection.query_row(
                 "SELECT EXISTS (SELECT 1 FROM entries WHERE id > ?1 AND id < ?2)",
-                [entry_id(run, last), entry_id(run + 1, -1)],
+                ids(run, last),
                 |row| row.get::<_, bool>(0),
             );
             // They may have been written a moment ago.
             if next.map_err(JournalError::storage)? {
                 return Ok(());
             }
-            let place = format!("row {} of its entries", last + 1);
+            let place = format!("row {} of its entries", last.saturating_add(1));
             return Err(damaged(place, "it is missing".to_owned()));
         }
         // An earlier version, which has not counted them, has begun the run.

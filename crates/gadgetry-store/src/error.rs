@@ -9,6 +9,8 @@ pub(crate) enum ReadError {
     Sqlite(#[from] rusqlite::Error),
     #[error("its checksum differs from the stored one; a disk or another program has changed it")]
     Sum,
+    #[error("its long values have more than 256 MiB")]
+    Large,
     #[error("the long value {0} is missing or damaged")]
     Missing(String),
 }

@@ -8,7 +8,7 @@ use std::mem;
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry::log::LogHeader;
 use gadgetry::proto::message::{Content, Message};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::error::ReadError;
@@ -125,7 +125,9 @@ pub(crate) fn read(
             [key],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
-        .map_err(JournalError::storage)?;
+        .optional()
+        .map_err(JournalError::storage)?
+        .ok_or_else(|| damaged(id, &ReadError::Sum))?;
     let read = sum::open(&place(key, conversation, outputs), &json)
         .and_then(|json| whole(connection, json, conversation, outputs));
     read.map_err(|error| damaged(id, &error))
@@ -143,7 +145,9 @@ pub(crate) fn read_prompt(
             [key],
             |row| row.get(0),
         )
-        .map_err(JournalError::storage)?;
+        .optional()
+        .map_err(JournalError::storage)?
+        .flatten();
     let Some(conversation) = conversation else {
         let (mut header, _) = read(connection, id, key)?;
         return Ok(header.conversation.pop());

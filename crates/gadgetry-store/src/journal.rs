@@ -127,6 +127,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY)?;
     use_write_ahead_log(&connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // Expressions in the tables of a file are no more than data.
+    connection.pragma_update(None, "trusted_schema", false)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
@@ -347,7 +349,7 @@ fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, Jour
     let bytes: i64 = connection
         .query_row(
             "SELECT coalesce(sum(length(lines)), 0) FROM entries WHERE id > ?1 AND id < ?2",
-            [chunk::entry_id(key, after), chunk::entry_id(key + 1, -1)],
+            chunk::ids(key, after),
             |row| row.get(0),
         )
         .map_err(JournalError::storage)?;

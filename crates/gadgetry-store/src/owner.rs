@@ -60,8 +60,17 @@ impl Drop for Owner {
 }
 
 /// Returns whether the owner with this name has died, and removes its file then.
+///
+/// A name that is not one of [`Owner::new`] is of no process: with `/` in it, it would lead to another file. Neither is what is not a file: to
+/// open a pipe takes forever.
 pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
+    if !is_name(name) {
+        return true;
+    }
     let path = lock_path(journal, name);
+    if fs::symlink_metadata(&path).is_ok_and(|it| !it.is_file()) {
+        return true;
+    }
     let Ok(file) = OpenOptions::new().write(true).open(&path) else {
         return !path.exists();
     };
@@ -70,6 +79,16 @@ pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
         let _ = fs::remove_file(&path);
     }
     is_free
+}
+
+/// Returns whether a name is that of an owner: `pid-random`.
+fn is_name(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(pid, random)| {
+        let digits = |text: &str, is_digit: fn(&u8) -> bool| {
+            !text.is_empty() && text.bytes().all(|it| is_digit(&it))
+        };
+        digits(pid, u8::is_ascii_digit) && digits(random, u8::is_ascii_hexdigit)
+    })
 }
 
 /// Fails if the run has an owner that is alive.
@@ -101,9 +120,7 @@ pub(crate) fn sweep(journal: &Path) {
     for file in files.flatten() {
         let name = file.file_name();
         let (name, prefix) = (name.to_string_lossy(), prefix.to_string_lossy());
-        if let Some(owner) = name.strip_prefix(&*prefix)
-            && !owner.contains(NEW)
-        {
+        if let Some(owner) = name.strip_prefix(&*prefix) {
             has_died(journal, owner);
         }
     }

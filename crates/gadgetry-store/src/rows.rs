@@ -64,7 +64,7 @@ fn remove(connection: &Connection, id: &RunId) -> rusqlite::Result<()> {
         connection.execute("DELETE FROM runs WHERE key = ?1", [key])?;
         connection.execute(
             "DELETE FROM entries WHERE id > ?1 AND id < ?2",
-            [chunk::entry_id(key, -1), chunk::entry_id(key + 1, -1)],
+            chunk::ids(key, -1),
         )?;
         for last in [conversation, outputs] {
             list::release(connection, last, &mut hashes)?;

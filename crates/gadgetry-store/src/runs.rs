@@ -33,6 +33,8 @@ pub struct RunRecord {
     /// The beginning of the last message before the first request, at most 500 characters, which is what the run is about; `None` if
     /// an earlier version has begun the run and its header is damaged.
     pub prompt: Option<String>,
+    /// Reason that its progress cannot be read, and is the default one.
+    pub damage: Option<String>,
     /// Document that the application has stored with it; see [`SqliteJournal::set_details`].
     pub details: Option<String>,
 }
@@ -49,12 +51,16 @@ pub enum Status {
     Interrupted,
     /// The run has ended; see [`RunProgress::summary`].
     Finished,
+    /// A disk or another program has changed its progress; see [`RunRecord::damage`].
+    Damaged,
 }
 
 impl RunRecord {
     /// The state of the run.
     pub fn status(&self) -> Status {
-        if self.progress.summary.is_some() {
+        if self.damage.is_some() {
+            Status::Damaged
+        } else if self.progress.summary.is_some() {
             Status::Finished
         } else if self.progress.is_waiting {
             Status::Waiting
@@ -81,7 +87,7 @@ const RANGE: &str = "id >= ?1 AND id < ?2 AND instr(id, '/') = 0";
 const LAST: &str = "\u{10ffff}";
 
 impl SqliteJournal {
-    /// All runs, those that were written to last first, without the runs of subagents.
+    /// All runs, those that were written to last first, without the runs of subagents. Damage of one does not hide the others.
     ///
     /// # Errors
     ///
@@ -107,10 +113,19 @@ impl SqliteJournal {
     ///
     /// # Errors
     ///
-    /// [`JournalError::Unknown`] if there is no such run, and those of the storage.
+    /// [`JournalError::Unknown`] if there is no such run, [`JournalError::Damaged`] if its progress cannot be read, and those of the storage.
     pub async fn run(&self, id: &RunId) -> Result<RunRecord, JournalError> {
         let mut found = self.records(Which::One(id.clone())).await?;
-        found.pop().ok_or_else(|| JournalError::Unknown(id.clone()))
+        let record = found.pop();
+        let mut record = record.ok_or_else(|| JournalError::Unknown(id.clone()))?;
+        match record.damage.take() {
+            Some(problem) => Err(JournalError::Damaged {
+                run: id.clone(),
+                place: "its progress".to_owned(),
+                problem,
+            }),
+            None => Ok(record),
+        }
     }
 
     async fn records(&self, which: Which) -> Result<Vec<RunRecord>, JournalError> {
@@ -136,7 +151,7 @@ impl SqliteJournal {
             let mut rows = statement.query([from, to]).map_err(JournalError::storage)?;
             let mut records = Vec::new();
             while let Some(row) = rows.next().map_err(JournalError::storage)? {
-                records.push(record(row, &path)?);
+                records.extend(record(row, &path)?);
             }
             Ok(records)
         };
@@ -306,7 +321,8 @@ async fn end(id: &RunId, opened: Opened) -> Result<(), JournalError> {
     recorder.commit(Durability::Synced).await
 }
 
-fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
+/// Reads the record of a run; `None` for a name that no run can have.
+fn record(row: &Row<'_>, path: &Path) -> Result<Option<RunRecord>, JournalError> {
     let text = |at: usize| row.get::<_, String>(at).map_err(JournalError::storage);
     let number = |at: usize| row.get::<_, i64>(at).map_err(JournalError::storage);
     let optional = |at: usize| {
@@ -314,27 +330,28 @@ fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
             .map_err(JournalError::storage)
     };
     let id = text(0)?;
-    let id = RunId::parse_any(&id)?;
-    let damaged = |error: ReadError| JournalError::Damaged {
-        run: id.clone(),
-        place: "its progress".to_owned(),
-        problem: error.to_string(),
+    let Ok(id) = RunId::parse_any(&id) else {
+        tracing::warn!("a run of the journal has a name that no run can have: {id:?}");
+        return Ok(None);
     };
     let lease_ms = number(5)?;
     let owner = optional(4)?.filter(|_| lease_ms >= now_ms());
     let progress = text(3)?;
-    let progress = sum::open(&[], &progress)
-        .and_then(|json| Ok(serde_json::from_str(json)?))
-        .map_err(damaged)?;
-    Ok(RunRecord {
+    let progress = sum::open(&[], &progress).and_then(|json| Ok(serde_json::from_str(json)?));
+    let (progress, damage) = match progress {
+        Ok(progress) => (progress, None),
+        Err::<_, ReadError>(error) => (RunProgress::default(), Some(error.to_string())),
+    };
+    Ok(Some(RunRecord {
         created: time(number(1)?),
         updated: time(number(2)?),
         progress,
+        damage,
         is_driven: owner.is_some_and(|owner| !has_died(path, &owner)),
         details: optional(6)?,
         prompt: optional(7)?,
         id,
-    })
+    }))
 }
 
 fn time(ms: i64) -> SystemTime {

@@ -94,6 +94,12 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
     let tables: i64 = transaction
         .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
         .map_err(JournalError::storage)?;
+    if application == APPLICATION && has_foreign(&transaction).map_err(JournalError::storage)? {
+        let words = format!(
+            "{place} has a view, a trigger or a virtual table, and gadgetry makes none: another program has changed it; name another file"
+        );
+        return Err(JournalError::storage(words));
+    }
     match (application, u32::try_from(version)) {
         (APPLICATION, Ok(VERSION)) => return Ok(()),
         (APPLICATION, Ok(found)) if found > VERSION => {
@@ -120,6 +126,15 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
     };
     create().map_err(JournalError::storage)?;
     transaction.commit().map_err(JournalError::storage)
+}
+
+/// Returns whether a file has what runs code of its own when a table is read or written, which may never end.
+fn has_foreign(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%')",
+        (),
+        |row| row.get(0),
+    )
 }
 
 /// Makes version 3 of the first two.

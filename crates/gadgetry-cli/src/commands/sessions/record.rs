@@ -10,6 +10,7 @@ pub(in crate::commands) fn status(run: &RunRecord) -> &'static str {
         Status::Running => "running",
         Status::Waiting => "waiting",
         Status::Interrupted => "interrupted",
+        Status::Damaged => "damaged",
         Status::Finished => match &run.progress.summary {
             Some(summary) if verdict(summary).is_err() => "failed",
             _ => "finished",
