@@ -15,6 +15,8 @@
 //! system that builds it.
 
 mod files;
+#[cfg(test)]
+mod installer;
 mod languages;
 mod tried;
 
