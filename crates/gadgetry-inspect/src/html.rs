@@ -60,6 +60,7 @@ impl Run {
         let lines = recording.records.lines().iter();
         let values = lines.filter_map(|line| serde_json::from_str(line).ok());
         let mut records = joined(values);
+        let redaction = redaction.learning(&records);
         for record in &mut records {
             redaction.clean(record);
         }

@@ -1,5 +1,11 @@
 //! Keys in texts, by their form.
 
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use gadgetry_providers::variables::is_secret;
+
 /// In place of a key.
 pub(crate) const MASK: &str = "***";
 
@@ -41,15 +47,70 @@ const PREFIXES: [(&str, usize); 30] = [
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
 /// Characters of a key after a scheme, at least.
-const AFTER_SCHEME: usize = 16;
+const AFTER_SCHEME: usize = 12;
+
+/// Characters of a value without quotes that is assigned to a secret name, at least. Shorter ones may be words.
+const ASSIGNED: usize = 6;
+
+/// Characters of a name of a secret, at most.
+const NAME: usize = 64;
+
+/// Characters of a user in a URL without a password from which it is a key.
+const USER: usize = 16;
+
+/// Characters of a word from which it may be a key in Base64.
+const ENCODED: usize = 20;
+
+/// Parts of names of secrets, without `_` and `-`, in lower case.
+const NAMES: [&str; 11] = [
+    "accesskey",
+    "apikey",
+    "authorization",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "signingkey",
+];
+
+/// Ends of names of secrets.
+const ENDS: [&str; 3] = ["cookie", "pwd", "token"];
 
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
-/// Returns a text without what has the form of a key: a text without any is returned as it is.
-pub(crate) fn without(text: String) -> String {
+/// Returns whether a field, a header or a variable of this name holds a secret.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    if name.len() > NAME {
+        return false;
+    }
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    NAMES.iter().any(|it| letters.contains(it))
+        || ENDS.iter().any(|it| letters.ends_with(it))
+        || is_secret(name) && !name.contains(|c: char| c.is_ascii_lowercase())
+}
+
+/// Returns a text without what has the form of a key, and without `secrets`: a text without any is returned as it is.
+pub(crate) fn without(mut text: String, secrets: &[String]) -> String {
+    for secret in secrets {
+        if text.contains(secret) {
+            text = text.replace(secret, MASK);
+        }
+    }
     let text = without_private_keys(text);
+    let mut ranges = words(&text, secrets);
+    assignments(&text, &mut ranges);
+    users(&text, &mut ranges);
+    masked(text, ranges)
+}
+
+/// Finds words that are keys.
+fn words(text: &str, secrets: &[String]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    let mut before = "";
+    let mut before = 0..0;
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
@@ -59,44 +120,36 @@ pub(crate) fn without(text: String) -> String {
             continue;
         }
         let word = &rest[..length];
-        // A word may be a name and a value: `key=sk-…`.
-        let value = word
-            .rfind('=')
-            .filter(|it| it + 1 < word.len())
-            .map_or(0, |it| it + 1);
-        let value = if value > 0 && word[value..].len() < 8 {
-            0
-        } else {
-            value
-        };
+        let (last, gap) = (&text[before.clone()], &text[before.end..at]);
         let is_after_scheme =
-            word.len() >= AFTER_SCHEME && SCHEMES.iter().any(|it| before.eq_ignore_ascii_case(it));
-        if is_after_scheme {
+            word.len() >= AFTER_SCHEME && SCHEMES.iter().any(|it| last.eq_ignore_ascii_case(it));
+        let is_after_option =
+            last.starts_with("--") && gap.trim_matches(' ').is_empty() && is_secret_name(last);
+        if is_after_scheme || is_after_option || is_encoded(word, secrets) {
             ranges.push(at..at + length);
-        } else if has_form(&word[value..]) {
-            ranges.push(at + value..at + length);
+        } else if let Some(start) = form(word) {
+            ranges.push(at + start..at + length);
         }
-        if let Some(password) = password_of_url(&text, at, length) {
-            ranges.push(password);
-        }
-        before = word;
+        before = at..at + length;
         at += length;
     }
-    masked(text, &ranges)
+    ranges
 }
 
-fn masked(text: String, ranges: &[std::ops::Range<usize>]) -> String {
+/// Replaces ranges of a text, which may overlap.
+fn masked(text: String, mut ranges: Vec<Range<usize>>) -> String {
     if ranges.is_empty() {
         return text;
     }
+    ranges.sort_by_key(|it| it.start);
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for range in ranges {
         if range.start >= from {
             out.push_str(&text[from..range.start]);
             out.push_str(MASK);
-            from = range.end;
         }
+        from = from.max(range.end);
     }
     out.push_str(&text[from..]);
     out
@@ -106,21 +159,96 @@ fn is_of_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.=+/~".contains(c)
 }
 
-fn has_form(word: &str) -> bool {
-    let known = PREFIXES.iter().find(|(prefix, _)| word.starts_with(prefix));
-    known.is_some_and(|(_, length)| {
-        word.len() >= *length && word.bytes().any(|it| it.is_ascii_digit())
-    })
+/// The place in a word at which a key begins. A word may be a name and a value, or a path: `key=sk-…`.
+fn form(word: &str) -> Option<usize> {
+    let digit = word.rfind(|c: char| c.is_ascii_digit())?;
+    let parts = word.match_indices(['=', '/', '.', '+', '~']);
+    let mut starts = std::iter::once(0).chain(parts.map(|(at, _)| at + 1));
+    starts.find(|start| *start <= digit && has_form(&word[*start..]))
 }
 
-/// The password in `scheme://user:password@host`, if the word at a position is one.
-fn password_of_url(text: &str, at: usize, length: usize) -> Option<std::ops::Range<usize>> {
-    let before = text[..at].strip_suffix(':')?;
-    let user = before
-        .rfind(|c: char| !is_of_key(c) || c == '/')
-        .map_or(0, |it| it + 1);
-    let is_url = before.get(..user)?.ends_with("://");
-    (is_url && text[at + length..].starts_with('@')).then_some(at..at + length)
+fn has_form(word: &str) -> bool {
+    let known = PREFIXES.iter().find(|(prefix, _)| word.starts_with(prefix));
+    known.is_some_and(|(_, length)| word.len() >= *length)
+}
+
+/// Returns whether a word is the Base64 of a text with a key.
+fn is_encoded(word: &str, secrets: &[String]) -> bool {
+    if word.len() < ENCODED {
+        return false;
+    }
+    let word = word.trim_end_matches('=');
+    let decoded = STANDARD_NO_PAD.decode(word);
+    let decoded = decoded.or_else(|_| URL_SAFE_NO_PAD.decode(word));
+    let Some(text) = decoded.ok().and_then(|it| String::from_utf8(it).ok()) else {
+        return false;
+    };
+    if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+        return false;
+    }
+    secrets.iter().any(|it| text.contains(it))
+        || text.contains(PRIVATE_KEY)
+        || text.split(|c| !is_of_key(c)).any(|it| form(it).is_some())
+}
+
+/// Finds what is assigned to secret names, in any notation: `API_KEY=…`, `x-api-key: …`, `"token": "…"`, `?access_token=…`.
+fn assignments(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '\\');
+    let mut found = 0;
+    for (at, sign) in text.match_indices([':', '=']) {
+        if at < found {
+            continue;
+        }
+        let before = text[..at]
+            .trim_end_matches([' ', '\t'])
+            .trim_end_matches(is_quote);
+        let name = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c)));
+        let name = name.map_or(0, |it| {
+            it + before[it..].chars().next().map_or(1, char::len_utf8)
+        });
+        let name = &before[name..];
+        if !is_secret_name(name) {
+            continue;
+        }
+        let rest = &text[at + sign.len()..];
+        let value = rest.trim_start_matches([' ', '\t']);
+        let inner = value.trim_start_matches(is_quote);
+        let is_quoted = inner.len() < value.len();
+        // Headers have values with spaces: a scheme and a key, and several cookies.
+        let name = name.to_ascii_lowercase();
+        let is_line = is_quoted || name.ends_with("authorization") || name.ends_with("cookie");
+        let ends = |c: char| {
+            is_quote(c)
+                || matches!(c, '\n' | '\r')
+                || !is_line && (c.is_whitespace() || ",;&<>(){}[]|".contains(c))
+        };
+        let length = inner.find(ends).unwrap_or(inner.len());
+        if length >= if is_quoted { 1 } else { ASSIGNED } {
+            let start = text.len() - inner.len();
+            found = start + length;
+            ranges.push(start..found);
+        }
+    }
+}
+
+/// Finds passwords and keys before the hosts of URLs: `scheme://user:password@host`.
+fn users(text: &str, ranges: &mut Vec<Range<usize>>) {
+    for (at, sign) in text.match_indices("://") {
+        let start = at + sign.len();
+        let rest = &text[start..];
+        let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'`<>\\".contains(c));
+        let authority = &rest[..end.unwrap_or(rest.len())];
+        let Some((user, _)) = authority.rsplit_once('@') else {
+            continue;
+        };
+        match user.split_once(':') {
+            Some((name, password)) if !password.is_empty() => {
+                ranges.push(start + name.len() + 1..start + user.len());
+            }
+            None if user.len() >= USER => ranges.push(start..start + user.len()),
+            Some(_) | None => {}
+        }
+    }
 }
 
 fn without_private_keys(text: String) -> String {
@@ -134,12 +262,7 @@ fn without_private_keys(text: String) -> String {
         out.push_str(before);
         rest = after;
         // The line that ends a key has the same words.
-        if !before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .contains("-----END")
-        {
+        if before.rfind("-----END") <= before.rfind("-----BEGIN") {
             out.push_str(MASK);
             rest = &rest[rest.find("-----END").unwrap_or(rest.len())..];
         }
@@ -154,7 +277,8 @@ mod tests {
 
     #[test]
     fn keys_are_found_by_their_form() {
-        let check = |text: &str, expected: &str| assert_eq!(without(text.to_owned()), expected);
+        let check =
+            |text: &str, expected: &str| assert_eq!(without(text.to_owned(), &[]), expected);
         let key = "0123456789abcdef0123456789abcdef0123456789";
         check(
             "a plain text, with sk-words and ghp_ alone",
@@ -168,13 +292,35 @@ mod tests {
         );
         check(
             &format!("Authorization: Bearer {key}"),
-            "Authorization: Bearer ***",
+            "Authorization: ***",
         );
         check(
             "https://user:pa55w0rd@example.com/x",
             "https://user:***@example.com/x",
         );
         check("at 10:30@home, a:b@c", "at 10:30@home, a:b@c");
+        check("redis://:pa$s%40@h/0", "redis://:***@h/0");
+        check(
+            "https://u:p@q@h git clone https://0123456789abcdef0@h ssh://git@h",
+            "https://u:***@h git clone https://***@h ssh://git@h",
+        );
+        check(&format!("KEY=sk-{key}== /v1/sk-{key}/x"), "KEY=*** /v1/***");
+        check(
+            "-----END CERTIFICATE-----\\n-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----",
+            "-----END CERTIFICATE-----\\n-----BEGIN PRIVATE KEY-----***-----END PRIVATE KEY-----",
+        );
+        check(
+            "c2stMDEyMzQ1Njc4OWFiY2RlZmdoMDEyMw== aGVsbG8gd29ybGQsIGhlbGxv",
+            "*** aGVsbG8gd29ybGQsIGhlbGxv",
+        );
+        check(
+            "Authorization: Basic dXNlcjpwYXNz\nnext",
+            "Authorization: ***\nnext",
+        );
+        check(
+            "login --password correct-horse --verbose yes",
+            "login --password *** --verbose yes",
+        );
         check(
             "-----BEGIN RSA PRIVATE KEY-----\nMII\nabc\n-----END RSA PRIVATE KEY-----\nafter",
             "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\nafter",
@@ -187,5 +333,56 @@ mod tests {
             "no key in skills/sk-learn-contrib-extra-long-name",
             "no key in skills/sk-learn-contrib-extra-long-name",
         );
+    }
+
+    #[test]
+    fn values_of_secret_names_are_found() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(without(text.to_owned(), &[]), expected);
+        check(
+            "DB_PASSWORD=hunter2 NAME=value-1",
+            "DB_PASSWORD=*** NAME=value-1",
+        );
+        check(
+            "export AWS_SECRET_ACCESS_KEY=\"a b\"",
+            "export AWS_SECRET_ACCESS_KEY=\"***\"",
+        );
+        check(
+            "x-api-key: abcdef0\r\nCookie: a=b; c=d\r\n",
+            "x-api-key: ***\r\nCookie: ***\r\n",
+        );
+        check("/?api_key=abcdef0&x=1", "/?api_key=***&x=1");
+        check(
+            r#"{\"client_secret\": \"x\", \"max_tokens\": 512}"#,
+            r#"{\"client_secret\": \"***\", \"max_tokens\": 512}"#,
+        );
+        check(
+            r#""password": {"type": "string"}"#,
+            r#""password": {"type": "string"}"#,
+        );
+        check("é password : abcdefé", "é password : ***");
+        check(
+            "primary_key: identity, keyboard = qwertyuiop",
+            "primary_key: identity, keyboard = qwertyuiop",
+        );
+        check("token=", "token=");
+    }
+
+    /// A model may write what takes long.
+    #[test]
+    fn long_texts_take_linear_time() {
+        for piece in [
+            "://",
+            "token=",
+            "cookie: ",
+            "token=\"",
+            "a:",
+            "=",
+            "-----END PRIVATE KEY-----",
+            "/sk-",
+            "\\",
+        ] {
+            without(piece.repeat(20_000), &[]);
+        }
     }
 }

@@ -13,6 +13,9 @@ const TEXT: usize = 2_000;
 /// Lanes of an agent. More calls at once share the last one.
 const LANES: usize = 1_000;
 
+/// Arrows. A call may name as many dependencies as a reply has room for.
+const ARROWS: usize = 20_000;
+
 /// Makes a trace of a recording, for <https://ui.perfetto.dev> and `chrome://tracing`.
 ///
 /// A process is an agent; its first thread has the replies, the others the calls, each on the first one that is free. Arrows are dependencies.
@@ -28,16 +31,21 @@ const LANES: usize = 1_000;
 /// ```
 pub fn perfetto(recording: &Recording, redaction: &Redaction) -> String {
     let mut trace = Trace::default();
-    for line in recording.records.lines() {
-        if let Ok(mut event) = serde_json::from_str::<Value>(line) {
-            redaction.clean(&mut event);
-            each_string(&mut event, &|text| {
-                if let Some((end, _)) = text.char_indices().nth(TEXT) {
-                    text.truncate(end);
-                }
-            });
-            trace.event(&event);
-        }
+    let lines = recording.records.lines();
+    let events = || {
+        lines
+            .iter()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    };
+    let redaction = redaction.learning(events());
+    for mut event in events() {
+        redaction.clean(&mut event);
+        each_string(&mut event, &|text| {
+            if let Some((end, _)) = text.char_indices().nth(TEXT) {
+                text.truncate(end);
+            }
+        });
+        trace.event(&event);
     }
     trace.end();
     json!({ "traceEvents": trace.out, "displayTimeUnit": "ms" }).to_string()
@@ -50,6 +58,7 @@ struct Trace {
     /// In milliseconds.
     now: u64,
     cost: f64,
+    arrows: usize,
 }
 
 #[derive(Default)]
@@ -120,7 +129,7 @@ impl Trace {
             "gadget_result" => self.result(event, now),
             "gadget_skipped" => {
                 let name = format!("skipped: {}", text("gadgetName"));
-                let skip = json!({ "ph": "i", "s": "t", "name": name, "pid": agent.pid, "tid": 1, "ts": now * 1000, "args": { "error": text("error") } });
+                let skip = json!({ "ph": "i", "s": "t", "name": name, "pid": agent.pid, "tid": 1, "ts": micros(now), "args": { "error": text("error") } });
                 self.out.push(skip);
             }
             _ => {}
@@ -128,7 +137,7 @@ impl Trace {
         let cost = event["cost"].as_f64().unwrap_or_default();
         if cost > 0.0 {
             self.cost += cost;
-            let counter = json!({ "ph": "C", "name": "cost", "pid": 1, "ts": now * 1000, "args": { "usd": self.cost } });
+            let counter = json!({ "ph": "C", "name": "cost", "pid": 1, "ts": micros(now), "args": { "usd": self.cost } });
             self.out.push(counter);
         }
     }
@@ -155,7 +164,8 @@ impl Trace {
         let Some(call) = agent.calls.remove(&number) else {
             return;
         };
-        let (start, end) = (call.start * 1000, (now * 1000).max(call.start * 1000 + 1));
+        let start = micros(call.start);
+        let end = micros(now).max(start.saturating_add(1));
         let free = agent.lanes.iter().position(|until| *until <= start);
         let lane = free.unwrap_or(agent.lanes.len().min(LANES));
         if lane == agent.lanes.len() {
@@ -173,7 +183,11 @@ impl Trace {
         self.out
             .push(slice(place, &name, (call.start, now), &arguments));
         for dependency in &call.dependencies {
+            if self.arrows == ARROWS {
+                break;
+            }
             if let Some((other, ended)) = agent.ended.get(dependency) {
+                self.arrows += 1;
                 let id = format!("{} {dependency}>{} {number}", agent.pid, call.id);
                 let arrow = |phase: &str, tid: usize, time: u64| json!({ "ph": phase, "cat": "dep", "name": "dep", "id": id, "pid": agent.pid, "tid": tid, "ts": time });
                 self.out.push(arrow("s", *other, ended.saturating_sub(1)));
@@ -200,6 +214,11 @@ fn metadata(pid: usize, tid: usize, kind: &str, name: &str) -> Value {
     json!({ "ph": "M", "pid": pid, "tid": tid, "name": kind, "args": { "name": name } })
 }
 
+/// Microseconds of milliseconds; a time that a file makes up may be any.
+fn micros(milliseconds: u64) -> u64 {
+    milliseconds.saturating_mul(1000)
+}
+
 /// A slice with its times in milliseconds. One without a duration would be invisible.
 fn slice(
     (pid, tid): (usize, usize),
@@ -207,8 +226,8 @@ fn slice(
     (start, end): (u64, u64),
     arguments: &Value,
 ) -> Value {
-    let duration = (end.saturating_sub(start) * 1000).max(1);
-    json!({ "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": start * 1000, "dur": duration, "args": arguments })
+    let duration = micros(end.saturating_sub(start)).max(1);
+    json!({ "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": micros(start), "dur": duration, "args": arguments })
 }
 
 #[cfg(test)]
@@ -263,6 +282,26 @@ mod tests {
                 ("1 a>c 2".into(), Some(10_000))
             ]
         );
+        // Times that a file makes up, and more dependencies than there is room for.
+        let many = vec!["a"; ARROWS + 1];
+        let most = u64::MAX;
+        let events = [
+            call(0, 0, "a", &[]),
+            result(0, 0, "a"),
+            call(most, 1, "b", &many),
+            start(most, 1, "b"),
+            result(most, 1, "b"),
+        ];
+        let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+        let recording = Recording::read(lines.join("\n").as_bytes()).expect("events");
+        let long: Value =
+            serde_json::from_str(&perfetto(&recording, &Redaction::default())).expect("JSON");
+        let arrows = long["traceEvents"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|it| it["ph"] == "s");
+        assert_eq!(arrows.count(), ARROWS);
         assert_eq!(of("C").next_back().expect("a counter")["args"]["usd"], 1.5);
     }
 }

@@ -1,37 +1,24 @@
 //! Keys in values, and what replaces them.
 
+use std::borrow::Borrow;
 use std::env;
 use std::fmt;
 
 use gadgetry_providers::variables::is_secret;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::keys;
 
 /// Bytes that a value of a variable must have to count as a secret. Shorter ones may be words.
 const LENGTH: usize = 8;
 
-/// Names of fields whose values are secrets, without `_` and `-`, in lower case.
-const FIELDS: [&str; 14] = [
-    "accesstoken",
-    "apikey",
-    "authorization",
-    "authtoken",
-    "bearertoken",
-    "clientsecret",
-    "cookie",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "refreshtoken",
-    "secret",
-    "secretkey",
-];
+/// Secrets that are learnt from a recording. More are only removed where they were found.
+const LEARNT: usize = 100;
 
 /// Keys that are removed from files.
 ///
-/// Texts that have the form of a key are removed in any case: those of known services, bearer tokens, passwords in URLs, private keys.
+/// Texts that have the form of a key are removed in any case: those of known services, bearer tokens, passwords in URLs, private keys, and
+/// what is assigned to the name of a secret, as in `API_KEY=…`, a header or JSON. What none of these recognises stays.
 ///
 /// ```
 /// use gadgetry_inspect::Redaction;
@@ -61,22 +48,46 @@ impl Redaction {
     #[must_use]
     pub fn secret(mut self, secret: impl Into<String>) -> Self {
         let secret = secret.into().trim().to_owned();
-        if secret.len() >= LENGTH && !self.secrets.contains(&secret) {
-            self.secrets.push(secret);
+        if secret.len() >= LENGTH {
+            self.add(secret);
             self.secrets.sort_by_key(|it| std::cmp::Reverse(it.len()));
         }
         self
     }
 
-    /// Returns a text without keys.
-    pub fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret) {
-                text = text.replace(secret, keys::MASK);
+    fn add(&mut self, secret: String) {
+        // In JSON that is in a text, as parameters are.
+        let written = Value::from(&*secret).to_string();
+        let written = written.trim_matches('"').to_owned();
+        for secret in [secret, written] {
+            if !self.secrets.contains(&secret) {
+                self.secrets.push(secret);
             }
         }
-        keys::without(text)
+    }
+
+    /// Removes the values of the fields in these that are named as keys also where they are repeated in texts.
+    #[must_use]
+    pub(crate) fn learning(&self, values: impl IntoIterator<Item = impl Borrow<Value>>) -> Self {
+        let mut own = self.clone();
+        let most = own.secrets.len() + LEARNT;
+        for value in values {
+            each_secret(value.borrow(), &mut |secret| {
+                // A word would be removed from sentences.
+                let is_key =
+                    secret.len() >= LENGTH && secret.contains(|c: char| !c.is_alphabetic());
+                if is_key && own.secrets.len() < most {
+                    own.add(secret.to_owned());
+                }
+            });
+        }
+        own.secrets.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        own
+    }
+
+    /// Returns a text without keys.
+    pub fn text(&self, text: &str) -> String {
+        keys::without(text.to_owned(), &self.secrets)
     }
 
     /// Removes keys from all texts of a value, and the values of fields that are named as keys.
@@ -85,12 +96,12 @@ impl Redaction {
             Value::String(text) => *text = self.text(text),
             Value::Array(items) => items.iter_mut().for_each(|it| self.clean(it)),
             Value::Object(fields) => {
+                let is_pair = is_secret_pair(fields);
                 // Names of fields are texts of the model as well.
                 let cleaned = std::mem::take(fields).into_iter().map(|(name, mut value)| {
-                    if value.is_string() && is_secret_field(&name) {
-                        value = keys::MASK.into();
-                    } else {
-                        self.clean(&mut value);
+                    self.clean(&mut value);
+                    if keys::is_secret_name(&name) || is_pair && name == "value" {
+                        mask(&mut value);
                     }
                     (self.text(&name), value)
                 });
@@ -109,10 +120,41 @@ impl fmt::Debug for Redaction {
     }
 }
 
-fn is_secret_field(name: &str) -> bool {
-    let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
-    let name: String = letters.map(|c| c.to_ascii_lowercase()).collect();
-    FIELDS.contains(&name.as_str())
+/// Returns whether fields are the name and the value of a secret, as headers are written.
+fn is_secret_pair(fields: &Map<String, Value>) -> bool {
+    let name = ["name", "key"]
+        .iter()
+        .find_map(|it| fields.get(*it)?.as_str());
+    name.is_some_and(keys::is_secret_name)
+}
+
+/// Masks a value, but not what is within objects: they describe secrets, as schemas do.
+fn mask(value: &mut Value) {
+    match value {
+        Value::String(_) | Value::Number(_) => *value = keys::MASK.into(),
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::Object(_) | Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Calls `found` with the texts that [`Redaction::clean`] masks because of their names.
+fn each_secret(value: &Value, found: &mut impl FnMut(&str)) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|it| each_secret(it, found)),
+        Value::Object(fields) => {
+            let is_pair = is_secret_pair(fields);
+            for (name, value) in fields {
+                if keys::is_secret_name(name) || is_pair && name == "value" {
+                    let items = value
+                        .as_array()
+                        .map_or(std::slice::from_ref(value), Vec::as_slice);
+                    items.iter().filter_map(Value::as_str).for_each(&mut *found);
+                }
+                each_secret(value, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Changes each text of a value, but for names of fields.
@@ -136,11 +178,24 @@ mod tests {
             .secret("short");
         let mut value = serde_json::json!({
             "api_key": "anything", "Client-Secret": "x", "token_count": 5, "list": ["hunter2-hunter2!", "short"], "hunter2-hunter2": 1,
+            "x-api-key": "x", "password": ["a", 1, { "type": "string" }], "headers": [{ "name": "Authorization", "value": "y" }],
         });
         redaction.clean(&mut value);
         let expected = serde_json::json!({
             "api_key": "***", "Client-Secret": "***", "token_count": 5, "list": ["***!", "short"], "***": 1,
+            "x-api-key": "***", "password": ["***", "***", { "type": "string" }], "headers": [{ "name": "Authorization", "value": "***" }],
         });
         assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn values_of_secret_fields_are_removed_from_texts() {
+        let secrets =
+            serde_json::json!([{ "pin_token": "abc-12345" }, { "secret": "description" }]);
+        let redaction = Redaction::default().learning([secrets]);
+        let text = "it has abc-12345, and a description";
+        assert_eq!(redaction.text(text), "it has ***, and a description");
+        let quoted = Redaction::default().secret("a\"b-01234");
+        assert_eq!(quoted.text(r#"as a\"b-01234"#), "as ***");
     }
 }
