@@ -4,6 +4,7 @@
 
 pub(crate) mod node;
 pub(crate) mod python;
+mod wasm;
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +18,14 @@ pub(crate) fn check() -> Result<Option<String>, String> {
     let folder = target().join("bindings");
     disk::folder(&folder)?;
     clippy(&folder)?;
-    let missing: Vec<String> = [node::check(&folder)?, python::check(&folder)?]
-        .into_iter()
-        .flatten()
-        .collect();
+    let without_node = node::check(&folder)?;
+    // Its tests use the tools and the package of those for Node.js.
+    let without_wasm = match &without_node {
+        Some(_) => Some("the package for browsers was not tested either".to_owned()),
+        None => wasm::check(&folder)?,
+    };
+    let missing = [without_node, without_wasm, python::check(&folder)?];
+    let missing: Vec<String> = missing.into_iter().flatten().collect();
     Ok((!missing.is_empty()).then(|| missing.join("; ")))
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         )?);
     }
     let mut sources = rust_files(&root.join("crates"))?;
-    for package in ["shared", "python", "node"] {
+    for package in ["shared", "python", "node", "wasm", "wasm/pack"] {
         sources.extend(rust_files(
             &root.join("bindings").join(package).join("src"),
         )?);
@@ -103,10 +103,12 @@ fn manifest_problems(file: &str, text: &str) -> Vec<String> {
 }
 
 /// Packages outside of the workspace, and examples.
-const OTHER_PACKAGES: [&str; 8] = [
+const OTHER_PACKAGES: [&str; 10] = [
     "bindings/node",
     "bindings/python",
     "bindings/shared",
+    "bindings/wasm",
+    "bindings/wasm/pack",
     "examples/clerk",
     "examples/programs",
     "fuzz",

@@ -11,7 +11,7 @@
 use gadgetry::format::ReplyEvent;
 use gadgetry::proto::reply::Scanner;
 use gadgetry_bindings::fields::Fields;
-use gadgetry_bindings::format::{self, MarkerTexts, Schemas, WrittenCall};
+use gadgetry_bindings::format::{self, Schemas};
 use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ impl Parser {
         let mut options = Fields::parse(options)?;
         let schemas: Option<Map<String, Value>> = options.take("schemas")?;
         let made = Self {
-            scanner: scanner(&mut options)?,
+            scanner: format::scanner_of(&mut options)?,
             schemas: Schemas::new(schemas.into_iter().flatten())?,
         };
         options.end("a parser")?;
@@ -66,16 +66,6 @@ impl Parser {
             .finish(&mut |event| events.add(&event, schemas));
         events.end()
     }
-}
-
-fn scanner(options: &mut Fields) -> Result<Scanner, gadgetry_bindings::Problem> {
-    let anchoring: Option<String> = options.take("anchoring")?;
-    format::scanner(
-        options.take("tags")?.unwrap_or_default(),
-        options.take("reasoning")?.unwrap_or_default(),
-        options.take("markers")?,
-        anchoring.as_deref().unwrap_or("anywhere"),
-    )
 }
 
 #[derive(Default)]
@@ -140,7 +130,7 @@ fn encoded(event: &ReplyEvent<'_>, schemas: &Schemas) -> String {
 #[napi]
 pub fn parse_json(chunks: Vec<String>, options: String) -> napi::Result<String> {
     let mut options = Fields::parse(&options).map_err(raised)?;
-    let scanner = scanner(&mut options).map_err(raised)?;
+    let scanner = format::scanner_of(&mut options).map_err(raised)?;
     Ok(format::parse_json(scanner, &chunks))
 }
 
@@ -154,42 +144,14 @@ pub fn count_events(chunks: Vec<String>) -> u32 {
 #[napi]
 pub fn write_call(name: String, parameters: String, options: String) -> napi::Result<String> {
     let parameters: Value = serde_json::from_str(&parameters).map_err(bad)?;
-    let written = || {
-        let mut options = Fields::parse(&options)?;
-        let id: Option<String> = options.take("id")?;
-        let dependencies: Vec<String> = options.take("dependencies")?.unwrap_or_default();
-        let markers: Option<MarkerTexts> = options.take("markers")?;
-        let anchoring: Option<String> = options.take("anchoring")?;
-        let schema = options.take("schema")?;
-        options.end("a call")?;
-        let call = WrittenCall {
-            name: &name,
-            parameters: &parameters,
-            id: id.as_deref(),
-            dependencies: &dependencies,
-        };
-        let anchoring = anchoring.as_deref().unwrap_or("anywhere");
-        format::write_call(&call, markers, anchoring, schema)
-    };
-    written().map_err(raised)
+    let options = Fields::parse(&options).map_err(raised)?;
+    format::write_call_of(&name, &parameters, options).map_err(raised)
 }
 
 /// The text for the system message that describes gadgets and how to call them.
 #[napi]
 pub fn instructions(specs: String, options: String) -> napi::Result<String> {
     let specs = serde_json::from_str(&specs).map_err(bad)?;
-    let text = || {
-        let mut options = Fields::parse(&options)?;
-        let form: Option<String> = options.take("form")?;
-        let anchoring: Option<String> = options.take("anchoring")?;
-        let markers = options.take("markers")?;
-        options.end("a prompt")?;
-        format::instructions(
-            specs,
-            form.as_deref().unwrap_or("block"),
-            markers,
-            anchoring.as_deref().unwrap_or("anywhere"),
-        )
-    };
-    text().map_err(raised)
+    let options = Fields::parse(&options).map_err(raised)?;
+    format::instructions_of(specs, options).map_err(raised)
 }

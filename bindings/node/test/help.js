@@ -1,6 +1,6 @@
 // What several tests need.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -9,6 +9,11 @@ const root = process.env.GADGETRY_ROOT;
 /** A file of the repository. */
 export function read(path) {
   return readFileSync(join(root, path), "utf8");
+}
+
+/** Whether the repository has a file. */
+export function exists(path) {
+  return existsSync(join(root, path));
 }
 
 /** The native part of the package that is installed. */

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gadgetry::serde::de::DeserializeOwned;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::Problem;

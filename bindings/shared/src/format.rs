@@ -2,19 +2,25 @@
 
 use std::collections::HashMap;
 
-use gadgetry::format::{Anchoring, BlockParser, Format, Markers, ReplyEvent, Writer};
-use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
-use gadgetry::proto::reply::Scanner;
-use gadgetry::proto::schema::{Registry, Schema};
-use gadgetry::{CallForm, GadgetSpec};
+use gadgetry_proto::block::{Anchoring, Markers, Writer};
+use gadgetry_proto::reply::{BlockParser, Format, ReplyEvent, Scanner};
+use gadgetry_proto::schema::Schema;
+#[cfg(feature = "runtime")]
+use gadgetry_proto::{
+    call_form::CallForm,
+    prompt::{CallStyle, PromptTemplate},
+    schema::{GadgetSpec, Registry},
+};
 use serde_json::Value;
 
 use crate::Problem;
+use crate::fields::Fields;
 
 /// Start, end and argument marker.
 pub type MarkerTexts = (String, String, String);
 
 /// Reads the form of calls.
+#[cfg(feature = "runtime")]
 pub fn form(form: &str) -> Result<CallForm, Problem> {
     match form {
         "block" => Ok(CallForm::Block),
@@ -58,6 +64,17 @@ pub fn scanner(
         ..Format::default()
     };
     Scanner::new(&format).map_err(|error| Problem::classified("ConfigError", &error))
+}
+
+/// Makes a parser of replies of the options `tags`, `reasoning`, `markers` and `anchoring`.
+pub fn scanner_of(options: &mut Fields) -> Result<Scanner, Problem> {
+    let anchoring: Option<String> = options.take("anchoring")?;
+    scanner(
+        options.take("tags")?.unwrap_or_default(),
+        options.take("reasoning")?.unwrap_or_default(),
+        options.take("markers")?,
+        anchoring.as_deref().unwrap_or("anywhere"),
+    )
 }
 
 /// Compiles a schema.
@@ -154,7 +171,42 @@ pub fn write_call(
     Ok(block)
 }
 
+/// [`write_call`], with the options `id`, `dependencies`, `markers`, `anchoring` and `schema`.
+pub fn write_call_of(
+    name: &str,
+    parameters: &Value,
+    mut options: Fields,
+) -> Result<String, Problem> {
+    let id: Option<String> = options.take("id")?;
+    let dependencies: Vec<String> = options.take("dependencies")?.unwrap_or_default();
+    let markers: Option<MarkerTexts> = options.take("markers")?;
+    let anchoring: Option<String> = options.take("anchoring")?;
+    let schema = options.take("schema")?;
+    options.end("a call")?;
+    let call = WrittenCall {
+        name,
+        parameters,
+        id: id.as_deref(),
+        dependencies: &dependencies,
+    };
+    let anchoring = anchoring.as_deref().unwrap_or("anywhere");
+    write_call(&call, markers, anchoring, schema)
+}
+
+/// [`instructions`], with the options `form`, `markers` and `anchoring`.
+#[cfg(feature = "runtime")]
+pub fn instructions_of(specs: Vec<GadgetSpec>, mut options: Fields) -> Result<String, Problem> {
+    let form: Option<String> = options.take("form")?;
+    let anchoring: Option<String> = options.take("anchoring")?;
+    let markers = options.take("markers")?;
+    options.end("a prompt")?;
+    let form = form.as_deref().unwrap_or("block");
+    let anchoring = anchoring.as_deref().unwrap_or("anywhere");
+    instructions(specs, form, markers, anchoring)
+}
+
 /// The text for the system message that describes gadgets and how to call them.
+#[cfg(feature = "runtime")]
 pub fn instructions(
     specs: Vec<GadgetSpec>,
     form: &str,

@@ -1,7 +1,7 @@
 //! Parts that the packages for other languages share.
 //!
 //! Each language has objects and callbacks of its own. What they are made of, and what comes back, is the same JSON everywhere, and is
-//! read and written here.
+//! read and written here. Without the feature `runtime` there is what needs the parser alone: [`problem`], [`fields`], [`mod@format`] without prompts.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -16,13 +16,19 @@
 //! | [`gateway`] | the gateway in this process |
 
 pub mod fields;
+#[cfg(feature = "runtime")]
 pub mod foreign;
 pub mod format;
+#[cfg(feature = "runtime")]
 pub mod gateway;
+#[cfg(feature = "runtime")]
 pub mod mock;
+#[cfg(feature = "runtime")]
 pub mod options;
+#[cfg(feature = "runtime")]
 pub mod outcome;
 pub mod problem;
+#[cfg(feature = "runtime")]
 pub mod run;
 
 pub use problem::Problem;

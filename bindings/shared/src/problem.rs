@@ -1,6 +1,8 @@
 //! Errors of the crates as a name, a text and fields.
 
-use gadgetry::{AgentError, Classified, Fault, Finished, RunError, TypedError};
+#[cfg(feature = "runtime")]
+use gadgetry::{AgentError, Finished, RunError, TypedError};
+use gadgetry_proto::error::{Classified, Fault};
 use serde_json::{Map, Value, json};
 
 /// An error, by the name of its class in the packages.
@@ -18,6 +20,7 @@ pub struct Problem {
     /// The error of the model call that ended a run.
     pub model_error: Option<Box<Value>>,
     /// The end of a run without an answer.
+    #[cfg(feature = "runtime")]
     pub finished: Option<Box<Finished>>,
 }
 
@@ -30,6 +33,7 @@ impl Problem {
             fault: "program",
             is_retryable: false,
             model_error: None,
+            #[cfg(feature = "runtime")]
             finished: None,
         }
     }
@@ -61,6 +65,22 @@ impl Problem {
         Self::config(format!("{option} is {admitted}, not {value:?}"))
     }
 
+    /// The error as JSON, without the end of a run.
+    pub fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        fields.insert("name".to_owned(), json!(self.name));
+        fields.insert("message".to_owned(), json!(self.message));
+        fields.insert("fault".to_owned(), json!(self.fault));
+        fields.insert("isRetryable".to_owned(), json!(self.is_retryable));
+        if let Some(error) = &self.model_error {
+            fields.insert("modelError".to_owned(), (**error).clone());
+        }
+        Value::Object(fields)
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl Problem {
     /// An agent that cannot be built.
     pub fn agent(error: &AgentError) -> Self {
         let name = if matches!(error, AgentError::NoApprovals { .. }) {
@@ -94,19 +114,6 @@ impl Problem {
             TypedError::Agent(error) => Self::classified("ConfigError", &error),
             other => Self::classified("ConfigError", &other),
         }
-    }
-
-    /// The error as JSON, without the end of a run.
-    pub fn to_json(&self) -> Value {
-        let mut fields = Map::new();
-        fields.insert("name".to_owned(), json!(self.name));
-        fields.insert("message".to_owned(), json!(self.message));
-        fields.insert("fault".to_owned(), json!(self.fault));
-        fields.insert("isRetryable".to_owned(), json!(self.is_retryable));
-        if let Some(error) = &self.model_error {
-            fields.insert("modelError".to_owned(), (**error).clone());
-        }
-        Value::Object(fields)
     }
 }
 

@@ -31,8 +31,8 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     build(folder, "dev")?;
     let outside = place.join("outside");
     copied(&root().join(NODE).join("test"), &outside)?;
-    install(&outside)?;
-    tests(&outside)?;
+    install(NODE, &outside)?;
+    run_tests(&outside)?;
     Ok(None)
 }
 
@@ -80,13 +80,13 @@ fn build(folder: &Path, profile: &str) -> Result<(), String> {
     sh(build.env("CARGO_TARGET_DIR", folder))
 }
 
-/// Packs the package, and installs it next to the tests.
-fn install(outside: &Path) -> Result<(), String> {
+/// Packs the package of a folder of the repository, and installs it next to the tests.
+pub(super) fn install(package: &str, outside: &Path) -> Result<(), String> {
     write(
         &outside.join("package.json"),
         "{ \"private\": true, \"type\": \"module\" }\n",
     )?;
-    let name = pack(&root().join(NODE), outside)?;
+    let name = pack(&root().join(package), outside)?;
     let mut install = npm(&["install", "--offline", "--no-save"]);
     capture(install.arg(format!("./{name}")).current_dir(outside))?;
     Ok(())
@@ -103,7 +103,8 @@ pub(crate) fn npm(arguments: &[&str]) -> std::process::Command {
     npm
 }
 
-fn tests(outside: &Path) -> Result<(), String> {
+/// Runs the tests of a folder.
+pub(super) fn run_tests(outside: &Path) -> Result<(), String> {
     let listed =
         fs::read_dir(outside).map_err(|error| format!("{}: {error}", outside.display()))?;
     let names = listed.flatten().map(|file| file.file_name());
