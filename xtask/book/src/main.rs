@@ -38,13 +38,31 @@ fn run(repository: String) -> Result<PathBuf> {
     let root = root.canonicalize().map_err(|error| error.to_string())?;
     listed(&pages::problems(&root)?)?;
     let mut book = MDBook::load(root.join("docs")).map_err(|error| format!("{error:#}"))?;
-    book.with_preprocessor(links::Outwards::new(root, repository));
+    book.with_preprocessor(links::Outwards::new(root.clone(), repository));
     let folder = book.build_dir_for("html");
     // A page that was removed would still be found.
     _ = std::fs::remove_dir_all(&folder);
     book.build().map_err(|error| format!("{error:#}"))?;
+    with_parser(&root.join("bindings/wasm"), &folder.join("wasm"))?;
     listed(&site::problems(&folder)?)?;
     Ok(folder)
+}
+
+/// Copies the parser for the page on which replies are tried, if it was built; without it, the page says how to.
+fn with_parser(package: &Path, place: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
+    if !package.join("module").is_dir() {
+        return Ok(());
+    }
+    for part in ["lib", "module"] {
+        let to = place.join(part);
+        std::fs::create_dir_all(&to).map_err(failed)?;
+        for file in std::fs::read_dir(package.join(part)).map_err(failed)? {
+            let file = file.map_err(failed)?;
+            std::fs::copy(file.path(), to.join(file.file_name())).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Fails with all problems, if there are any.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::copied;
 use super::node::{install, run_tests};
+use crate::book;
 use crate::shell::{capture, command, root, run as sh};
 
 const WASM: &str = "bindings/wasm";
@@ -24,7 +25,10 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     let outside = folder.join("node/outside/wasm");
     copied(&root().join(WASM).join("test"), &outside)?;
     install(WASM, &outside)?;
-    run_tests(&outside).map(|()| None)
+    // A page of the site uses it.
+    book::build()?;
+    run_tests(&outside)?;
+    Ok(None)
 }
 
 /// Has the compiler's standard library for the target installed.
