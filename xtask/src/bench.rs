@@ -66,7 +66,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let done = match target.name.as_str() {
             INSTRUCTIONS => count_instructions(target),
             PEERS => built(target).and_then(|program| peers::compare(&program)),
-            GATEWAY => built(target).and_then(|program| peers::under_load(&program)),
+            GATEWAY => built(target).and_then(|program| peers::under_load(&program, theirs)),
             PROGRAM | DAY => built(target).and_then(|bench| measure_program(&bench)),
             _ => sh(bench(target, &[]).arg("--").args(theirs)),
         };

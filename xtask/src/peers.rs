@@ -55,8 +55,9 @@ pub(crate) fn compare(ours: &str) -> Result<(), String> {
 }
 
 /// Runs the load of the gateway, and of `LiteLLM` if it can be installed. `ours` is the built bench target.
-pub(crate) fn under_load(ours: &str) -> Result<(), String> {
+pub(crate) fn under_load(ours: &str, args: &[String]) -> Result<(), String> {
     let mut load = command(ours, &[]);
+    load.args(args);
     match litellm() {
         Ok(python) => {
             load.args(["--litellm", &python]);

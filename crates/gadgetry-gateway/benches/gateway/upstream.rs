@@ -9,6 +9,12 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{Failure, STREAMS};
 
+/// A call in text, which the gateway of the bench reads.
+const CALL: &str = "!!!GADGET_START:look\\n!!!ARG:at\\nthe end of the street\\n!!!GADGET_END";
+/// As long, and no call.
+const PROSE: &str =
+    "It is at the end of the long street, \\nwhere the shop of the baker is, they all say.";
+
 /// The time between two chunks of a stream: 50 tokens a second, as a fast model writes.
 pub(crate) const PACE: Duration = Duration::from_millis(20);
 /// Chunks of a write where the upstream has more than one ready.
@@ -33,12 +39,50 @@ pub(crate) enum Pace {
     Single,
     /// One at a time.
     Paced,
+    /// The same by a timer of milliseconds, which leaves the processor to others meanwhile.
+    Timed,
     /// The first one, and then nothing.
     Silent,
+    /// A call, instead of chunks.
+    Call,
+    /// Prose that is as long as the call.
+    Prose,
+}
+
+impl Pace {
+    /// The word for it in a request.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Flat => "flat",
+            Self::Single => "single",
+            Self::Paced => "paced",
+            Self::Timed => "timed",
+            Self::Silent => "silent",
+            Self::Call => "call",
+            Self::Prose => "prose",
+        }
+    }
+}
+
+/// Begins an upstream, which notes when each chunk of paced streams is sent. Returns its address.
+pub(crate) async fn upstream(
+    streams: usize,
+    chunks: usize,
+) -> Result<(String, Arc<Sent>), Failure> {
+    let sent = Arc::new(Sent {
+        began: Instant::now(),
+        times: (0..streams)
+            .map(|_| (0..chunks).map(|_| AtomicU64::new(0)).collect())
+            .collect(),
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    tokio::spawn(upstream_of(listener, Arc::clone(&sent)));
+    Ok((address, sent))
 }
 
 /// The upstream: a text model that sends chunks.
-pub(crate) async fn upstream_of(listener: TcpListener, sent: Arc<Sent>) {
+async fn upstream_of(listener: TcpListener, sent: Arc<Sent>) {
     while let Ok((socket, _)) = listener.accept().await {
         let sent = Arc::clone(&sent);
         tokio::spawn(async move {
@@ -70,6 +114,12 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
     let some =
         |at: usize, count: usize| &chunks.as_bytes()[at % LAST.len() * size..][..count * size];
     let end = frame("{}", "\"stop\"");
+    let document = "{\"id\":\"c\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\
+                    \"content\":\"abca\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1,\"total_tokens\":2}}";
+    let whole = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{document}",
+        document.len()
+    );
     loop {
         let request = read_request(&mut socket).await?;
         let at = request.find("load ").ok_or("a request of this bench")?;
@@ -77,6 +127,10 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
         let number: usize = words.next().ok_or("a number")?.parse()?;
         let pace = words.next().ok_or("a pace")?.to_owned();
         let count: usize = words.next().ok_or("a count")?.parse()?;
+        if !request.contains("\"stream\":true") && !request.contains("\"stream\": true") {
+            socket.write_all(whole.as_bytes()).await?;
+            continue;
+        }
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         socket.write_all(head.as_bytes()).await?;
         socket
@@ -93,12 +147,15 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
                     at += now;
                 }
             }
-            "paced" => {
+            "paced" | "timed" => {
                 let began = Instant::now();
                 // Streams do not send at the same moment.
                 let offset = PACE.mul_f64(number as f64 / STREAMS as f64);
                 for at in 0..count {
                     let due = began + offset + PACE * u32::try_from(at)?;
+                    if pace == "timed" {
+                        tokio::time::sleep_until(due.into()).await;
+                    }
                     // Timers have a resolution of a millisecond, which would send a dozen chunks at once.
                     while Instant::now() < due {
                         tokio::task::yield_now().await;
@@ -107,6 +164,11 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
                     sent.times[number][at].store(now, Ordering::Relaxed);
                     socket.write_all(some(at, 1)).await?;
                 }
+            }
+            "call" | "prose" => {
+                let text = if pace == "call" { CALL } else { PROSE };
+                let text = frame(&format!("{{\"content\":\"{text}\"}}"), "null");
+                socket.write_all(text.as_bytes()).await?;
             }
             _ => {
                 socket.write_all(some(0, 1)).await?;
