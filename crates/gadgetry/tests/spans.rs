@@ -97,4 +97,17 @@ async fn what_a_gadget_logs_is_attributed_to_its_call() {
         line("b", "two"),
     ];
     assert_eq!(lines, expected);
+    let mut spans = std::mem::take(&mut log.0.lock().unwrap().spans);
+    spans
+        .iter_mut()
+        .for_each(|it| it.truncate(it.trim_end().len()));
+    // Those of docs/guide/traces.md.
+    let documented = [
+        "run run=\"r\" model=\"script\"",
+        "model_call run=\"r\" model=\"script\" iteration=1",
+        "gadget run=\"r\" call=\"a\" gadget=\"Steps\"",
+        "gadget run=\"r\" call=\"b\" gadget=\"Steps\"",
+        "model_call run=\"r\" model=\"script\" iteration=2",
+    ];
+    assert_eq!(spans, documented);
 }
