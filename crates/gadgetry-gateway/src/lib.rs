@@ -12,7 +12,7 @@
 //! | [`upstream`] | destinations of requests |
 //! | [`settings`] | routes, keys, limits |
 //! | [`config`] | settings from a file |
-//! | [`trace`] | traces of requests, for a backend that the program chooses |
+//! | [`trace`] | traces of requests, and their content, for a backend that the program chooses |
 //! | [`server`] | the service: it waits |
 //! | `guide` | a document whose code is compiled |
 //!

@@ -1,5 +1,10 @@
-//! Traces of requests, for a backend that the program chooses.
+//! Traces of requests, and their content, for a backend that the program chooses.
 
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::Request;
 use gadgetry_proto::trace::TraceContext;
 use gadgetry_proto::usage::Usage;
 
@@ -75,4 +80,87 @@ pub struct RequestEnd<'r> {
     pub usage: Usage,
     /// Seconds to the first part of the answer.
     pub first_part: Option<f64>,
+}
+
+/// Watches the content of requests, for [`Gateway::watch`](crate::Gateway::watch). Methods must not wait.
+///
+/// ```
+/// use gadgetry_gateway::trace::{RequestEnd, RequestWatch, RequestWatcher, TracedRequest};
+/// use gadgetry_proto::delta::Delta;
+/// use gadgetry_proto::message::Request;
+///
+/// struct Counted;
+///
+/// impl RequestWatcher for Counted {
+///     fn begin(&self, _: &TracedRequest<'_>) -> Box<dyn RequestWatch> {
+///         Box::new(Count(0))
+///     }
+/// }
+///
+/// struct Count(usize);
+///
+/// impl RequestWatch for Count {
+///     fn sent(&mut self, _: &Request) {}
+///
+///     fn received(&mut self, _: &Delta) {
+///         self.0 += 1;
+///     }
+///
+///     fn delivered(&mut self, _: &Delta) {}
+///
+///     fn end(self: Box<Self>, _: &RequestEnd<'_>) {
+///         println!("{} deltas", self.0);
+///     }
+/// }
+/// ```
+pub trait RequestWatcher: Send + Sync {
+    /// Begins to watch a request.
+    fn begin(&self, request: &TracedRequest<'_>) -> Box<dyn RequestWatch>;
+}
+
+/// The content of one request. [`RequestWatcher`] has an example.
+pub trait RequestWatch: Send {
+    /// A request is sent to a model: the client's with its tools as text, or one for corrections.
+    fn sent(&mut self, request: &Request);
+
+    /// The model writes a part of its reply.
+    fn received(&mut self, delta: &Delta);
+
+    /// The client receives a part of the answer.
+    fn delivered(&mut self, delta: &Delta);
+
+    /// Ends it, also if the client has disconnected.
+    fn end(self: Box<Self>, end: &RequestEnd<'_>);
+}
+
+/// The watch of a request, if there is one.
+#[derive(Default)]
+pub(crate) struct Watched(Option<Mutex<Option<Box<dyn RequestWatch>>>>);
+
+impl Watched {
+    pub(crate) fn new(watch: Box<dyn RequestWatch>) -> Self {
+        Self(Some(Mutex::new(Some(watch))))
+    }
+
+    /// Passes the request on.
+    pub(crate) fn with(&self, pass: impl FnOnce(&mut dyn RequestWatch)) {
+        let Some(watch) = &self.0 else { return };
+        if let Some(watch) = &mut *watch.lock().unwrap_or_else(PoisonError::into_inner) {
+            pass(&mut **watch);
+        }
+    }
+
+    pub(crate) fn end(&self, end: &RequestEnd<'_>) {
+        let Some(watch) = &self.0 else { return };
+        let watch = watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(watch) = watch {
+            watch.end(end);
+        }
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watched").field(&self.0.is_some()).finish()
+    }
 }

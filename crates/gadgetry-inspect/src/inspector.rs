@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::future::BoxFuture;
@@ -10,6 +11,7 @@ use gadgetry::log::LogError;
 use gadgetry::proto::event::RunInfo;
 use tokio::sync::watch;
 
+use crate::record::Records;
 use crate::recorder::Recorder;
 use crate::recording::Recording;
 use crate::redact::Redaction;
@@ -18,8 +20,14 @@ use crate::token::Token;
 /// Runs in the list. The oldest make room.
 const RUNS: usize = 1_000;
 
-/// Bytes of live runs that have finished are not counted: each is bounded, and this many are kept.
+/// Live runs in the list.
 const LIVE: usize = 200;
+
+/// Bytes of the records of all live runs.
+const LIVE_BYTES: usize = 512 << 20;
+
+/// Shown in place of a run that has made room.
+const DROPPED: &str = "The records of this run were dropped, because later runs needed the memory.";
 
 type Load = dyn Fn() -> BoxFuture<'static, Result<Recording, LogError>> + Send + Sync;
 
@@ -34,6 +42,9 @@ pub(crate) struct Inner {
     pub(crate) token: Token,
     pub(crate) redaction: Redaction,
     runs: Mutex<Runs>,
+    /// Bytes of the records of live runs, or more: those of removed runs are subtracted when it reaches the limit.
+    bytes: AtomicUsize,
+    limit: usize,
 }
 
 #[derive(Default)]
@@ -54,6 +65,8 @@ pub(crate) enum Source {
     /// Read when it is opened, and not kept.
     Stored(RunEntry),
     Live(Box<LiveRun>),
+    /// Was live, and has made room for others.
+    Dropped(Recording),
 }
 
 /// A run that is read when it is opened.
@@ -113,11 +126,6 @@ impl LiveRun {
         }
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Recorder)) {
-        change(&mut self.recorder());
-        self.changed.send_replace(());
-    }
-
     pub(crate) fn recorder(&self) -> MutexGuard<'_, Recorder> {
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +136,10 @@ impl LiveRun {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.recorder().records().is_finished
+    }
+
+    fn bytes(&self) -> usize {
+        self.recorder().records().bytes()
     }
 
     /// The records so far.
@@ -143,10 +155,17 @@ impl LiveRun {
 impl Inspector {
     /// Creates an inspector without runs, with a new secret for its address.
     pub fn new() -> Self {
+        Self::with_limit(LIVE_BYTES)
+    }
+
+    /// Creates one that keeps this many bytes of live runs.
+    fn with_limit(limit: usize) -> Self {
         Self(Arc::new(Inner {
             token: Token::new(),
             redaction: Redaction::from_env(),
             runs: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            limit,
         }))
     }
 
@@ -187,6 +206,45 @@ impl Inspector {
         run
     }
 
+    /// Changes the records of a live run. The oldest finished ones make room for it; without any, its own later records are missing.
+    pub(crate) fn change(&self, live: &LiveRun, change: impl FnOnce(&mut Recorder)) {
+        let mut recorder = live.recorder();
+        let before = recorder.records().bytes();
+        change(&mut recorder);
+        let grown = recorder.records().bytes() - before;
+        drop(recorder);
+        let bytes = self.0.bytes.fetch_add(grown, Ordering::Relaxed) + grown;
+        if bytes > self.0.limit && !self.make_room() {
+            live.recorder().fill();
+        }
+        live.changed.send_replace(());
+    }
+
+    /// Drops the records of the oldest finished live runs until the others are within the limit. Returns whether they are.
+    fn make_room(&self) -> bool {
+        let mut runs = self.runs();
+        let live = |it: &Listed| match &*it.run {
+            Source::Live(live) => live.bytes(),
+            Source::Recorded(_) | Source::Stored(_) | Source::Dropped(_) => 0,
+        };
+        let mut bytes: usize = runs.all.iter().map(live).sum();
+        for listed in &mut runs.all {
+            if bytes <= self.0.limit {
+                break;
+            }
+            if let Source::Live(live) = &*listed.run
+                && live.is_finished()
+            {
+                bytes -= live.bytes();
+                let title = live.recorder().title().to_owned();
+                let records = Records::missing(DROPPED);
+                listed.run = Arc::new(Source::Dropped(Recording { title, records }));
+            }
+        }
+        self.0.bytes.store(bytes, Ordering::Relaxed);
+        bytes <= self.0.limit
+    }
+
     /// Returns this run if it is live, or the live one whose subagent it is.
     pub(crate) fn live(&self, info: &RunInfo) -> Option<Arc<Source>> {
         let runs = self.runs();
@@ -225,5 +283,60 @@ impl fmt::Debug for Inspector {
         f.debug_struct("Inspector")
             .field("runs", &self.runs().all.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gadgetry::Event;
+
+    use super::*;
+
+    const END: &str = r#"{"v":1,"seq":2,"timeMs":9,"type":"run_finished","reason":"completed","iterations":1,"totalCost":null,"answer":""}"#;
+
+    /// Adds a run with a text of this many bytes.
+    fn add(inspector: &Inspector, id: &str, bytes: usize, finishes: bool) {
+        let run = inspector.insert(Source::Live(Box::new(LiveRun::new(id.into()))));
+        let Source::Live(live) = &*run else { return };
+        let text = "a".repeat(bytes);
+        let text = format!(r#"{{"v":1,"seq":1,"timeMs":1,"type":"text","text":"{text}"}}"#);
+        for line in std::iter::once(text.as_str()).chain(finishes.then_some(END)) {
+            let event: Event = serde_json::from_str(line).expect("an event");
+            inspector.change(live, |recorder| recorder.record(&event));
+        }
+    }
+
+    #[test]
+    fn the_oldest_finished_runs_make_room() {
+        let check = |runs: &[(usize, bool)], expected: &[&str]| {
+            let inspector = Inspector::with_limit(10_000);
+            for (number, (bytes, finishes)) in runs.iter().enumerate() {
+                add(&inspector, &number.to_string(), *bytes, *finishes);
+            }
+            let list = inspector.list();
+            let states = list.iter().rev().map(|(_, run)| match &**run {
+                Source::Live(live) if live.recording().is_full() => "full",
+                Source::Live(_) => "live",
+                Source::Dropped(_) => "dropped",
+                Source::Recorded(_) | Source::Stored(_) => "other",
+            });
+            assert_eq!(states.collect::<Vec<_>>(), expected, "{runs:?}");
+        };
+        check(&[(3_000, true); 3], &["live", "live", "live"]);
+        check(&[(4_000, true); 3], &["dropped", "live", "live"]);
+        check(
+            &[(4_000, false), (4_000, true), (4_000, true)],
+            &["live", "dropped", "live"],
+        );
+        check(
+            &[(4_000, true), (1_000, true), (9_500, true)],
+            &["dropped", "dropped", "live"],
+        );
+        check(&[(4_000, false); 3], &["live", "live", "full"]);
+        // The sum forgets those that are dropped.
+        check(
+            &[(9_000, true), (9_000, true), (500, true)],
+            &["dropped", "live", "live"],
+        );
     }
 }

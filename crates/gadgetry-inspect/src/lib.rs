@@ -56,12 +56,14 @@
 //! | `token` | the secret in the address of a page |
 //! | `inspector` | [`Inspector`]: the list of runs |
 //! | `live` | the inspector as a hook of agents |
+//! | `exchange` | [`LiveExchange`]: requests to a gateway as runs |
 //! | `admission` | which requests are answered |
 //! | `server` | the answers |
 //! | `guide` | documents whose code is compiled |
 
 mod admission;
 mod assets;
+mod exchange;
 #[cfg(doctest)]
 mod guide;
 mod html;
@@ -77,6 +79,7 @@ mod redact;
 mod server;
 mod token;
 
+pub use exchange::LiveExchange;
 pub use html::html;
 pub use inspector::{Inspector, RunEntry};
 pub use perfetto::perfetto;

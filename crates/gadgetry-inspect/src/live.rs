@@ -17,7 +17,7 @@ impl Hook for Inspector {
         let ends_reply =
             event.path.is_empty() && matches!(event.kind, EventKind::ModelCallEnd { .. });
         self.recorder(run, true, |live| {
-            live.change(|recorder| {
+            self.change(live, |recorder| {
                 // Events of subagents are passed on by their parents.
                 if live.id == info.id {
                     recorder.record(event);
@@ -40,7 +40,9 @@ impl Hook for Inspector {
 
     fn request(&self, run: &RunContext, request: &Request) {
         self.recorder(run, true, |live| {
-            live.change(|recorder| recorder.request_of(Some(&run.info().id), request));
+            self.change(live, |recorder| {
+                recorder.request_of(Some(&run.info().id), request)
+            });
         });
     }
 }

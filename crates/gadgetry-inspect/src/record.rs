@@ -62,12 +62,19 @@ pub(crate) struct Records {
     is_full: bool,
     /// The last event of the run is among them.
     pub(crate) is_finished: bool,
+    /// It was a request that failed.
+    pub(crate) has_failed: bool,
 }
 
 impl Records {
     /// All of them, each without a line break.
     pub(crate) fn lines(&self) -> &[Arc<str>] {
         &self.lines
+    }
+
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Adds an event, but for data of media. The last event of a run is added to full records, too.
@@ -90,6 +97,11 @@ impl Records {
         self.add(content, false);
     }
 
+    /// Adds a line that is JSON already.
+    pub(crate) fn line(&mut self, record: &Value, is_last: bool) {
+        self.add(record, is_last);
+    }
+
     fn add(&mut self, record: &impl Serialize, is_last: bool) {
         if self.is_full && !is_last {
             return;
@@ -103,11 +115,28 @@ impl Records {
             self.bytes += line.len();
             self.lines.push(line.into());
         } else {
-            self.is_full = true;
-            let message = "The run is too long to be shown: later records are missing.";
-            if let Ok(line) = serde_json::to_string(&Content::Limit { message }) {
-                self.lines.push(line.into());
-            }
+            self.fill();
+        }
+    }
+
+    /// Leaves later records out, but for the last event, and says so.
+    pub(crate) fn fill(&mut self) {
+        if !self.is_full {
+            self.say("The run is too long to be shown: later records are missing.");
+        }
+    }
+
+    /// Records that only say why there are no others.
+    pub(crate) fn missing(message: &str) -> Self {
+        let mut records = Self::default();
+        records.say(message);
+        records
+    }
+
+    fn say(&mut self, message: &str) {
+        self.is_full = true;
+        if let Ok(line) = serde_json::to_string(&Content::Limit { message }) {
+            self.lines.push(line.into());
         }
     }
 }

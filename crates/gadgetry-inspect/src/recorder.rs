@@ -79,6 +79,23 @@ impl Recorder {
         &self.records
     }
 
+    /// Records a line as it is.
+    pub(crate) fn line(&mut self, record: &Value) {
+        self.records.line(record, false);
+    }
+
+    /// Records the last line of a run.
+    pub(crate) fn end(&mut self, record: &Value, has_failed: bool) {
+        self.records.is_finished = true;
+        self.records.has_failed = has_failed;
+        self.records.line(record, true);
+    }
+
+    /// Leaves later records out, but for the end of the run.
+    pub(crate) fn fill(&mut self) {
+        self.records.fill();
+    }
+
     /// Returns the beginning of the message of the user, or else the id of the run.
     pub(crate) fn title(&self) -> &str {
         let title = self.title.as_deref().or(self.id.as_deref());
@@ -197,7 +214,8 @@ impl Recorder {
         });
     }
 
-    fn title_of(&mut self, request: &Request) {
+    /// Takes the title from the last message of the user, unless it has one.
+    pub(crate) fn title_of(&mut self, request: &Request) {
         if self.title.is_some() {
             return;
         }
@@ -274,7 +292,7 @@ fn append(open: &mut EventKind, more: &EventKind) -> bool {
 }
 
 /// A message as it is shown: as the model wrote it, and without media.
-fn shown(message: &Message) -> Value {
+pub(crate) fn shown(message: &Message) -> Value {
     if let Some(raw) = &message.raw {
         return json!({ "role": message.role, "raw": raw });
     }

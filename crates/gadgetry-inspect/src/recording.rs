@@ -36,9 +36,17 @@ impl Recording {
         self.records.is_finished
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_full(&self) -> bool {
+        let mut lines = self.records.lines().iter();
+        lines.any(|line| line.contains("inspect_limit"))
+    }
+
     /// The state of the run, as text.
     pub(crate) fn state(&self) -> &'static str {
-        if self.is_finished() {
+        if self.records.has_failed {
+            "failed"
+        } else if self.is_finished() {
             "finished"
         } else {
             "not finished"

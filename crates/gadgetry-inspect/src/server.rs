@@ -100,13 +100,18 @@ async fn list(State(inspector): State<Inspector>) -> Response {
                 (recording.title().to_owned(), recording.state().to_owned())
             }
             Source::Stored(entry) => (entry.title.clone(), entry.state.clone()),
+            Source::Dropped(recording) => (recording.title().to_owned(), "dropped".to_owned()),
             Source::Live(live) => {
-                let state = if live.is_finished() {
+                let recorder = live.recorder();
+                let records = recorder.records();
+                let state = if records.has_failed {
+                    "failed"
+                } else if records.is_finished {
                     "finished"
                 } else {
                     "in progress"
                 };
-                (live.recorder().title().to_owned(), state.to_owned())
+                (recorder.title().to_owned(), state.to_owned())
             }
         };
         Row {
@@ -138,7 +143,8 @@ async fn records(
             from,
             is_over: false,
         },
-        Source::Recorded(_) | Source::Stored(_) => match recording(&run).await {
+        Source::Recorded(_) | Source::Stored(_) | Source::Dropped(_) => match recording(&run).await
+        {
             Ok(recording) => Reading {
                 changes: None,
                 recording: Some(recording),
@@ -213,7 +219,7 @@ fn take(lines: &[Arc<str>], from: &mut usize, chunk: &mut Vec<u8>) -> bool {
 /// The records of a run; those of a live one so far.
 async fn recording(run: &Source) -> Result<Recording, Response> {
     match run {
-        Source::Recorded(recording) => Ok(recording.clone()),
+        Source::Recorded(recording) | Source::Dropped(recording) => Ok(recording.clone()),
         Source::Live(live) => Ok(live.recording()),
         Source::Stored(entry) => {
             let _permit = LOADS.acquire().await;

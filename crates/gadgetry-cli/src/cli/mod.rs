@@ -117,7 +117,7 @@ pub(crate) struct Gadgetry {
     #[arg(long, global = true, display_order = 901)]
     pub(crate) otel_content: bool,
 
-    /// Show the runs of `agent`, `chat`, `acp` or `worker` in a browser while they are in progress
+    /// Show the runs of `agent`, `chat`, `acp` or `worker`, or the requests to `serve`, in a browser while they are in progress
     ///
     /// Serves a page on this machine until the program ends, and prints its address to stderr. `gadgetry inspect` shows sessions later.
     #[cfg(feature = "inspect")]
@@ -267,10 +267,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Returns whether the verb runs agents in this process.
+    /// Returns whether the verb runs agents in this process, or passes requests on to models.
     #[cfg(feature = "inspect")]
-    pub(crate) fn runs_agents(&self) -> bool {
-        if matches!(self, Self::Agent(_)) {
+    pub(crate) fn has_runs(&self) -> bool {
+        if matches!(self, Self::Agent(_) | Self::Serve(_)) {
             return true;
         }
         #[cfg(feature = "acp")]

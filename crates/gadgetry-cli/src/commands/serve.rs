@@ -14,6 +14,8 @@ use tokio::net::TcpListener;
 use crate::cli::{ServeArgs, UpstreamApi};
 use crate::config::{self, ModelMarkers, ModelSettings, ModelTables, ModelTools};
 use crate::error::Error;
+#[cfg(feature = "inspect")]
+use crate::inspection;
 use crate::interrupts::Interrupts;
 use crate::open_files;
 use crate::printer::Printer;
@@ -57,6 +59,8 @@ pub(crate) async fn run(
     let gateway = Gateway::new(settings);
     #[cfg(feature = "otel")]
     telemetry::trace(&gateway);
+    #[cfg(feature = "inspect")]
+    inspection::watch(&gateway);
     let mut reloads = Reloads::listen(args)?;
     let reloaded = gateway.clone();
     let reloading = async {

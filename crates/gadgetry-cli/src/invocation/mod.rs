@@ -153,9 +153,9 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     #[cfg(feature = "inspect")]
     let inspect = matches.get_flag("inspect");
     #[cfg(feature = "inspect")]
-    if inspect && found.verb.as_ref().is_some_and(|it| !it.runs_agents()) {
+    if inspect && found.verb.as_ref().is_some_and(|it| !it.has_runs()) {
         return Err(Error::input(
-            "--inspect is an option of verbs that run agents; `gadgetry inspect` shows sessions and logs",
+            "--inspect is an option of verbs that run agents, and of `serve`; `gadgetry inspect` shows sessions and logs",
         ));
     }
     Ok(Invocation {

@@ -114,9 +114,9 @@ fn what_cannot_be_shown_is_an_error() {
 }
 
 #[test]
-fn only_verbs_that_run_agents_have_a_page() {
+fn only_verbs_with_runs_have_a_page() {
     let workshop = Workshop::new("");
-    let words = "error: --inspect is an option of verbs that run agents; `gadgetry inspect` shows sessions and logs\n";
+    let words = "error: --inspect is an option of verbs that run agents, and of `serve`; `gadgetry inspect` shows sessions and logs\n";
     for args in [&["--inspect", "models"][..], &["demo", "--inspect"]] {
         Ended::of(&mut workshop.command(args)).check("", words, 2);
     }

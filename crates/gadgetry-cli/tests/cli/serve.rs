@@ -59,6 +59,8 @@ pub(super) struct Serving {
     process: Child,
     lines: BufReader<ChildStderr>,
     address: String,
+    /// Lines before that of the address.
+    first_lines: String,
 }
 
 impl Serving {
@@ -82,9 +84,10 @@ impl Serving {
             .spawn()
             .expect("it starts");
         let mut lines = BufReader::new(process.stderr.take().expect("it is piped"));
-        let mut line = String::new();
+        let (mut line, mut first_lines) = (String::new(), String::new());
         // Lines of the log may come first.
         while !line.starts_with("serving http://") {
+            first_lines.push_str(&line);
             line.clear();
             assert_ne!(lines.read_line(&mut line).expect("a line"), 0, "it ends");
         }
@@ -96,6 +99,7 @@ impl Serving {
             address: address.to_owned(),
             process,
             lines,
+            first_lines,
         }
     }
 
@@ -125,17 +129,22 @@ impl Serving {
 
     /// The answer to a request.
     pub(super) fn send(&self, head: &str, body: &str) -> String {
-        let mut socket = TcpStream::connect(&self.address).expect("it listens");
-        let length = body.len();
-        let request = format!(
-            "{head}\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        );
-        socket.write_all(request.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).expect("it answers");
-        answer
+        exchange(&self.address, head, body)
     }
+}
+
+/// The answer of the server at an address to a request.
+fn exchange(address: &str, head: &str, body: &str) -> String {
+    let mut socket = TcpStream::connect(address).expect("it listens");
+    let length = body.len();
+    let request = format!(
+        "{head}\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+    );
+    socket.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("it answers");
+    answer
 }
 
 impl Drop for Serving {
@@ -196,6 +205,70 @@ fn prompts_are_logged_on_demand_and_keys_never() {
     assert!(words.iter().all(|word| !log.contains(word)), "{log}");
     let log = log_of(&["--log-prompts"]);
     assert!(words.iter().all(|word| log.contains(word)), "{log}");
+}
+
+/// The page of `--inspect` has each request as a run: what was sent and received, calls and tokens, and what has failed. Keys are not
+/// in it.
+#[cfg(unix)]
+#[test]
+fn requests_are_runs_on_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys");
+    fs::write(&keys, "laptop secret-key-1234567\n").expect("it is written");
+    let server = Server::start([
+        Reply::says("I look.\n!!!GADGET_START:look\n!!!ARG:at\nhome\n!!!GADGET_END\n"),
+        Reply::Status(
+            "400 Bad Request",
+            r#"{"error": {"message": "no such thing"}}"#,
+        ),
+    ]);
+    let keys = keys.display().to_string();
+    let own = [
+        "--upstream",
+        server.url(),
+        "--keys",
+        &keys,
+        "--markers",
+        "plain",
+    ];
+    let mut serving = Serving::configured(&["--inspect"], &own);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer secret-key-1234567";
+    let body = r#"{"model": "m", "messages": [{"role": "user", "content": "Use sk-0123456789abcdefghijklmnop"}],
+        "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}]}"#;
+    let answer = serving.send(head, body);
+    assert!(answer.contains("tool_calls"), "{answer}");
+    let answer = serving.send(head, body);
+    assert!(answer.contains("HTTP/1.1 400"), "{answer}");
+
+    let url = serving
+        .first_lines
+        .lines()
+        .find_map(|line| line.strip_prefix("inspect http://"));
+    let (address, path) = url.and_then(|it| it.split_once('/')).expect("a page");
+    let page = |rest: &str| exchange(address, &format!("GET /{path}{rest} HTTP/1.1"), "");
+    let list = page("runs");
+    for state in ["finished", "failed"] {
+        assert!(list.contains(&format!(r#""state":"{state}""#)), "{list}");
+    }
+    let first = page("runs/0/from/0");
+    for record in [
+        r#""agent":"chat""#,
+        r#""type":"inspect_request""#,
+        "!!!GADGET_START:look",
+        r#""gadgetName":"look""#,
+        r#"{"at":"home"}"#,
+        r#""outputTokens""#,
+        "Use ***",
+        r#""type":"run_finished""#,
+    ] {
+        assert!(first.contains(record), "{record}: {first}");
+    }
+    let second = page("runs/1/from/0");
+    assert!(second.contains("no such thing"), "{second}");
+    for key in ["secret-key", "sk-0123456789"] {
+        assert!(!first.contains(key) && !second.contains(key), "{key}");
+    }
+    serving.end();
 }
 
 /// What `eval --save` writes counts for the gateway as it does for agents.

@@ -159,6 +159,7 @@ mod tests {
             id: String::new(),
             client: String::new(),
             trace: None,
+            watched: crate::trace::Watched::default(),
         }
     }
 

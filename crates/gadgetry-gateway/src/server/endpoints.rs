@@ -25,7 +25,7 @@ use crate::api::{ClientApi, Failure};
 use crate::exchange::{Exchange, PreparedRequest, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
-use crate::trace::{RequestTrace, TracedRequest};
+use crate::trace::{RequestTrace, TracedRequest, Watched};
 
 /// Warnings that a client reads one by one.
 const WARNINGS: usize = 16;
@@ -133,15 +133,18 @@ async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Respons
     response
 }
 
-/// Begins the trace of a request, if there is a tracer. The upstream then gets that.
+/// Begins the watch and the trace of a request, if there are a watcher and a tracer. The upstream then gets that trace.
 fn begin_trace(gateway: &Gateway, job: &mut Job) -> Option<Box<dyn RequestTrace>> {
-    let tracer = gateway.0.tracer.0.get()?;
-    let trace = tracer.begin(&TracedRequest {
+    let request = TracedRequest {
         id: &job.id,
         api: job.api,
         model: &job.request.client.model,
         client: job.trace.as_deref(),
-    });
+    };
+    if let Some(watcher) = gateway.0.watcher.0.get() {
+        job.watched = Watched::new(watcher.begin(&request));
+    }
+    let trace = gateway.0.tracer.0.get()?.begin(&request);
     job.trace = trace.context().map(Arc::new);
     Some(trace)
 }
@@ -228,6 +231,7 @@ async fn begin(
         id: request_id(gateway),
         client: key.map_or_else(String::new, |key| key.name.clone()),
         trace,
+        watched: Watched::default(),
     };
     Ok(Admitted {
         job,

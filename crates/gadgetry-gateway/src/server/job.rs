@@ -8,6 +8,7 @@ use crate::api::ClientApi;
 use crate::exchange::PreparedRequest;
 use crate::memory::Owner;
 use crate::settings::Destination;
+use crate::trace::Watched;
 
 /// A request on its way to an upstream.
 #[derive(Debug)]
@@ -25,4 +26,6 @@ pub(super) struct Job {
     pub(super) client: String,
     /// Trace that the request belongs to: the client's, or ours below it.
     pub(super) trace: Option<Arc<TraceContext>>,
+    /// Sees its content.
+    pub(super) watched: Watched,
 }

@@ -28,7 +28,7 @@ use crate::api::{Refusal, budget};
 use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
-use crate::trace::RequestTracer;
+use crate::trace::{RequestTracer, RequestWatcher};
 use admission::Admission;
 use constraint::Constraints;
 use ids::{Ids, keyed, random};
@@ -68,6 +68,7 @@ struct GatewayState {
     secret: [u8; 32],
     ids: Ids,
     tracer: Tracer,
+    watcher: Watcher,
     is_draining: AtomicBool,
 }
 
@@ -100,6 +101,7 @@ impl Gateway {
             secret,
             ids: Ids::new(),
             tracer: Tracer::default(),
+            watcher: Watcher::default(),
             is_draining: AtomicBool::new(false),
         }))
     }
@@ -120,6 +122,11 @@ impl Gateway {
     /// Without a tracer, a client's `traceparent` and `tracestate` are passed on as they are.
     pub fn trace(&self, tracer: impl RequestTracer + 'static) {
         let _ = self.0.tracer.0.set(Box::new(tracer));
+    }
+
+    /// Watches the content of all requests with `watcher`. A later one does not replace it.
+    pub fn watch(&self, watcher: impl RequestWatcher + 'static) {
+        let _ = self.0.watcher.0.set(Box::new(watcher));
     }
 
     /// No more requests are admitted.
@@ -212,6 +219,18 @@ struct Tracer(OnceLock<Box<dyn RequestTracer>>);
 impl fmt::Debug for Tracer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Tracer")
+            .field(&self.0.get().is_some())
+            .finish()
+    }
+}
+
+/// The watcher, if there is one.
+#[derive(Default)]
+struct Watcher(OnceLock<Box<dyn RequestWatcher>>);
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watcher")
             .field(&self.0.get().is_some())
             .finish()
     }

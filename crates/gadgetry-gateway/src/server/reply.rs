@@ -104,6 +104,7 @@ impl UpstreamReply {
         } else {
             let mut request = exchange.request();
             log.sent(&request);
+            job.watched.with(|it| it.sent(&request));
             request.trace.clone_from(&job.trace);
             model.stream(request)
         };
@@ -138,6 +139,14 @@ impl UpstreamReply {
         if self.is_over {
             return;
         }
+        let before = out.len();
+        self.advance(out).await;
+        self.job
+            .watched
+            .with(|it| out[before..].iter().for_each(|delta| it.delivered(delta)));
+    }
+
+    async fn advance(&mut self, out: &mut Vec<Delta>) {
         if !self.ready.is_empty() {
             out.append(&mut self.ready);
             self.is_over = true;
@@ -187,6 +196,7 @@ impl UpstreamReply {
             *taken += 1;
             if let Some(delta) = &delta {
                 self.log.received(delta);
+                self.job.watched.with(|it| it.received(delta));
             }
             let delta = delta.map(|delta| self.without_address(delta));
             match delta.map(|delta| self.exchange.push(delta, out)) {
@@ -228,6 +238,7 @@ impl UpstreamReply {
 
     fn again(&mut self, mut request: Request) {
         self.log.sent(&request);
+        self.job.watched.with(|it| it.sent(&request));
         request.trace.clone_from(&self.job.trace);
         self.deltas = self.model.stream(request);
     }

@@ -90,14 +90,16 @@ impl Drop for Watch {
         if let Some(upstream) = upstream {
             metrics.exchange(&self.job, upstream, counts, usage);
         }
+        let end = RequestEnd {
+            status,
+            upstream: upstream.map(Upstream::name),
+            counts,
+            usage,
+            first_part: self.first_part,
+        };
+        self.job.watched.end(&end);
         if let Some(trace) = self.trace.take() {
-            trace.end(&RequestEnd {
-                status,
-                upstream: upstream.map(Upstream::name),
-                counts,
-                usage,
-                first_part: self.first_part,
-            });
+            trace.end(&end);
         }
         tracing::info!(
             id = self.job.id,
