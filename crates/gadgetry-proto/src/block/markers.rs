@@ -1,5 +1,7 @@
 //! The three markers of the block format, and where they count as markers.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Classified, Fault};
@@ -117,7 +119,7 @@ impl Markers {
         let (one, two) = words.split_once(' ')?;
         let is_nonce = [one, two]
             .iter()
-            .all(|word| WORDS.lines().any(|it| it == *word))
+            .all(|word| WORDS.binary_search(word).is_ok())
             && self.start == format!("!!!GADGET_START {words}:")
             && self.arg == format!("!!!ARG {words}:");
         is_nonce.then_some(words)
@@ -156,12 +158,13 @@ impl Markers {
 }
 
 /// 1,024 words, in alphabetical order. A saved run has its markers, so the list may change.
-const WORDS: &str = include_str!("markers/words.txt");
+static WORDS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("markers/words.txt").lines().collect());
 
 /// The word of this number, which is below 1,024.
 fn word(number: u64) -> &'static str {
     let place = usize::try_from(number).unwrap_or_default();
-    WORDS.lines().nth(place).unwrap_or_default()
+    WORDS.get(place).copied().unwrap_or_default()
 }
 
 /// The finaliser of splitmix64: every bit of the seed reaches every bit of the result.
