@@ -10,6 +10,10 @@ use super::report::Report;
 use super::talk::Talk;
 use crate::error::Error;
 
+/// Note about what is not sent to another server.
+const LEFT: &str =
+    "headers, extra fields and the key variable of the other provider are not used for it";
+
 /// Result of a command.
 #[derive(Debug, Default)]
 pub(super) struct Performed {
@@ -67,17 +71,20 @@ async fn reports(
             let has_left = talk.use_model(&name).await?;
             let mut reports = vec![Report::plain(format!("{name} is in use {when}"))];
             if has_left {
-                let words = "headers, extra fields and the key variable of the other provider are not used for it";
-                reports.push(Report::plain(words.to_owned()));
+                reports.push(Report::plain(LEFT));
             }
             reports
         }
         Entered::Profile(None) => vec![talk.profiles()],
         Entered::Profile(Some(name)) => {
-            talk.use_profile(&name).await?;
+            let has_left = talk.use_profile(&name).await?;
             let model = &talk.facts().name;
             let words = format!("profile {name} is in use {when}, with {model}");
-            vec![Report::plain(words)]
+            let mut reports = vec![Report::plain(words)];
+            if has_left {
+                reports.push(Report::plain(LEFT));
+            }
+            reports
         }
         Entered::Tools => vec![talk.gadgets().await],
         Entered::Skills => vec![talk.skills()],

@@ -96,8 +96,7 @@ impl Base {
             .into_iter()
             .flatten()
         {
-            let is_bound = |name: &str| Attributes::of(name).is_of_model_server();
-            *settings = std::mem::take(settings).only(|name, _| !is_bound(name));
+            *settings = of_no_server(std::mem::take(settings));
         }
     }
 
@@ -119,14 +118,23 @@ impl Base {
     }
 
     /// Returns the options with another profile: what was typed is the strongest, then comes the configuration, then the session. The
-    /// `model` in use stays if one was typed, or if the profile names none.
-    pub(super) fn with_profile(&self, profile: &str, model: &str) -> Result<Settings, Error> {
+    /// `model` in use stays if one was typed, or if the profile names none. With `leaves`, what was typed or stored for the server of the
+    /// model does not count.
+    pub(super) fn with_profile(
+        &self,
+        profile: &str,
+        model: &str,
+        leaves: bool,
+    ) -> Result<Settings, Error> {
         let (keys, verb) = (Keys::new(), ConfigVerb::Chat);
         let chosen = (profile.to_owned(), Source::Flag);
         let layers = self.config.profiles.layers(profile, &chosen.1)?;
         let names_model = |it: &Layer| it.over(Settings::default(), verb, &keys).has(MODEL);
         let names_model = layers.iter().any(names_model);
-        let mut typed = self.typed.clone();
+        let (mut typed, mut stored) = (self.typed.clone(), self.stored.clone());
+        if leaves {
+            (typed, stored) = (of_no_server(typed), stored.map(of_no_server));
+        }
         if !names_model || typed.has(MODEL) {
             typed.insert(MODEL, Setting::new(Value::text(model), Source::Flag));
         }
@@ -140,7 +148,7 @@ impl Base {
         let configured = configured.in_folder(&self.folder, &OPTIONS);
         let configured = configured.map_err(|error| Error::machine(&error))?;
         let settings = self.config.with_prompt(typed.merge(configured, &OPTIONS))?;
-        Ok(settings.merge(self.stored.clone().unwrap_or_default(), &OPTIONS))
+        Ok(settings.merge(stored.unwrap_or_default(), &OPTIONS))
     }
 
     /// Reads what the agent is made from. Of a script, the first `replies` were read before.
@@ -164,6 +172,11 @@ impl Base {
         };
         Parts::read(options, situation).await
     }
+}
+
+/// Settings without those for the server of a model.
+fn of_no_server(settings: Settings) -> Settings {
+    settings.only(|name, _| !Attributes::of(name).is_of_model_server())
 }
 
 /// Builds the agent, whose gadgets the user can cancel.

@@ -3,7 +3,7 @@
 use super::Talk;
 use super::base::agent;
 use super::describe;
-use crate::cli::AgentOptions;
+use crate::cli::{AgentOptions, ModelArgs};
 use crate::connect::is_elsewhere;
 use crate::error::Error;
 use crate::modes::Mode;
@@ -47,12 +47,24 @@ impl Talk {
     }
 
     /// Uses another profile from the next message on, as if the conversation was begun or continued with it. What was typed on
-    /// the command line has precedence over it, and it has precedence over an earlier `/model` if it names a model.
-    pub(in crate::chat) async fn use_profile(&mut self, name: &str) -> Result<(), Error> {
-        let settings = self
-            .base
-            .with_profile(name, self.args.options.model.name())?;
+    /// the command line has precedence over it, and it has precedence over an earlier `/model` if it names a model. Headers, fields and
+    /// the key variable that were not the profile's are not sent to the server of another one; returns whether there were
+    /// any.
+    pub(in crate::chat) async fn use_profile(&mut self, name: &str) -> Result<bool, Error> {
+        let model = self.args.options.model.name().to_owned();
+        let mut settings = self.base.with_profile(name, &model, false)?;
         let mut options = AgentOptions::from_settings(&settings, &OPTIONS)?;
+        let moves = has_moved(&self.args.options.model, &options.model);
+        let mut has_left = false;
+        if moves {
+            settings = self.base.with_profile(name, &model, true)?;
+            let without = AgentOptions::from_settings(&settings, &OPTIONS)?;
+            let (old, new) = (&options.model.server, &without.model.server);
+            has_left = old.headers != new.headers
+                || old.api_key_env != new.api_key_env
+                || old.extra_body != new.extra_body;
+            options = without;
+        }
         // The session is where it was begun.
         let data = &self.args.options.model.data.data_dir;
         options.model.data.data_dir.clone_from(data);
@@ -68,9 +80,13 @@ impl Talk {
             return Err(error);
         }
         self.base.config.use_profile(name);
+        if moves {
+            self.base.leave_server();
+        }
         let stored = self.details_mut()?.set_options(&settings);
         self.settings = settings;
-        stored.map_err(|error| Error::machine(&error))
+        stored.map_err(|error| Error::machine(&error))?;
+        Ok(has_left)
     }
 
     /// Uses another mode, also for the run in progress.
@@ -108,4 +124,10 @@ impl Talk {
             }
         }
     }
+}
+
+/// Returns whether requests go to another server than before.
+fn has_moved(before: &ModelArgs, after: &ModelArgs) -> bool {
+    let (old, new) = (&before.server.base_url, &after.server.base_url);
+    old != new || new.is_none() && is_elsewhere(before.name(), after.name())
 }
