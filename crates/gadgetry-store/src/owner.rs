@@ -5,7 +5,8 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry_files as files;
@@ -15,6 +16,9 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// Ends the name of a file that is not locked yet.
 const NEW: &str = ".new";
+
+/// Maximum time for which a copy of a process that is gone keeps its lock.
+const FORKED: Duration = Duration::from_secs(2);
 
 /// Time between two renewals of a lease.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -81,6 +85,30 @@ pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
     is_free
 }
 
+/// [`has_died`] for a process that may have ended just now.
+///
+/// If it was killed while it started a program, its copy holds the lock until that program begins: moments, and longer on a
+/// busy machine. Of a process that is gone, the lock is waited for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits for a process that is not a child"
+)]
+fn has_just_died(journal: &Path, name: &str) -> bool {
+    let is_gone = || {
+        let pid = name.split('-').next().unwrap_or(name);
+        let processes = Path::new("/proc");
+        processes.join("self").exists() && !processes.join(pid).exists()
+    };
+    let began = Instant::now();
+    while !has_died(journal, name) {
+        if began.elapsed() > FORKED || !is_gone() {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
 /// Returns whether a name is that of an owner: `pid-random`.
 fn is_name(name: &str) -> bool {
     name.split_once('-').is_some_and(|(pid, random)| {
@@ -98,7 +126,7 @@ pub(crate) fn refuse_if_alive(
     owner: &str,
     lease_ms: i64,
 ) -> Result<(), JournalError> {
-    if lease_ms < now_ms() || has_died(path, owner) {
+    if lease_ms < now_ms() || has_just_died(path, owner) {
         return Ok(());
     }
     let pid = owner.split('-').next().unwrap_or(owner);
