@@ -54,7 +54,7 @@ pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
 
 /// `text` with its surrogates joined, and U+FFFD for each that stays alone.
 pub(crate) fn whole(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_half) {
+    if !has_half(text) {
         return Cow::Borrowed(text);
     }
     let mut halves = SurrogateJoiner::default();
@@ -94,7 +94,7 @@ pub(crate) struct SurrogateJoiner {
 impl SurrogateJoiner {
     /// The text of the next piece, without a high surrogate at its end.
     pub(crate) fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
-        if piece.is_empty() || (self.high.is_none() && !piece.contains(is_half)) {
+        if piece.is_empty() || (self.high.is_none() && !has_half(piece)) {
             return Cow::Borrowed(piece);
         }
         let mut out = String::with_capacity(piece.len() + 3);
@@ -128,6 +128,12 @@ impl SurrogateJoiner {
 
 fn is_half(c: char) -> bool {
     matches!(u32::from(c), 0x10_D800..=0x10_DFFF)
+}
+
+/// Returns whether `text` has a private character of a lone surrogate.
+fn has_half(text: &str) -> bool {
+    // The first byte of each of these characters. Few texts have one.
+    memchr::memchr(0xF4, text.as_bytes()).is_some() && text.contains(is_half)
 }
 
 /// Replaces the escape of each lone surrogate by its private character.
