@@ -31,6 +31,9 @@ struct Step {
     run: fn() -> Result<Outcome, String>,
 }
 
+/// Maximum number of tests at once.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
 /// Only by name: `tests` has a small dose of it.
 const CHAOS: &str = "chaos";
 
@@ -365,7 +368,13 @@ fn real_models() -> Result<Outcome, String> {
 }
 
 fn tests() -> Result<Outcome, String> {
-    sh(&mut cargo(&["test", "--workspace", "--all-features"]))?;
+    let mut test = cargo(&["test", "--workspace", "--all-features"]);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        // Half of them wait for programs and servers.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        test.env(TEST_THREADS, (2 * processors).to_string());
+    }
+    sh(&mut test)?;
     Ok(Outcome::Done)
 }
 

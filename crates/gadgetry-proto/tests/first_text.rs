@@ -5,6 +5,7 @@ use crate::support::naive::{Seen, read};
 use crate::support::{cut, generate};
 use gadgetry_proto::reply::{Format, ReplyEvent, Scanner};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// The number of the piece with which anything but a diagnostic is told first.
 fn first_told(scanner: &mut Scanner, pieces: &[&str]) -> Option<usize> {
@@ -48,7 +49,7 @@ fn first_visible(text: &str, format: &Format) -> Option<char> {
 }
 
 /// Every way in which a shortest block or tag, or an escaped marker, may go on; first of all, not at all.
-fn endings(format: &Format) -> Vec<String> {
+fn endings(format: &Format) -> BTreeSet<String> {
     let ends = format.reasoning.iter().map(|tag| format!("/{tag}"));
     let tags = format.tags.iter().chain(&format.reasoning).cloned();
     let mut openers: Vec<String> = tags
