@@ -111,7 +111,7 @@ impl LiveExchange {
             Delta::MessageEnd { stop_reason, usage } => {
                 self.usage = usage.unwrap_or(self.usage);
                 let reason = serde_json::to_value(stop_reason).unwrap_or_default();
-                self.end_reply(Some(reason));
+                self.end_reply(Some(&reason));
             }
             _ => {}
         }
@@ -172,7 +172,7 @@ impl LiveExchange {
     }
 
     /// Ends the reply of a model. Without a reason, it was cut off.
-    fn end_reply(&mut self, reason: Option<Value>) {
+    fn end_reply(&mut self, reason: Option<&Value>) {
         if !mem::take(&mut self.is_open) {
             return;
         }

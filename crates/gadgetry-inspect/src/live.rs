@@ -41,7 +41,7 @@ impl Hook for Inspector {
     fn request(&self, run: &RunContext, request: &Request) {
         self.recorder(run, true, |live| {
             self.change(live, |recorder| {
-                recorder.request_of(Some(&run.info().id), request)
+                recorder.request_of(Some(&run.info().id), request);
             });
         });
     }
