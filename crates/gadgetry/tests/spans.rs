@@ -98,9 +98,9 @@ async fn what_a_gadget_logs_is_attributed_to_its_call() {
     ];
     assert_eq!(lines, expected);
     let mut spans = std::mem::take(&mut log.0.lock().unwrap().spans);
-    spans
-        .iter_mut()
-        .for_each(|it| it.truncate(it.trim_end().len()));
+    for span in &mut spans {
+        span.truncate(span.trim_end().len());
+    }
     // Those of docs/guide/traces.md.
     let documented = [
         "run run=\"r\" model=\"script\"",

@@ -325,23 +325,21 @@ fn show(all: &[Contestant<'_>]) {
             |it| it.frame[1],
             |it| it.gap,
         ];
-        let cells: String = figures
-            .iter()
-            .map(|figure| format!(" {:.0} |", one.added(direct, figure) * 1e6))
-            .collect();
+        let cells = figures.map(|figure| format!("{:.0}", one.added(direct, figure) * 1e6));
         println!(
-            "| {} |{cells} {:.0} |",
+            "| {} | {} | {:.0} |",
             one.name,
+            cells.join(" | "),
             one.figure(|it| it.a_second)
         );
     }
 }
 
 fn median(all: impl Iterator<Item = f64>) -> f64 {
-    quantile(&mut all.collect(), 50)
+    quantile(&mut all.collect::<Vec<_>>(), 50)
 }
 
-fn quantile(all: &mut Vec<f64>, percent: usize) -> f64 {
+fn quantile(all: &mut [f64], percent: usize) -> f64 {
     all.sort_by(f64::total_cmp);
     let at = all.len() * percent / 100;
     all.get(at.min(all.len().saturating_sub(1)))

@@ -29,7 +29,7 @@ pub(crate) async fn serve(upstream: String) -> Result<(), Failure> {
                 sender.ready().await?;
                 sender.send_request(request).await
             };
-            let service = service_fn(|request| forward(request));
+            let service = service_fn(forward);
             // A client that goes ends its connection.
             let _ = server::Builder::new()
                 .serve_connection(TokioIo::new(socket), service)
