@@ -196,7 +196,7 @@ async fn round(all: &mut [Contestant<'_>], sent: &Sent) -> Result<(), Failure> {
             .await?;
         let mut late = lateness(&timed, sent, 0)?;
         let pairs = timed.chunks.windows(2);
-        let mut gaps = pairs
+        let mut gaps: Vec<_> = pairs
             .map(|pair| (pair[1] - pair[0]).as_secs_f64())
             .collect();
         let a_second = a_second(one).await?;
