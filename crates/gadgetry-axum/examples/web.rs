@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::{Router, routing::post};
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::{Agent, Role, gadget};
-use gadgetry_axum::{OpenAi, Runs, Sse, UiRequest};
+use gadgetry_axum::{OpenAi, Runs, Sse, UiRequest, for_this_machine};
 use gadgetry_testing::{MockModel, reply};
 
 /// Deploys the service.
@@ -55,6 +55,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .nest("/runs", runs.router())
         .merge(OpenAi::new().agent("deployer", agent).router());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    axum::serve(listener, app).await?;
+    axum::serve(listener, for_this_machine(app)).await?;
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! | `sse` | [`Sse`]: a run as the body of a response |
 //! | `reply` | a run as the reply of a model |
 //! | `endpoint` | [`OpenAi`]: agents as an OpenAI-compatible endpoint |
+//! | `local` | [`for_this_machine`]: refuses what pages of others send |
 //! | `guide` | documents whose code is compiled |
 //!
 //! ```no_run
@@ -40,12 +41,14 @@
 //! }
 //! ```
 //!
-//! The routes check no keys: a layer of the application decides who may ask, read and approve.
+//! The routes check no keys: a layer of the application decides who may ask, read and approve. Without users, on one machine, it is
+//! [`for_this_machine`].
 
 mod chat;
 mod endpoint;
 #[cfg(doctest)]
 mod guide;
+mod local;
 mod reply;
 mod runs;
 mod sse;
@@ -53,6 +56,7 @@ mod ui;
 
 pub use chat::{InvalidRequest, UiRequest};
 pub use endpoint::OpenAi;
+pub use local::for_this_machine;
 pub use runs::{ListedRun, RunExists, Runs};
 pub use sse::Sse;
 pub use ui::UiMessages;

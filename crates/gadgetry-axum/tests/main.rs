@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod approvals;
+mod local;
 mod module_order;
 mod openai;
 mod streams;

@@ -1,9 +1,9 @@
-//! The host that a request names.
+//! The host that a request names, and the page that it is from.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::HeaderMap;
-use axum::http::header::HOST;
+use axum::http::header::{HOST, ORIGIN};
 
 /// Returns `true` if the host of a request is a name of this machine: `localhost`, an address in 127.0.0.0/8 or `[::1]`, with or without a
 /// port. A server without keys answers only then: a web page that has taken over a name by DNS sends that name.
@@ -26,6 +26,30 @@ pub fn names_this_machine(headers: &HeaderMap) -> bool {
         (Some(host), None) => host.to_str().is_ok_and(is_this_machine),
         (Some(_), Some(_)) => false,
     }
+}
+
+/// Returns `true` if a browser says that a page of another origin has sent a request, be it another port of this machine. Other
+/// programs say nothing.
+///
+/// ```
+/// use axum::http::{HeaderMap, HeaderName, HeaderValue};
+/// use gadgetry_http::is_from_another_page;
+///
+/// let site = |value: &'static str| {
+///     HeaderMap::from_iter([(HeaderName::from_static("sec-fetch-site"), HeaderValue::from_static(value))])
+/// };
+/// assert!(is_from_another_page(&site("cross-site")));
+/// assert!(!is_from_another_page(&site("none")));
+/// ```
+pub fn is_from_another_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+    if headers.contains_key(ORIGIN) {
+        let own = text(HOST.as_str()).map(|host| format!("http://{host}"));
+        if text(ORIGIN.as_str()) != own.as_deref() {
+            return true;
+        }
+    }
+    matches!(text("sec-fetch-site"), Some("cross-site" | "same-site"))
 }
 
 /// Returns `true` for exactly `name`, or `name:port`.
@@ -52,9 +76,9 @@ fn is_port(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use axum::http::header::HOST;
-    use axum::http::{HeaderMap, HeaderValue};
+    use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-    use super::names_this_machine;
+    use super::{is_from_another_page, names_this_machine};
 
     fn check(hosts: &[&[u8]], expected: bool) {
         let mut headers = HeaderMap::new();
@@ -116,5 +140,44 @@ mod tests {
         check(&[b"localhost\xff"], false);
         check(&[b"localhost", b"evil.com"], false);
         check(&[b"localhost", b"localhost"], false);
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_known() {
+        let check = |headers: &[(&'static str, &'static str)], expected: bool| {
+            let named = headers.iter().map(|&(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            });
+            let host = (HOST, HeaderValue::from_static("localhost:3000"));
+            let sent: HeaderMap = named.chain([host]).collect();
+            assert_eq!(is_from_another_page(&sent), expected, "{headers:?}");
+        };
+        check(&[], false);
+        check(&[("origin", "http://localhost:3000")], false);
+        check(&[("origin", "http://localhost:3001")], true);
+        check(&[("origin", "https://localhost:3000")], true);
+        check(&[("origin", "null")], true);
+        check(&[("origin", "")], true);
+        check(&[("sec-fetch-site", "none")], false);
+        check(&[("sec-fetch-site", "same-origin")], false);
+        check(&[("sec-fetch-site", "same-site")], true);
+        check(&[("sec-fetch-site", "cross-site")], true);
+        check(
+            &[
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-mode", "navigate"),
+            ],
+            true,
+        );
+        check(
+            &[
+                ("sec-fetch-site", "same-origin"),
+                ("origin", "http://evil.com"),
+            ],
+            true,
+        );
     }
 }

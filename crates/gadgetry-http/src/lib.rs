@@ -1,5 +1,5 @@
 //! Connections of HTTP servers: how many there are at once, how long a request's head may take, how they end, and whether a
-//! request names this machine.
+//! request names this machine or is from the page of another.
 //!
 //! The gateway and the MCP server accept connections in the same way. What they answer is their [`Router`].
 
@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-pub use host::names_this_machine;
+pub use host::{is_from_another_page, names_this_machine};
 
 /// Bytes of a request's head, and of what is read of its body at once.
 const BUFFER: usize = 64 << 10;

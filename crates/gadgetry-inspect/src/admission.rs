@@ -1,11 +1,11 @@
 //! Requests that are answered: those of the page itself, on this machine.
 
 use axum::extract::{Request, State};
-use axum::http::header::{HOST, ORIGIN};
+use axum::http::header::ORIGIN;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use gadgetry_http::names_this_machine;
+use gadgetry_http::{is_from_another_page, names_this_machine};
 
 use crate::inspector::Inspector;
 
@@ -65,14 +65,7 @@ fn refusal(inspector: &Inspector, request: &Request) -> Option<(StatusCode, &'st
 
 /// Returns whether a page of another origin has sent a request. A link that a user follows is admitted.
 fn is_foreign(headers: &HeaderMap) -> bool {
-    let text = |name: &HeaderName| headers.get(name).and_then(|it| it.to_str().ok());
-    if headers.contains_key(ORIGIN) {
-        let own = text(&HOST).map(|host| format!("http://{host}"));
-        if text(&ORIGIN) != own.as_deref() {
-            return true;
-        }
-    }
-    let site = text(&HeaderName::from_static("sec-fetch-site"));
-    let mode = text(&HeaderName::from_static("sec-fetch-mode"));
-    matches!(site, Some("cross-site" | "same-site")) && mode != Some("navigate")
+    let mode = headers.get("sec-fetch-mode").map(HeaderValue::as_bytes);
+    let is_link = mode == Some(b"navigate") && !headers.contains_key(ORIGIN);
+    is_from_another_page(headers) && !is_link
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::{Router, routing};
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::{Agent, AgentRun, Model, gadget};
-use gadgetry_axum::Runs;
+use gadgetry_axum::{Runs, for_this_machine};
 use gadgetry_store::SqliteJournal;
 
 use crate::Error;
@@ -101,5 +101,5 @@ pub(crate) async fn main() -> Result<(), Error> {
     )
     .await?;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    Ok(axum::serve(listener, app).await?)
+    Ok(axum::serve(listener, for_this_machine(app)).await?)
 }

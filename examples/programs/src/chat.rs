@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::extract::{Path, State};
 use axum::{Router, routing};
 use gadgetry::{Agent, Conversation, Model};
-use gadgetry_axum::Sse;
+use gadgetry_axum::{Sse, for_this_machine};
 
 use crate::Error;
 
@@ -42,5 +42,5 @@ pub(crate) fn app(model: impl Model + 'static) -> Result<Router, Error> {
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    Ok(axum::serve(listener, app(gadgetry::model("haiku")?)?).await?)
+    Ok(axum::serve(listener, for_this_machine(app(gadgetry::model("haiku")?)?)).await?)
 }

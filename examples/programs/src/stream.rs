@@ -3,7 +3,7 @@
 use axum::extract::{Query, State};
 use axum::{Router, routing};
 use gadgetry::{Agent, Model};
-use gadgetry_axum::Sse;
+use gadgetry_axum::{Sse, for_this_machine};
 use serde::Deserialize;
 
 use crate::Error;
@@ -28,5 +28,5 @@ pub(crate) fn app(model: impl Model + 'static) -> Result<Router, Error> {
 #[tokio::main]
 pub(crate) async fn main() -> Result<(), Error> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    Ok(axum::serve(listener, app(gadgetry::model("haiku")?)?).await?)
+    Ok(axum::serve(listener, for_this_machine(app(gadgetry::model("haiku")?)?)).await?)
 }
