@@ -1,6 +1,7 @@
-"""Makes the wheel `gadgetry-cli`, which has the program and nothing of Python: wheel.py STAGED VERSION PLATFORM FOLDER.
+"""Makes the wheel `gadgetry-cli`, and has the wheel `gadgetry` in FOLDER depend on it: wheel.py STAGED VERSION PLATFORM FOLDER.
 
-STAGED is the folder of the archive. The same files give the same bytes. maturin would build the program again.
+`gadgetry-cli` has the program and nothing of Python; STAGED is the folder of the archive. The same files give the same bytes. maturin
+would build the program again.
 """
 
 import base64
@@ -22,7 +23,7 @@ def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path
         *(f"License-File: {name}" for name in licences),
         "Description-Content-Type: text/markdown",
         "",
-        "The program `gadgetry`, for `pip install gadgetry[cli]` and `pipx install gadgetry-cli`.",
+        "The program `gadgetry`, for `pip install gadgetry` and `pipx install gadgetry-cli`.",
         "",
     ]
     wheel = ["Wheel-Version: 1.0", "Generator: gadgetry", "Root-Is-Purelib: false"]
@@ -33,13 +34,32 @@ def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path
         f"{info}/METADATA": "\n".join(metadata).encode(),
         f"{info}/WHEEL": "\n".join([*wheel, *tags, ""]).encode(),
     }
+    write(folder / f"gadgetry_cli-{version}-py3-none-{platform}.whl", info, files)
+    for library in folder.glob(f"gadgetry-{version}-*.whl"):
+        depend(library, f"gadgetry-{version}.dist-info", f"gadgetry-cli=={version}")
+
+
+def depend(wheel: pathlib.Path, info: str, requirement: str) -> None:
+    """Adds a dependency to a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        files = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+    metadata = f"{info}/METADATA"
+    # An empty line ends the fields.
+    fields, _, text = files[metadata].partition(b"\n\n")
+    files[metadata] = fields.rstrip() + f"\nRequires-Dist: {requirement}\n\n".encode() + text
+    write(wheel, info, files)
+
+
+def write(wheel: pathlib.Path, info: str, files: dict[str, bytes]) -> None:
+    """Writes a wheel with the digests of its files."""
     record = f"{info}/RECORD"
-    lines = [f"{name},sha256={digest(content)},{len(content)}" for name, content in files.items()]
+    lines = [f"{name},sha256={digest(content)},{len(content)}" for name, content in files.items() if name != record]
     files[record] = "\n".join([*lines, f"{record},,", ""]).encode()
-    with zipfile.ZipFile(folder / f"gadgetry_cli-{version}-py3-none-{platform}.whl", "w") as archive:
+    with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
-            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            is_program = "/scripts/" in name or name.endswith(".so")
+            entry.external_attr = (0o100755 if is_program else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content, compresslevel=9)
 

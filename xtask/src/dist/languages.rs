@@ -1,8 +1,8 @@
 //! The packages for Python and Node.js, and the command for both.
 //!
-//! The program is in packages of its own, with the bytes of the archive: `gadgetry-cli` for pip, which `gadgetry[cli]` brings, and
-//! `gadgetry-cli-PLATFORM-ARCH` for npm, an optional dependency of `gadgetry`. That dependency is added here and not in the source, so
-//! that no clone asks the registry for a package that may be someone else's.
+//! The program is in packages of its own, with the bytes of the archive: `gadgetry-cli` for pip, a dependency of the wheel `gadgetry`, and
+//! `gadgetry-cli-PLATFORM-ARCH` for npm, an optional dependency of `gadgetry`. These dependencies are added here and not in the source, so
+//! that no clone asks a registry for a package that may be someone else's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ fn python_tried(release: &Release, folder: &Path) -> Result<(), String> {
     capture(command("python3", &["-m", "venv"]).arg(folder.join("venv")))?;
     let python = bin.join("python").display().to_string();
     let mut install = pip(&python);
-    install.args(["--no-index", "gadgetry[cli]", "--find-links"]);
+    install.args(["--no-index", "gadgetry", "--find-links"]);
     capture(install.arg(&release.folder).current_dir(folder))?;
     works(&bin.join("gadgetry"), folder)?;
     answers(command(&python, &["-I", "-c", PYTHON]).current_dir(folder))
