@@ -1,6 +1,6 @@
 // Builds the WebAssembly module into `module/`: `node build.mjs`. Needs Rust with the target wasm32-unknown-unknown.
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { copyFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -19,3 +19,4 @@ const module = built("gadgetry-wasm", "cdylib", ["--profile", "wasm", "--target"
 const folder = join(here, "module");
 rmSync(folder, { recursive: true, force: true });
 execFileSync(pack, [module, folder], { stdio: "inherit" });
+for (const types of ["blocks.d.ts", "schema.d.ts"]) copyFileSync(join(here, "../node/lib", types), join(folder, types));

@@ -4,26 +4,11 @@ import { test } from "node:test";
 
 import { ConfigError, gadget, instructions, Parser, SchemaError, writeCall } from "gadgetry";
 import { read } from "./help.js";
-import { block, cuts, expected, vectors } from "./vectors.js";
+import { block, checkCorpus, parsedBy } from "./vectors.js";
 
-function parse(chunks, options) {
-  const parser = new Parser(options);
-  return [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
-}
+const parse = parsedBy(Parser);
 
-test("the corpus", () => {
-  let checked = 0;
-  for (const [name, chunks, options] of vectors()) {
-    for (const cut of cuts(chunks)) {
-      assert.deepEqual(parse(cut, options), expected(cut, options), `${name} ${JSON.stringify(cut)}`);
-      checked++;
-    }
-    const atLines = { ...options, anchoring: "line_start" };
-    assert.deepEqual(parse([chunks.join("")], atLines), expected([chunks.join("")], atLines), name);
-    checked++;
-  }
-  assert.ok(checked >= 300, String(checked));
-});
+test("the corpus", () => checkCorpus(parse));
 
 test("the expectations of the corpus", () => {
   // A number whose digits would be lost stays text, see "Numbers" in ARCHITECTURE.md.

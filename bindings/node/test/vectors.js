@@ -1,10 +1,12 @@
 // The texts of the corpus, and the events that Rust writes for them.
+import assert from "node:assert/strict";
+
 import { native, read } from "./help.js";
 
 const { parseJson } = native();
 
 /** The same text in several pieces; single units of UTF-16, too, which may be half a character. */
-export function* cuts(chunks) {
+function* cuts(chunks) {
   const text = chunks.join("");
   yield chunks;
   yield [text];
@@ -14,7 +16,7 @@ export function* cuts(chunks) {
 }
 
 /** Every text of the corpus, with the options of its parser. */
-export function* vectors() {
+function* vectors() {
   const standard = { startPrefix: "!!!GADGET_START:", endPrefix: "!!!GADGET_END", argPrefix: "!!!ARG:" };
   for (const { id, input } of JSON.parse(read("corpus/block-vectors.json")).vectors) {
     if (input.chunks) {
@@ -55,7 +57,7 @@ export function block(args) {
 }
 
 /** The events that Rust writes. It cannot be given half a character, so those are put together first. */
-export function expected(chunks, options) {
+function expected(chunks, options) {
   const whole = [];
   let half = "";
   for (const chunk of chunks) {
@@ -66,4 +68,26 @@ export function expected(chunks, options) {
   if (half !== "") whole.push(half);
   const json = parseJson(whole, JSON.stringify(options));
   return json.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** What a parser reads of a text in pieces. */
+export function parsedBy(Parser) {
+  return (chunks, options) => {
+    const parser = new Parser(options);
+    return [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
+  };
+}
+
+/** Compares what `parse` reads with what Rust writes. */
+export function checkCorpus(parse) {
+  let checked = 0;
+  const check = (name, chunks, options) => {
+    assert.deepEqual(parse(chunks, options), expected(chunks, options), `${name} ${JSON.stringify(chunks)}`);
+    checked++;
+  };
+  for (const [name, chunks, options] of vectors()) {
+    for (const cut of cuts(chunks)) check(name, cut, options);
+    check(name, [chunks.join("")], { ...options, anchoring: "line_start" });
+  }
+  assert.ok(checked >= 300, String(checked));
 }

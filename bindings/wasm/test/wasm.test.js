@@ -9,31 +9,16 @@ import { gzipSync } from "node:zlib";
 import { ConfigError, Parser, SchemaError, writeCall } from "gadgetry-wasm";
 import ts from "typescript";
 import { read } from "../help.js";
-import { cuts, expected, vectors } from "../vectors.js";
+import { checkCorpus, parsedBy } from "../vectors.js";
 
 /** Bytes with gzip: what a page waits for. 164,700 when it was written. */
 const LARGEST = 170_000;
 
 const place = dirname(createRequire(import.meta.url).resolve("gadgetry-wasm/package.json"));
 
-function parse(chunks, options) {
-  const parser = new Parser(options);
-  return [...chunks.flatMap((chunk) => parser.feed(chunk)), ...parser.finish()];
-}
+const parse = parsedBy(Parser);
 
-test("the corpus", () => {
-  let checked = 0;
-  for (const [name, chunks, options] of vectors()) {
-    for (const cut of cuts(chunks)) {
-      assert.deepEqual(parse(cut, options), expected(cut, options), `${name} ${JSON.stringify(cut)}`);
-      checked++;
-    }
-    const atLines = { ...options, anchoring: "line_start" };
-    assert.deepEqual(parse([chunks.join("")], atLines), expected([chunks.join("")], atLines), name);
-    checked++;
-  }
-  assert.ok(checked >= 300, String(checked));
-});
+test("the corpus", () => checkCorpus(parse));
 
 test("schemas give values their types", () => {
   const schema = { type: "object", properties: { code: { type: "string" } } };
