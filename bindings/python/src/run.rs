@@ -13,6 +13,7 @@ use pyo3::types::PyList;
 
 use crate::bridge::{Locals, Waiter, Work, spawn};
 use crate::errors;
+use crate::gate::runtime;
 use crate::json;
 
 /// The loops of the runs that are going on, for functions of an agent that are called with nothing but the id of the run.
@@ -116,11 +117,16 @@ impl Run {
     }
 
     /// Drops the run, with everything that it has begun.
-    fn close(&self) {
-        match self.driven.try_lock() {
-            Ok(mut run) => drop(run.take()),
-            Err(_) => self.handle.cancel(),
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if let Ok(mut run) = self.driven.try_lock() {
+            drop(run.take());
+            return Ok(());
         }
+        // The one who waits for it ends now, or was cancelled a moment ago, and then no one would drive it to its end.
+        self.handle.cancel();
+        let run = Arc::clone(&self.driven);
+        runtime(py)?.spawn(async move { drop(run.lock().await.take()) });
+        Ok(())
     }
 
     fn inject(&self, text: String) -> PyResult<()> {

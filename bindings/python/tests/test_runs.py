@@ -286,6 +286,41 @@ def test_cancelling_the_task_cancels_gadgets(run):
         assert ended == ["cancelled", "cleaned"]
 
 
+def test_closing_what_was_cancelled_cancels_gadgets(run):
+    """Even if the run is kept: its end is not that of its object."""
+
+    async def main():
+        began, ended = asyncio.Event(), asyncio.Event()
+
+        @gadget
+        async def wait() -> None:
+            """Waits."""
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        stream = Agent(ScriptedModel(call("Wait"), "Done."), gadgets=[wait]).stream("?")
+
+        async def read():
+            async with stream:
+                async for _ in stream:
+                    pass
+
+        reading = asyncio.create_task(read())
+        async with asyncio.timeout(60):
+            await began.wait()
+            reading.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reading
+            await ended.wait()
+        return stream
+
+    for _ in range(20):
+        run(main)
+
+
 def test_leaving_the_loop_cancels_gadgets(run):
     ended = threading.Event()
 
