@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
 };
 use gadgetry::proto::message::Content;
 use gadgetry::{Media, MediaData, MediaKind};
+use percent_encoding::percent_decode_str;
 
 /// Message of the user to the agent of a session.
 ///
@@ -173,21 +174,8 @@ fn path_of(uri: &str) -> Option<PathBuf> {
     let path = uri.strip_prefix("file://")?;
     let path = path.strip_prefix("localhost").unwrap_or(path);
     path.starts_with('/').then_some(())?;
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let escape = (*byte == b'%').then(|| after.get(..2)).flatten();
-        let escape = escape.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-        let escape = escape.and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(escaped.unwrap_or(*byte));
-        rest = if escaped.is_some() {
-            &after[2..]
-        } else {
-            after
-        };
-    }
-    String::from_utf8(bytes).ok().map(PathBuf::from)
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    Some(PathBuf::from(&*path))
 }
 
 #[cfg(test)]

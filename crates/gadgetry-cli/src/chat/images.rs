@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gadgetry::Media;
+use percent_encoding::percent_decode_str;
 
 use crate::error::Error;
 use crate::lines::short;
@@ -76,6 +77,7 @@ pub(super) fn dragged(text: &str) -> Option<PathBuf> {
         return None;
     }
     let is_file = |path: &String| Path::new(path).is_file();
+    let decoded = |path| percent_decode_str(path).decode_utf8_lossy().into_owned();
     let url = text.strip_prefix("file://").map(decoded);
     let words = || shell_words::split(text).ok().filter(|it| it.len() == 1);
     let found = url
@@ -83,24 +85,6 @@ pub(super) fn dragged(text: &str) -> Option<PathBuf> {
         .or_else(|| Some(text.to_owned()).filter(is_file))
         .or_else(|| words()?.pop().filter(is_file))?;
     Some(PathBuf::from(found))
-}
-
-/// A path of a URL, without its escapes.
-fn decoded(path: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
-        if let Some(byte) = byte.filter(|_| *first == b'%') {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
