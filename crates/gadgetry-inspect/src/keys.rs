@@ -62,7 +62,7 @@ const USER: usize = 16;
 const ENCODED: usize = 20;
 
 /// Parts of names of secrets, without `_` and `-`, in lower case.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 10] = [
     "accesskey",
     "apikey",
     "authorization",
@@ -72,7 +72,6 @@ const NAMES: [&str; 11] = [
     "password",
     "privatekey",
     "secret",
-    "secretkey",
     "signingkey",
 ];
 

@@ -72,6 +72,15 @@ impl Records {
         &self.lines
     }
 
+    /// Returns how the run has ended; `None` if it has not.
+    pub(crate) fn end(&self) -> Option<&'static str> {
+        if self.has_failed {
+            Some("failed")
+        } else {
+            self.is_finished.then_some("finished")
+        }
+    }
+
     /// Bytes of all of them.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -44,12 +44,6 @@ impl Recording {
 
     /// The state of the run, as text.
     pub(crate) fn state(&self) -> &'static str {
-        if self.records.has_failed {
-            "failed"
-        } else if self.is_finished() {
-            "finished"
-        } else {
-            "not finished"
-        }
+        self.records.end().unwrap_or("not finished")
     }
 }

@@ -96,11 +96,11 @@ impl Redaction {
             Value::String(text) => *text = self.text(text),
             Value::Array(items) => items.iter_mut().for_each(|it| self.clean(it)),
             Value::Object(fields) => {
-                let is_pair = is_secret_pair(fields);
+                let is_secret = secret_names(fields);
                 // Names of fields are texts of the model as well.
                 let cleaned = std::mem::take(fields).into_iter().map(|(name, mut value)| {
                     self.clean(&mut value);
-                    if keys::is_secret_name(&name) || is_pair && name == "value" {
+                    if is_secret(&name) {
                         mask(&mut value);
                     }
                     (self.text(&name), value)
@@ -120,12 +120,13 @@ impl fmt::Debug for Redaction {
     }
 }
 
-/// Returns whether fields are the name and the value of a secret, as headers are written.
-fn is_secret_pair(fields: &Map<String, Value>) -> bool {
+/// Returns a check for names of fields that hold a secret: by the name, or by that of a pair of a name and a value, as headers are written.
+fn secret_names(fields: &Map<String, Value>) -> impl Fn(&str) -> bool + use<> {
     let name = ["name", "key"]
         .iter()
         .find_map(|it| fields.get(*it)?.as_str());
-    name.is_some_and(keys::is_secret_name)
+    let is_pair = name.is_some_and(keys::is_secret_name);
+    move |name| keys::is_secret_name(name) || is_pair && name == "value"
 }
 
 /// Masks a value, but not what is within objects: they describe secrets, as schemas do.
@@ -142,9 +143,9 @@ fn each_secret(value: &Value, found: &mut impl FnMut(&str)) {
     match value {
         Value::Array(items) => items.iter().for_each(|it| each_secret(it, found)),
         Value::Object(fields) => {
-            let is_pair = is_secret_pair(fields);
+            let is_secret = secret_names(fields);
             for (name, value) in fields {
-                if keys::is_secret_name(name) || is_pair && name == "value" {
+                if is_secret(name) {
                     let items = value
                         .as_array()
                         .map_or(std::slice::from_ref(value), Vec::as_slice);

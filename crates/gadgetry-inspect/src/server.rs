@@ -103,14 +103,7 @@ async fn list(State(inspector): State<Inspector>) -> Response {
             Source::Dropped(recording) => (recording.title().to_owned(), "dropped".to_owned()),
             Source::Live(live) => {
                 let recorder = live.recorder();
-                let records = recorder.records();
-                let state = if records.has_failed {
-                    "failed"
-                } else if records.is_finished {
-                    "finished"
-                } else {
-                    "in progress"
-                };
+                let state = recorder.records().end().unwrap_or("in progress");
                 (recorder.title().to_owned(), state.to_owned())
             }
         };
