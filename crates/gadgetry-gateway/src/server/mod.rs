@@ -67,8 +67,8 @@ struct GatewayState {
     /// Secret that markers are derived from.
     secret: [u8; 32],
     ids: Ids,
-    tracer: Tracer,
-    watcher: Watcher,
+    tracer: Chosen<dyn RequestTracer>,
+    watcher: Chosen<dyn RequestWatcher>,
     is_draining: AtomicBool,
 }
 
@@ -100,8 +100,8 @@ impl Gateway {
             native: Mutex::new(Memory::new(NATIVE)),
             secret,
             ids: Ids::new(),
-            tracer: Tracer::default(),
-            watcher: Watcher::default(),
+            tracer: Chosen::default(),
+            watcher: Chosen::default(),
             is_draining: AtomicBool::new(false),
         }))
     }
@@ -212,25 +212,18 @@ impl Gateway {
     }
 }
 
-/// The tracer, if there is one.
-#[derive(Default)]
-struct Tracer(OnceLock<Box<dyn RequestTracer>>);
+/// What the program has chosen to observe requests, if anything.
+struct Chosen<T: ?Sized>(OnceLock<Box<T>>);
 
-impl fmt::Debug for Tracer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tracer")
-            .field(&self.0.get().is_some())
-            .finish()
+impl<T: ?Sized> Default for Chosen<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
     }
 }
 
-/// The watcher, if there is one.
-#[derive(Default)]
-struct Watcher(OnceLock<Box<dyn RequestWatcher>>);
-
-impl fmt::Debug for Watcher {
+impl<T: ?Sized> fmt::Debug for Chosen<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watcher")
+        f.debug_tuple("Chosen")
             .field(&self.0.get().is_some())
             .finish()
     }
