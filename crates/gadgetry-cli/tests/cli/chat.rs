@@ -3,11 +3,10 @@
 use serde_json::json;
 
 use super::doctor::NO_SERVERS;
-use super::screen::Screen;
+use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, block, reply};
 
 const CTRL_C: &str = "\x03";
-const CTRL_D: &str = "\x04";
 const ENTER: &str = "\r";
 /// What the status line has when nothing is in progress and no token was used.
 const READY: &str = "script:script.jsonl";
@@ -19,17 +18,6 @@ fn slow(pieces: &[&str], pause: u64) -> String {
         chunks.extend([json!(piece), json!({ "delayMs": pause })]);
     }
     format!("{}\n", json!({ "chunks": chunks }))
-}
-
-/// Leaves, and returns the last screen.
-#[track_caller]
-fn leave(mut screen: Screen) -> String {
-    // The run is over.
-    screen.hides("Esc interrupts");
-    screen.keys(CTRL_D);
-    let (code, text) = screen.ends();
-    assert_eq!(code, 0, "{text}");
-    text
 }
 
 fn count(text: &str, part: &str) -> usize {
@@ -47,7 +35,7 @@ fn two_messages_are_one_session() {
     screen.hides("Esc interrupts");
     screen.say("Why?");
     screen.shows("- two");
-    let text = leave(screen);
+    let text = screen.leave();
     assert!(text.starts_with("gadgetry 0.1.0 in "), "{text}");
     let (_, text) = text.split_once("\n\n").expect("the start");
     let expected = "> What is 2+2?\n\nIt is four.\n\n> Why?\n\nBecause.\n\n- one\n- two\n\n\
@@ -60,7 +48,7 @@ fn two_messages_are_one_session() {
     screen.shows("> Why?\n\nBecause.\n\n- one\n- two\n");
     screen.say("Sure?");
     screen.shows("Still four.");
-    leave(screen);
+    screen.leave();
     let shown = workshop.command(&["sessions", "show", "sum"]).output();
     let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
     assert!(shown.contains("> Sure?\n\nStill four.\n"), "{shown}");
@@ -76,7 +64,7 @@ fn calls_are_lines_of_state_and_results_are_short() {
     screen.shows(READY);
     screen.say("Go!");
     screen.shows("Done.");
-    let text = leave(screen);
+    let text = screen.leave();
     assert!(text.contains("I call.\n\n✓ Echo line 1 line 2"), "{text}");
     assert!(text.contains(r#"{"say":"line 1\nline 2"#), "{text}");
     let workshop = Workshop::new(&(reply(&block("Fail:b", "")) + &reply("So.")));
@@ -115,7 +103,7 @@ fn a_call_runs_once_it_is_approved() {
         text.contains("✗ Echo two\n  Denied by the user: not that one\n"),
         "{text}"
     );
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -127,7 +115,7 @@ fn a_call_is_approved_for_the_session() {
     let text = screen.shows("Done.");
     assert!(text.contains("✓ Echo two"), "{text}");
     assert_eq!(count(&text, "? Echo"), 1, "{text}");
-    leave(screen);
+    screen.leave();
 }
 
 /// Presses a key as an answer, once such keys count.
@@ -148,7 +136,7 @@ fn a_long_call_is_approved_after_its_last_page() {
     press(&mut screen, "y", "✓ Echo");
     let text = screen.shows("Done.");
     assert!(text.contains("  ┆ "), "{text}");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -173,7 +161,7 @@ fn what_is_typed_never_approves() {
     assert_eq!(count(&text, "Denied by the user"), 2, "{text}");
     screen.keys(CTRL_C);
     screen.hides("> yes, and sy");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -208,7 +196,7 @@ fn what_is_typed_during_a_run_is_added_to_it() {
     screen.shows("+ Be brief.");
     workshop.write("right", "");
     screen.shows("Understood.");
-    let text = leave(screen);
+    let text = screen.leave();
     assert!(text.contains("✓ Left"), "{text}");
     assert!(
         text.contains("> Be brief.\n  (added to the run)\n"),
@@ -258,7 +246,7 @@ fn a_resize_in_the_middle_of_a_stream_loses_and_repeats_nothing() {
     assert_eq!(count(&text, READY), 1, "{text}");
     screen.keys(CTRL_C);
     screen.hides("> typed");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -282,7 +270,7 @@ fn a_long_paste_is_a_label_and_is_sent_whole() {
     let text = screen.shows("Read.");
     assert!(text.contains("row 0 xxx"), "{text}");
     assert!(text.contains("more lines"), "{text}");
-    leave(screen);
+    screen.leave();
     let shown = workshop.command(&["sessions", "show", "paste"]).output();
     let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
     assert!(
@@ -300,7 +288,7 @@ fn typed_bursts_are_read_whole() {
         screen.shows(READY);
         screen.say(&format!("{}END", "w".repeat(length)));
         screen.shows("Read.");
-        leave(screen);
+        screen.leave();
         let shown = workshop.command(&["sessions", "show", "burst"]).output();
         let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
         let typed = shown.lines().find(|line| line.ends_with("END"));
@@ -325,7 +313,7 @@ fn earlier_messages_are_recalled_and_searched() {
     screen.shows("> draft");
     screen.keys(CTRL_C);
     screen.hides("> draft");
-    leave(screen);
+    screen.leave();
     // The next program has them, too.
     let mut screen = Screen::chat(&workshop, 80, &[]);
     screen.shows(READY);
@@ -335,7 +323,7 @@ fn earlier_messages_are_recalled_and_searched() {
     screen.shows("> first thing");
     screen.keys(ENTER);
     screen.shows("A.");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -365,7 +353,7 @@ fn nothing_of_others_commands_the_terminal() {
         assert!(!bytes.contains(sequence), "{sequence:?} in {bytes:?}");
     }
     assert!(bytes.contains("\\u{1b}[2J"), "{bytes:?}");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -379,7 +367,7 @@ fn wide_characters_end_before_the_edge() {
         let joined: String = screen.lines().collect();
         joined.contains(&text)
     });
-    let shown = leave(screen);
+    let shown = screen.leave();
     for row in shown.lines() {
         assert!(
             unicode_columns(row) < 20 || row.contains("gadgetry"),
@@ -423,7 +411,7 @@ fn words_are_completed_and_files_attached() {
     assert!(!text.contains("ignored.txt"), "{text}");
     screen.keys("\x7f\x7f\x7f\x7f\r");
     screen.shows("Read.");
-    leave(screen);
+    screen.leave();
     let shown = workshop.command(&["sessions", "show", "files"]).output();
     let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
     assert!(
@@ -470,7 +458,7 @@ fn narrow_terminals_and_those_without_colors_work() {
         screen.shows("others.");
         let is_colored = screen.bytes().contains(";36m");
         assert_eq!(is_colored, has_colors, "{variables:?}");
-        leave(screen);
+        screen.leave();
     };
     check(20, &[], true);
     check(80, &[("NO_COLOR", "1")], false);
@@ -498,7 +486,7 @@ fn a_killed_conversation_is_resumed_with_a_question() {
     screen.shows("Type the answer: Enter sends it, Esc gives none");
     screen.say("yes");
     screen.shows("Met.");
-    let text = leave(screen);
+    let text = screen.leave();
     assert!(text.contains("✓ Meet"), "{text}");
 }
 

@@ -1,9 +1,8 @@
 //! Slash commands of `gadgetry chat`, in a terminal.
 
-use super::screen::Screen;
+use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, block, call, reply};
 
-const CTRL_D: &str = "\x04";
 /// What the status line has when nothing is in progress and no token was used.
 const READY: &str = "script:script.jsonl";
 

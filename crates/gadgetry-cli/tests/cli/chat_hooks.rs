@@ -1,9 +1,8 @@
 //! Commands of `[[hooks]]` about prompts and sessions, in `gadgetry chat`.
 
-use super::screen::Screen;
+use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, reply};
 
-const CTRL_D: &str = "\x04";
 const ESC: &str = "\x1b";
 
 /// `gadgetry chat` with these hooks, as (event, command).

@@ -4,7 +4,6 @@ use super::screen::Screen;
 use super::server::{Reply, Server};
 use super::workshop::Workshop;
 
-const CTRL_D: &str = "\x04";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nxyz";
 /// The bytes of this image in a request.
 const SENT: &str = "data:image/png;base64,iVBORw0KGgp4eXo=";
@@ -20,13 +19,6 @@ fn chat(workshop: &Workshop, server: &Server, model: &str) -> Screen {
 /// What a terminal sends for a pasted or dragged text.
 fn pasted(text: &str) -> String {
     format!("\x1b[200~{text}\x1b[201~")
-}
-
-#[track_caller]
-fn leave(mut screen: Screen) {
-    screen.hides("Esc interrupts");
-    screen.keys(CTRL_D);
-    assert_eq!(screen.ends().0, 0);
 }
 
 #[test]
@@ -65,7 +57,7 @@ fn an_image_is_dragged_pasted_or_mentioned() {
     let back = "\x7f".repeat(label.len() + 1);
     let message = sent(&mut screen, &back, "Message, /help", "Four.");
     assert!(!message.contains("data:"), "{message}");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -83,7 +75,7 @@ fn what_cannot_be_sent_is_said() {
     screen.shows("> cat.png");
     screen.say("");
     screen.shows("One.");
-    leave(screen);
+    screen.leave();
     let mut screen = chat(&workshop, &server, "openai:gpt-4o");
     screen.keys(pasted("text.png"));
     screen.shows("not a PNG, JPEG, GIF or WebP picture");
@@ -91,5 +83,5 @@ fn what_cannot_be_sent_is_said() {
     screen.shows("larger than 10 MiB");
     screen.keys("\x15");
     screen.shows("Message, /help");
-    leave(screen);
+    screen.leave();
 }

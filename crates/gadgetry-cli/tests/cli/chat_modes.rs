@@ -5,7 +5,6 @@ use serde_json::json;
 use super::screen::Screen;
 use super::workshop::{Workshop, block, call, reply};
 
-const CTRL_D: &str = "\x04";
 const SHIFT_TAB: &str = "\x1b[Z";
 const ESC: &str = "\x1b";
 
@@ -26,13 +25,6 @@ fn chat(workshop: &Workshop, args: &[&str]) -> Screen {
     Screen::start(workshop, (80, 40), &[&usual, args].concat(), &[])
 }
 
-#[track_caller]
-fn leave(mut screen: Screen) {
-    screen.hides("Esc interrupts");
-    screen.keys(CTRL_D);
-    assert_eq!(screen.ends().0, 0);
-}
-
 #[test]
 fn a_key_switches_the_mode() {
     let workshop = Workshop::new(&(reply(&write_file("a", "a.txt")) + &reply("Written.")));
@@ -49,7 +41,7 @@ fn a_key_switches_the_mode() {
     screen.say("Write it.");
     screen.shows("Written.");
     assert_eq!(workshop.read("a.txt").trim_end(), "hello");
-    leave(screen);
+    screen.leave();
 }
 
 /// Edits run, commands do not; a gadget of the same name that is not built in asks.
@@ -63,7 +55,7 @@ fn accepted_edits_are_no_other_calls() {
     screen.keys(ESC);
     screen.shows("Done.");
     assert!(workshop.has("a.txt") && !workshop.has("b.txt"));
-    leave(screen);
+    screen.leave();
     // Without a user, too.
     workshop.write("script.jsonl", &script);
     std::fs::remove_file(workshop.path("a.txt")).expect("it is there");
@@ -94,7 +86,7 @@ fn accepted_edits_are_no_other_calls() {
     screen.keys(ESC);
     screen.shows("Asked.");
     assert!(!workshop.has("own.txt"));
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -133,7 +125,7 @@ fn a_plan_is_accepted_and_carried_out() {
     assert!(text.contains("> Carry out the plan."), "{text}");
     assert_eq!(workshop.read("b.txt").trim_end(), "hello");
     assert!(!workshop.has("a.txt"));
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -161,7 +153,7 @@ fn escape_refuses_a_question_and_interrupts_a_reply() {
     screen.hides("Esc interrupts");
     screen.say("And now?");
     screen.shows("I see.");
-    leave(screen);
+    screen.leave();
 }
 
 /// Messages that wait are on the screen, and the last one can be changed until the model reads it.
@@ -188,7 +180,7 @@ fn a_message_that_waits_is_taken_back() {
         ),
         "{text}"
     );
-    leave(screen);
+    screen.leave();
     let shown = workshop.command(&["sessions", "show", "queue"]).output();
     let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
     assert!(!shown.contains("Be brief.\n"), "{shown}");
@@ -217,7 +209,7 @@ fn a_question_notifies_a_user_who_is_away() {
         1,
         "{bytes:?}"
     );
-    leave(screen);
+    screen.leave();
 }
 
 /// A command that fails looks failed, with the end of its output; a read is a line, an edit one diff.
@@ -243,7 +235,7 @@ fn calls_are_shown_by_what_they_do() {
     assert!(text.contains("✓ Read a.txt · 2 lines\n"), "{text}");
     assert!(text.contains("✓ Edit a.txt · +1 -1\n\nDone."), "{text}");
     assert_eq!(text.matches("+2").count(), 1, "{text}");
-    leave(screen);
+    screen.leave();
     // The whole of a result, and reasoning, are a key away.
     let thinking = json!({ "text": "<think>Hm, forty-two.</think>\nSo." });
     let run = call("RunCommand:r", "!!!ARG:command\nseq 1 20\n");
@@ -260,7 +252,7 @@ fn calls_are_shown_by_what_they_do() {
     screen.keys("r");
     screen.shows("  Hm, forty-two.");
     screen.keys("q");
-    leave(screen);
+    screen.leave();
 }
 
 /// A command of the user runs without a question, and the model reads its output with the next message.
@@ -283,5 +275,5 @@ fn a_command_of_the_user_is_read_with_the_next_message() {
     screen.shows("$ echo begun; sleep 600 · interrupted\n");
     screen.say("What is it?");
     screen.shows("I see.");
-    leave(screen);
+    screen.leave();
 }

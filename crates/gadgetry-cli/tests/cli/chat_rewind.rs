@@ -5,8 +5,6 @@ use serde_json::json;
 use super::screen::Screen;
 use super::workshop::{Workshop, call, reply};
 
-const CTRL_D: &str = "\x04";
-
 /// A call of `RunCommand`.
 fn run(command: &str) -> String {
     call(
@@ -41,15 +39,6 @@ fn chat(workshop: &Workshop, args: &[&str]) -> Screen {
     Screen::start(workshop, (80, 60), &[&usual, args].concat(), &[])
 }
 
-#[track_caller]
-fn leave(mut screen: Screen) -> String {
-    screen.hides("Esc interrupts");
-    screen.keys(CTRL_D);
-    let (code, text) = screen.ends();
-    assert_eq!(code, 0, "{text}");
-    text
-}
-
 #[test]
 fn changes_by_a_command_are_undone_as_one_step() {
     let script = reply(&run(
@@ -72,7 +61,7 @@ fn changes_by_a_command_are_undone_as_one_step() {
     screen.shows("there is no change of a file to undo");
     screen.say("And now?");
     screen.shows("I see.");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -109,7 +98,7 @@ fn a_conversation_returns_to_an_earlier_message() {
     screen.shows("Another answer.");
     let talk = "## User\n\nfirst\n\n## Model\n\nFirst answer.\n\n## User\n\nsecond, please\n\n## Model\n\nAnother answer.\n";
     assert_eq!(exported(&mut screen, &workshop, "talk.md"), talk);
-    let text = leave(screen);
+    let text = screen.leave();
     // It is another session, and the first one is as it was.
     assert!(!text.contains("--continue long"), "{text}");
     let shown = workshop.command(&["sessions", "show", "long"]).output();
@@ -127,7 +116,7 @@ fn a_conversation_returns_to_an_earlier_message() {
     screen.shows("> second");
     screen.say("");
     screen.shows("Yet another.");
-    leave(screen);
+    screen.leave();
 }
 
 #[test]
@@ -154,7 +143,7 @@ fn a_conversation_is_forked_and_begun_anew() {
     screen.shows("Third answer.");
     let talk = "## User\n\nthird\n\n## Model\n\nThird answer.\n";
     assert_eq!(exported(&mut screen, &workshop, "talk.md"), talk);
-    leave(screen);
+    screen.leave();
     let listed = workshop.command(&["sessions", "list"]).output();
     let listed = String::from_utf8(listed.expect("sessions").stdout).expect("UTF-8");
     let count = listed.lines().count();
@@ -166,7 +155,7 @@ fn another_session_is_resumed_from_a_list() {
     let workshop = Workshop::new(&reply("Hello."));
     let screen = chat(&workshop, &["--session", "one", "The first message"]);
     screen.shows("Hello.");
-    leave(screen);
+    screen.leave();
     workshop.write("script.jsonl", &(reply("Two.") + &reply("Again.")));
     let mut screen = chat(&workshop, &["--session", "two", "Another"]);
     screen.shows("Two.");
@@ -181,7 +170,7 @@ fn another_session_is_resumed_from_a_list() {
     screen.shows("> The first message\n\nHello.");
     screen.say("And?");
     screen.shows("Two.");
-    let text = leave(screen);
+    let text = screen.leave();
     assert!(
         text.ends_with("continue with: gadgetry chat --continue one"),
         "{text}"
@@ -216,5 +205,5 @@ fn changes_and_rules_are_listed_and_the_answer_copied() {
             .bytes()
             .contains("\u{1b}]52;c;SXQgaXMgKip0d28qKi4=\u{1b}\\")
     );
-    leave(screen);
+    screen.leave();
 }

@@ -1,9 +1,8 @@
 //! Colours of `gadgetry chat`.
 
-use super::screen::Screen;
+use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, reply};
 
-const CTRL_D: &str = "\x04";
 /// The mark of a prompt in the colour of names: cyan, and blue on a light background.
 const DARK: &str = "\x1b[0;36m> ";
 const LIGHT: &str = "\x1b[0;34m> ";

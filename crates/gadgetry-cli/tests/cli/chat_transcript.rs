@@ -1,10 +1,9 @@
 //! The whole conversation on a screen of its own, in `gadgetry chat`.
 
-use super::screen::Screen;
+use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, call, reply};
 
 const CTRL_C: &str = "\x03";
-const CTRL_D: &str = "\x04";
 const CTRL_T: &str = "\x14";
 
 /// `gadgetry chat` with a screen of 24 rows, and commands that need no approval.

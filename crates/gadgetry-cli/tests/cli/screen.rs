@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::GADGETRY;
 use super::workshop::{Workshop, without_keys_in};
 
+/// The key that leaves.
+pub(crate) const CTRL_D: &str = "\x04";
+
 /// Longer than anything here takes; a test that waits so long has failed.
 const FOREVER: Duration = Duration::from_mins(3);
 
@@ -220,6 +223,16 @@ impl Screen {
     pub(crate) fn bytes(&self) -> String {
         let state = self.shown.state.lock().expect("the state");
         String::from_utf8_lossy(&state.bytes).into_owned()
+    }
+
+    /// Leaves when no run is in progress, and returns the last screen.
+    #[track_caller]
+    pub(crate) fn leave(mut self) -> String {
+        self.hides("Esc interrupts");
+        self.keys(CTRL_D);
+        let (code, text) = self.ends();
+        assert_eq!(code, 0, "{text}");
+        text
     }
 }
 
