@@ -2,9 +2,9 @@
 
 use ratatui_core::text::{Line, Span};
 
-use super::App;
 use super::call::{CallItem, last_lines, seconds, spinner};
 use super::run::{Activity, Run, UserCommand};
+use super::{App, Waiting};
 use crate::chat::screen::View;
 use crate::chat::text::{DIM, NAME, clean, cut, wrap_all};
 use crate::lines::short;
@@ -70,7 +70,7 @@ impl App {
 
     /// All rows of the screen, if the whole conversation is on it.
     pub(crate) fn overlay(&mut self, columns: u16, height: u16) -> Option<View> {
-        let waits = (!self.dialogs.is_empty()).then_some("a question waits for you");
+        let waits = (!self.dialogs.is_empty()).then(|| Waiting::Decision.words());
         let pager = self.pager.as_mut()?;
         Some(pager.view(&self.transcript, columns, height, waits))
     }
