@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { ConfigError, gadget, instructions, Parser, SchemaError, writeCall } from "gadgetry";
 import { read } from "./help.js";
-import { block, checkCorpus, parsedBy } from "./vectors.js";
+import { block, checkCorpus, checkSchemas, checkWritten, parsedBy } from "./vectors.js";
 
 const parse = parsedBy(Parser);
 
@@ -41,12 +41,7 @@ test("characters that are cut in half", () => {
   assert.equal(parse(["a\ud83d"]).map((event) => event.text).join(""), "a\ufffd");
 });
 
-test("schemas give values their types", () => {
-  const schema = { type: "object", properties: { code: { type: "string" } } };
-  const text = "!!!GADGET_START:Find\n!!!ARG:code\n7\n!!!GADGET_END";
-  const found = [{ schemas: { find: schema } }, {}].map((options) => parse([text], options).at(-1).parameters);
-  assert.deepEqual(found, [{ code: "7" }, { code: 7 }]);
-});
+test("schemas give values their types", () => checkSchemas(parse));
 
 test("mistakes of the program", () => {
   assert.throws(() => new Parser({ tags: ["no name"] }), (error) => error instanceof ConfigError && /not a tag name/.test(error.message));
@@ -56,12 +51,7 @@ test("mistakes of the program", () => {
   assert.throws(() => new Parser({ tag: "x" }), { name: "TypeError", message: /no option tag/ });
 });
 
-test("calls are written as they are read", () => {
-  const written = writeCall("Cook", { dish: ["pie"], hot: true }, { id: "k", dependencies: ["soup"] });
-  const [call] = parse([written]).filter(({ type }) => type === "gadget_call");
-  assert.deepEqual([call.gadgetName, call.invocationId, call.dependencies, call.parameters], ["Cook", "k", ["soup"], { dish: ["pie"], hot: true }]);
-  assert.throws(() => writeCall("no: name", {}), ConfigError);
-});
+test("calls are written as they are read", () => checkWritten(parse, writeCall, ConfigError));
 
 test("instructions", () => {
   const weather = gadget({ name: "Weather", description: "Get the weather.", run: () => "" });

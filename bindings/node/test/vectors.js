@@ -1,4 +1,4 @@
-// The texts of the corpus, and the events that Rust writes for them.
+// The texts of the corpus, and the events that Rust writes for them; what holds for every package with a parser.
 import assert from "node:assert/strict";
 
 import { native, read } from "./help.js";
@@ -90,4 +90,18 @@ export function checkCorpus(parse) {
     check(name, [chunks.join("")], { ...options, anchoring: "line_start" });
   }
   assert.ok(checked >= 300, String(checked));
+}
+
+export function checkSchemas(parse) {
+  const schema = { type: "object", properties: { code: { type: "string" } } };
+  const text = "!!!GADGET_START:Find\n!!!ARG:code\n7\n!!!GADGET_END";
+  const found = [{ schemas: { find: schema } }, {}].map((options) => parse([text], options).at(-1).parameters);
+  assert.deepEqual(found, [{ code: "7" }, { code: 7 }]);
+}
+
+export function checkWritten(parse, writeCall, ConfigError) {
+  const written = writeCall("Cook", { dish: ["pie"], hot: true }, { id: "k", dependencies: ["soup"] });
+  const [call] = parse([written]).filter(({ type }) => type === "gadget_call");
+  assert.deepEqual([call.gadgetName, call.invocationId, call.dependencies, call.parameters], ["Cook", "k", ["soup"], { dish: ["pie"], hot: true }]);
+  assert.throws(() => writeCall("no: name", {}), ConfigError);
 }

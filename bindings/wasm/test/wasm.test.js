@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { ConfigError, Parser, SchemaError, writeCall } from "gadgetry-wasm";
 import ts from "typescript";
 import { read } from "../help.js";
-import { checkCorpus, parsedBy } from "../vectors.js";
+import { checkCorpus, checkSchemas, checkWritten, parsedBy } from "../vectors.js";
 
 /** Bytes with gzip: what a page waits for. 164,700 when it was written. */
 const LARGEST = 170_000;
@@ -20,12 +20,7 @@ const parse = parsedBy(Parser);
 
 test("the corpus", () => checkCorpus(parse));
 
-test("schemas give values their types", () => {
-  const schema = { type: "object", properties: { code: { type: "string" } } };
-  const text = "!!!GADGET_START:Find\n!!!ARG:code\n7\n!!!GADGET_END";
-  const found = [{ schemas: { find: schema } }, {}].map((options) => parse([text], options).at(-1).parameters);
-  assert.deepEqual(found, [{ code: "7" }, { code: 7 }]);
-});
+test("schemas give values their types", () => checkSchemas(parse));
 
 test("mistakes of the program", () => {
   assert.throws(() => new Parser({ tags: ["no name"] }), (error) => error instanceof ConfigError && /not a tag name/.test(error.message));
@@ -37,12 +32,7 @@ test("mistakes of the program", () => {
   assert.deepEqual(parse(["a"]), [{ type: "text", text: "a" }]);
 });
 
-test("calls are written as they are read", () => {
-  const written = writeCall("Cook", { dish: ["pie"], hot: true }, { id: "k", dependencies: ["soup"] });
-  const [call] = parse([written]).filter(({ type }) => type === "gadget_call");
-  assert.deepEqual([call.gadgetName, call.invocationId, call.dependencies, call.parameters], ["Cook", "k", ["soup"], { dish: ["pie"], hot: true }]);
-  assert.throws(() => writeCall("no: name", {}), ConfigError);
-});
+test("calls are written as they are read", () => checkWritten(parse, writeCall, ConfigError));
 
 test("the size", () => {
   const size = ["gadgetry_wasm_bg.wasm", "gadgetry_wasm.js"].map((name) => gzipSync(readFileSync(join(place, "module", name)), { level: 9 }).length);
