@@ -78,12 +78,12 @@ impl SqliteJournal {
         let (key, header) = reader.read(header).await?;
         let mut run = header.run()?;
         let mut ready = VecDeque::new();
-        let keep = |event: &Event| {
+        let mut keep = |event: &Event| {
             if event.seq >= from_seq {
                 ready.push_back(Ok(event.clone()));
             }
         };
-        let is_over = play(id, &mut run, [], keep)?.is_some();
+        let is_over = play(id, &mut run, [], &mut keep)?.is_some();
         let follower = Follower {
             reader,
             changes,
@@ -155,12 +155,12 @@ impl Follower {
         let is_new = last != self.last;
         self.last = last;
         let (from_seq, ready) = (self.from_seq, &mut self.ready);
-        let keep = |event: &Event| {
+        let mut keep = |event: &Event| {
             if event.seq >= from_seq {
                 ready.push_back(Ok(event.clone()));
             }
         };
-        self.is_over = play(&self.id, &mut self.run, entries, keep)?.is_some();
+        self.is_over = play(&self.id, &mut self.run, entries, &mut keep)?.is_some();
         Ok(is_new)
     }
 }

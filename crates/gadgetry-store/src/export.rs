@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use gadgetry::journal::{JournalError, RunId};
-use gadgetry::log::{LogHeader, LogWriter};
+use gadgetry::log::{Entry, LogHeader, LogWriter};
 use gadgetry::proto::message::Message;
 use rusqlite::Connection;
 
@@ -69,6 +69,23 @@ impl SqliteJournal {
             inputs: 0,
             damage: None,
         };
+        let each = |entry: Entry| {
+            log.input(entry.time, &entry.input);
+            exported.inputs += 1;
+            Ok(())
+        };
+        let damage = self.each_entry(id, key, each).await?;
+        exported.damage = damage;
+        log.finish()?;
+        Ok(exported)
+    }
+    /// Reads the entries of a run one after another. Returns why it ends there, if there are more that cannot be read.
+    pub(crate) async fn each_entry(
+        &self,
+        id: &RunId,
+        key: i64,
+        mut each: impl FnMut(Entry) -> Result<(), JournalError>,
+    ) -> Result<Option<JournalError>, JournalError> {
         let mut last = -1;
         loop {
             let (run, after) = (id.clone(), last);
@@ -84,8 +101,7 @@ impl SqliteJournal {
             };
             let (read, entries) = self.inner.reader.read(read).await?;
             for entry in entries {
-                log.input(entry.time, &entry.input);
-                exported.inputs += 1;
+                each(entry)?;
             }
             match read {
                 Ok(now) if now == last => {
@@ -93,17 +109,11 @@ impl SqliteJournal {
                     let check = move |connection: &mut Connection| {
                         chunk::check(connection, &run, key, last)
                     };
-                    exported.damage = self.inner.reader.read(check).await.err();
-                    break;
+                    return Ok(self.inner.reader.read(check).await.err());
                 }
                 Ok(now) => last = now,
-                Err(error) => {
-                    exported.damage = Some(error);
-                    break;
-                }
+                Err(error) => return Ok(Some(error)),
             }
         }
-        log.finish()?;
-        Ok(exported)
     }
 }

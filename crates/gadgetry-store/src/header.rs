@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::error::ReadError;
-use crate::list::{self, Item};
+use crate::list::{self, Item, Known};
 use crate::values::{self, LongValue};
 use crate::{chunk, sum};
 
@@ -113,11 +113,35 @@ fn prompt(conversation: &[Message]) -> String {
     prompt
 }
 
+/// The lists of headers that were read, which those of other runs may continue.
+#[derive(Default)]
+pub(crate) struct KnownLists {
+    conversation: Known<Message>,
+    outputs: Known<Value>,
+}
+
+impl KnownLists {
+    /// Number of items that were read.
+    pub(crate) fn items_read(&self) -> u64 {
+        self.conversation.read + self.outputs.read
+    }
+}
+
 /// Reads the header of a run, which it was made from, and its number of bytes.
 pub(crate) fn read(
     connection: &Connection,
     id: &RunId,
     key: i64,
+) -> Result<(LogHeader, u64), JournalError> {
+    read_after(connection, id, key, &mut KnownLists::default())
+}
+
+/// Reads the header of a run, without what is known of its lists.
+pub(crate) fn read_after(
+    connection: &Connection,
+    id: &RunId,
+    key: i64,
+    known: &mut KnownLists,
 ) -> Result<(LogHeader, u64), JournalError> {
     let (json, conversation, outputs): (String, Option<i64>, Option<i64>) = connection
         .query_row(
@@ -129,7 +153,7 @@ pub(crate) fn read(
         .map_err(JournalError::storage)?
         .ok_or_else(|| damaged(id, &ReadError::Sum))?;
     let read = sum::open(&place(key, conversation, outputs), &json)
-        .and_then(|json| whole(connection, json, conversation, outputs));
+        .and_then(|json| whole(connection, json, (conversation, outputs), known));
     read.map_err(|error| damaged(id, &error))
 }
 
@@ -168,8 +192,8 @@ fn damaged(id: &RunId, error: &ReadError) -> JournalError {
 fn whole(
     connection: &Connection,
     json: &str,
-    conversation: Option<i64>,
-    outputs: Option<i64>,
+    (conversation, outputs): (Option<i64>, Option<i64>),
+    known: &mut KnownLists,
 ) -> Result<(LogHeader, u64), ReadError> {
     let json = chunk::whole(connection, json)?;
     let mut bytes = json.len() as u64;
@@ -180,21 +204,15 @@ fn whole(
     };
     map.extend(serde_json::from_str::<Map<String, Value>>(&shared)?);
     map.insert(CONVERSATION.to_owned(), Value::Array(Vec::new()));
-    let mut stored = Vec::new();
-    for item in list::read(connection, outputs)? {
-        let item = chunk::whole(connection, &item)?;
-        bytes += item.len() as u64;
-        stored.push(serde_json::from_str(&item)?);
-    }
+    let (stored, read) = known.outputs.read(connection, outputs)?;
+    bytes += read;
     if let Some(Value::Object(store)) = map.get_mut(OUTPUTS) {
         store.insert(OUTPUTS.to_owned(), Value::Array(stored));
     }
     let mut header: LogHeader = serde_json::from_value(Value::Object(map))?;
-    for item in list::read(connection, conversation)? {
-        let item = chunk::whole(connection, &item)?;
-        bytes += item.len() as u64;
-        header.conversation.push(serde_json::from_str(&item)?);
-    }
+    let (conversation, read) = known.conversation.read(connection, conversation)?;
+    header.conversation = conversation;
+    bytes += read;
     Ok((header, bytes))
 }
 
@@ -209,7 +227,8 @@ pub(crate) fn add_prompts(connection: &Connection) -> rusqlite::Result<()> {
             connection.query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
                 row.get(0)
             })?;
-        let read = sum::open(&[key], &json).and_then(|json| whole(connection, json, None, None));
+        let read = sum::open(&[key], &json)
+            .and_then(|json| whole(connection, json, (None, None), &mut KnownLists::default()));
         if let Ok((header, _)) = read {
             connection.execute(
                 "UPDATE headers SET prompt = ?1 WHERE run = ?2",

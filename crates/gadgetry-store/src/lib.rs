@@ -51,6 +51,7 @@
 //! | `journal` | [`SqliteJournal`]: the file, and runs that begin or are taken up |
 //! | `runs` | lists runs, answers and cancels them |
 //! | `events`, `export` | the events of a run; a run as a log |
+//! | `replay` | [`Replay`]: runs played again, one after another |
 
 mod chunk;
 mod error;
@@ -62,6 +63,7 @@ mod list;
 mod owner;
 mod reader;
 mod recorder;
+mod replay;
 mod rows;
 mod runs;
 mod schema;
@@ -72,4 +74,5 @@ mod writer;
 pub use events::Events;
 pub use export::Exported;
 pub use journal::{SqliteJournal, SqliteJournalBuilder};
+pub use replay::Replay;
 pub use runs::{RunRecord, Status};

@@ -5,8 +5,10 @@
 
 use gadgetry::journal::JournalError;
 use rusqlite::{Connection, OptionalExtension as _};
+use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
+use crate::chunk;
 use crate::error::ReadError;
 use crate::values::{self, Hash, LongValue};
 
@@ -81,33 +83,87 @@ pub(crate) fn keep(connection: &Connection, items: &[Item]) -> rusqlite::Result<
     Ok(last)
 }
 
-/// Reads the documents of the list that ends with this item, without the long values in them.
-pub(crate) fn read(connection: &Connection, last: Option<i64>) -> Result<Vec<String>, ReadError> {
-    // An item was stored after the one before it, so this ends, whatever the file holds.
-    let mut statement = connection.prepare_cached(
-        "WITH RECURSIVE list (id, before, hash, json) AS (
-             SELECT id, before, hash, json FROM items WHERE id = ?1
-             UNION ALL
-             SELECT items.id, items.before, items.hash, items.json FROM items, list
-             WHERE items.id = list.before AND items.id < list.id
-         ) SELECT hash, json FROM list",
-    )?;
-    let mut rows = statement.query([last])?;
-    let mut found: Vec<(Hash, String)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push((row.get(0)?, row.get(1)?));
-    }
-    if last.is_some() && found.is_empty() {
-        return Err(ReadError::Sum);
-    }
-    let mut before = None;
-    for (stored, json) in found.iter().rev() {
-        if hash(before, json) != *stored {
-            return Err(ReadError::Sum);
+/// A list that was read. Other lists may begin with the same items, which are not read again for them.
+pub(crate) struct Known<T> {
+    items: Vec<KnownItem<T>>,
+    /// Number of items that were read.
+    pub(crate) read: u64,
+}
+
+struct KnownItem<T> {
+    id: i64,
+    hash: Hash,
+    bytes: u64,
+    value: T,
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            read: 0,
         }
-        before = Some(stored);
     }
-    Ok(found.into_iter().rev().map(|(_, json)| json).collect())
+}
+
+impl<T: Clone + DeserializeOwned> Known<T> {
+    /// Reads the list that ends with this item, and its number of bytes.
+    pub(crate) fn read(
+        &mut self,
+        connection: &Connection,
+        last: Option<i64>,
+    ) -> Result<(Vec<T>, u64), ReadError> {
+        let mut extended = self.extend(connection, last);
+        if matches!(extended, Err(ReadError::Sum)) && !self.items.is_empty() {
+            // The items that are known may have been removed, and others have their numbers.
+            self.items.clear();
+            extended = self.extend(connection, last);
+        }
+        extended?;
+        let bytes = self.items.iter().map(|it| it.bytes).sum();
+        let values = self.items.iter().map(|it| it.value.clone());
+        Ok((values.collect(), bytes))
+    }
+
+    /// Makes the list that is known the one that ends with this item.
+    fn extend(&mut self, connection: &Connection, last: Option<i64>) -> Result<(), ReadError> {
+        let mut statement =
+            connection.prepare_cached("SELECT before, hash, json FROM items WHERE id = ?1")?;
+        let mut found: Vec<(i64, Hash, String)> = Vec::new();
+        let (mut next, mut kept) = (last, 0);
+        while let Some(id) = next {
+            if let Ok(index) = self.items.binary_search_by_key(&id, |it| it.id) {
+                kept = index + 1;
+                break;
+            }
+            let row = statement.query_row([id], |row| {
+                let before: Option<i64> = row.get(0)?;
+                Ok((before, row.get(1)?, row.get(2)?))
+            });
+            let (before, hash, json) = row.optional()?.ok_or(ReadError::Sum)?;
+            // An item was stored after the one before it, so this ends, whatever the file holds.
+            if before.is_some_and(|before| before >= id) {
+                return Err(ReadError::Sum);
+            }
+            self.read += 1;
+            found.push((id, hash, json));
+            next = before;
+        }
+        self.items.truncate(kept);
+        for (id, stored, json) in found.into_iter().rev() {
+            if hash(self.items.last().map(|it| &it.hash), &json) != stored {
+                return Err(ReadError::Sum);
+            }
+            let json = chunk::whole(connection, &json)?;
+            self.items.push(KnownItem {
+                id,
+                hash: stored,
+                bytes: json.len() as u64,
+                value: serde_json::from_str(&json)?,
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Reads the last document of a list alone.

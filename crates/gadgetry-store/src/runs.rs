@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gadgetry::Event;
 use gadgetry::journal::{
     Durability, Journal as _, JournalError, Opened, RunId, RunMessageContent, RunProgress, play,
 };
@@ -303,14 +304,14 @@ async fn end(id: &RunId, opened: Opened) -> Result<(), JournalError> {
         Some(checkpoint) => gadgetry::proto::run::Run::load(&plan, checkpoint.run)?,
         None => header.run()?,
     };
-    if play(id, &mut run, entries, |_| {})?.is_some() {
+    if play(id, &mut run, entries, &mut |_: &Event| {})?.is_some() {
         return Ok(());
     }
     let mut summary = None;
     for input in [Input::Command(Command::Cancel), Input::Interrupted] {
         let time = run.now();
         recorder.record(time, &input);
-        summary = play(id, &mut run, [Entry { time, input }], |_| {})?;
+        summary = play(id, &mut run, [Entry { time, input }], &mut |_: &Event| {})?;
     }
     recorder.progress(RunProgress {
         iterations: run.iterations(),

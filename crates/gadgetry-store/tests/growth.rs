@@ -1,7 +1,8 @@
 //! The space and the rows of a conversation grow with what is said in it, not with its square.
 
+use futures_util::StreamExt as _;
 use gadgetry::journal::Journal as _;
-use gadgetry::{Agent, Conversation, GadgetSpec, Outcome, ScriptedModel, from_fn};
+use gadgetry::{Agent, Conversation, Event, GadgetSpec, Outcome, ScriptedModel, from_fn};
 use gadgetry_store::SqliteJournal;
 use rusqlite::Connection;
 
@@ -88,6 +89,35 @@ async fn a_turn_costs_the_same_in_a_long_conversation() {
     assert!(second < 20_000, "{second} bytes a turn");
     let added = (items_of[1] - items_of[0], items_of[2] - items_of[1]);
     assert_eq!(added.1, 2 * added.0, "{items_of:?}");
+}
+
+#[tokio::test]
+async fn runs_are_played_again_with_each_message_read_once() {
+    let check = async |runs: usize| {
+        let place = Place::new();
+        let journal = place.open();
+        talk(&journal, runs).await;
+        let mut replay = journal.replay();
+        let mut again = Vec::new();
+        for run in (0..runs).chain([1]) {
+            let id = id(&format!("talk.{run}"));
+            let mut of_run = Vec::new();
+            let mut keep = |event: &Event| of_run.push(event.clone());
+            let damage = replay.run(&id, &mut keep).await.unwrap();
+            assert!(damage.is_none(), "{id}: {damage:?}");
+            let events = journal.events(&id, 0).await.unwrap();
+            let events: Vec<Event> = events.map(Result::unwrap).collect().await;
+            assert_eq!(of_run, events, "{id}");
+            again.push(of_run);
+        }
+        assert_eq!(again[1], again[runs]);
+        // The conversation of an earlier run is the beginning of the last one's.
+        (replay.items_read(), number(&journal, ITEMS).unsigned_abs())
+    };
+    for runs in [10, 40] {
+        let (read, stored) = check(runs).await;
+        assert_eq!(read, stored, "{runs} runs");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
-use gadgetry_proto::event::RunInfo;
+use gadgetry_proto::event::{Event, RunInfo};
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Input, Output, Plan, Run, RunOptions, Summary};
 use gadgetry_proto::tree::CostTree;
@@ -184,7 +184,9 @@ impl Origin {
         let summary = if is_new {
             None
         } else {
-            play(id, &mut run, entries, |event| costs.apply(event))?
+            play(id, &mut run, entries, &mut |event: &Event| {
+                costs.apply(event);
+            })?
         };
         if !Arc::ptr_eq(&began, &plan) {
             run = Run::load(&plan, run.save())?;

@@ -1,13 +1,13 @@
 //! Replay of the kept inputs of a run.
 
-use gadgetry_proto::event::Event;
 use gadgetry_proto::run::{Misuse, Output, Run, Summary};
 
 use crate::journal::{JournalError, RunId};
 use crate::log::Entry;
+use crate::observer::Observer;
 
-/// Plays entries of the run `id`, which `run` is at the beginning of. Nothing is done because of them. Returns the
-/// summary if the run has ended.
+/// Plays entries of the run `id`, which `run` is at the beginning of. Nothing is done because of them; `observer` sees
+/// them, and what follows. Returns the summary if the run has ended.
 ///
 /// # Errors
 ///
@@ -16,10 +16,11 @@ pub fn play(
     id: &RunId,
     run: &mut Run,
     entries: impl IntoIterator<Item = Entry>,
-    mut on_event: impl FnMut(&Event),
+    observer: &mut dyn Observer,
 ) -> Result<Option<Summary>, JournalError> {
-    let mut summary = drain(run, &mut on_event);
+    let mut summary = drain(run, observer);
     for (number, Entry { time, input }) in entries.into_iter().enumerate() {
+        observer.input(time, &input);
         match run.handle(time, input) {
             // A hook gave an answer that its question does not admit; the run did not change then either.
             Ok(()) | Err(Misuse::WrongDecision(_)) => {}
@@ -31,15 +32,15 @@ pub fn play(
                 });
             }
         }
-        summary = drain(run, &mut on_event);
+        summary = drain(run, observer);
     }
     Ok(summary)
 }
 
-fn drain(run: &mut Run, on_event: &mut impl FnMut(&Event)) -> Option<Summary> {
+fn drain(run: &mut Run, observer: &mut dyn Observer) -> Option<Summary> {
     loop {
         match run.poll() {
-            Output::Event(event) => on_event(&event),
+            Output::Event(event) => observer.event(&event),
             Output::Wait(_) => return None,
             Output::Finished(summary) => return Some(summary),
             // Whether any of these was done is not known. If so, an entry has its result.

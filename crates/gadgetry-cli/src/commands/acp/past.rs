@@ -1,27 +1,27 @@
 //! What happened in the runs of a session.
 
-use std::io::Cursor;
-
 use gadgetry::Event;
 use gadgetry::driver::Observer;
 use gadgetry::journal::RunId;
-use gadgetry::log::replay;
 use gadgetry::proto::message::Content;
 use gadgetry::proto::run::{Command, Input};
 use gadgetry::proto::time::Time;
 use gadgetry_acp::{HostError, Past};
+use gadgetry_store::Replay;
 
 use super::ground::words;
-use crate::sessions::Sessions;
+use crate::sessions::{Sessions, problem};
 
 /// Reads the messages of the user and the events of a run, in order. A run that was not begun has none.
-pub(super) async fn past(sessions: &Sessions, run: &RunId) -> Result<Vec<Past>, HostError> {
+pub(super) async fn past(
+    sessions: &Sessions,
+    replay: &mut Replay,
+    run: &RunId,
+) -> Result<Vec<Past>, HostError> {
     let prompt = sessions.prompt(run).await.map_err(words)?;
-    let mut log = Vec::new();
-    sessions.export(run, &mut log).await.map_err(words)?;
     let mut seen = Seen(vec![Past::Message(prompt)]);
-    let replayed = replay(Cursor::new(log), &mut seen);
-    replayed.map_err(|error| HostError::Failed(error.to_string()))?;
+    let replayed = replay.run(run, &mut seen).await;
+    replayed.map_err(|error| words(problem(&error)))?;
     Ok(seen.0)
 }
 

@@ -8,6 +8,7 @@ use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills,
 use gadgetry_acp::{
     CallDescription, Client, HostError, HostSession, Offer, Past, Prompt, Setup, SlashCommand, Turn,
 };
+use gadgetry_store::Replay;
 use serde_json::Value as Json;
 
 use super::choices::{Choices, MODE, PROFILE, REASONING, UNSET};
@@ -66,6 +67,8 @@ pub(super) struct AcpSession {
     conversation: Conversation,
     /// The runs, by number.
     runs: Vec<(u32, RunId)>,
+    /// Plays the runs again while their past is read.
+    replay: Option<Replay>,
     /// Whether the last run was interrupted, and so continues with the next prompt.
     is_interrupted: bool,
 }
@@ -212,6 +215,7 @@ impl AcpSession {
             details,
             conversation: Conversation::default(),
             runs: Vec::new(),
+            replay: None,
             is_interrupted: false,
         })
     }
@@ -363,11 +367,15 @@ impl HostSession for AcpSession {
     }
 
     async fn past(&mut self, run: u32) -> Result<Vec<Past>, HostError> {
-        let mut runs = self.runs.iter();
-        match runs.find(|(number, _)| *number == run) {
-            Some((_, id)) => past(&self.sessions, id).await,
-            None => Ok(Vec::new()),
-        }
+        let Some(index) = self.runs.iter().position(|(number, _)| *number == run) else {
+            return Ok(Vec::new());
+        };
+        let replay = self.replay.take();
+        let mut replay = replay.unwrap_or_else(|| self.sessions.journal.replay());
+        let past = past(&self.sessions, &mut replay, &self.runs[index].1).await;
+        // What it knows takes memory, and nothing follows the last run.
+        self.replay = Some(replay).filter(|_| index + 1 < self.runs.len());
+        past
     }
 
     async fn prompt(&mut self, prompt: Prompt) -> Result<Turn, HostError> {
