@@ -313,6 +313,22 @@ async fn a_server_that_ends_at_the_first_question_is_asked_the_old_way() {
     servers.close().await;
 }
 
+/// A server may take longer than the ten seconds after which it is taken for an old one that does not answer.
+#[tokio::test]
+async fn a_server_that_answers_the_first_question_late_is_connected_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let late = |answer: &str| {
+        let seen = folder.path().join(answer);
+        odd(&["late", answer, seen.to_str().unwrap()])
+    };
+    let servers = connect(&[("old", late("old")), ("new", late("new"))]).await;
+    for (server, revision) in [("old", "2025-11-25"), ("new", "2026-07-28")] {
+        let spoken = servers.protocol(server).await;
+        assert_eq!(spoken.as_deref(), Some(revision), "{server}");
+    }
+    servers.close().await;
+}
+
 #[tokio::test]
 async fn the_environment_is_what_the_file_names() {
     let mut config = odd(&["environment"]);

@@ -89,14 +89,13 @@ pub(super) async fn connect(
         pinned @ (Protocol::V2025_11_25 | Protocol::V2026_07_28) => pinned,
     };
     let mut result = attempt(config, handler(), protocol).await;
-    // Some servers end when the first request is one that they do not know.
     if protocol == Protocol::Auto
-        && let Err(ConnectError::Ended { .. }) = result
-        && matches!(config.transport, Transport::Stdio(_))
+        && let Err(Refused { speaks, .. }) = &result
+        && let Some(protocol) = *speaks
     {
-        result = attempt(config, handler(), Protocol::V2025_11_25).await;
+        result = attempt(config, handler(), protocol).await;
     }
-    let connection = result?;
+    let connection = result.map_err(|refused| refused.error)?;
     if config.protocol == Protocol::Auto {
         let peer = connection.service.peer_info();
         let is_old = peer.is_some_and(|peer| peer.protocol_version.has_initialize());
@@ -136,7 +135,7 @@ async fn attempt(
     config: &ServerConfig,
     handler: Handler,
     protocol: Protocol,
-) -> Result<Connection, ConnectError> {
+) -> Result<Connection, Refused> {
     let mode = match protocol {
         Protocol::Auto => ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -196,7 +195,19 @@ async fn attempt(
             stderr
         }
     };
-    Err(failed.described(config, stderr))
+    Err(Refused {
+        speaks: failed
+            .spoken()
+            .filter(|_| matches!(config.transport, Transport::Stdio(_))),
+        error: failed.described(config, stderr),
+    })
+}
+
+/// An attempt that failed.
+struct Refused {
+    error: ConnectError,
+    /// The revision that the server seems to speak, if that is why.
+    speaks: Option<Protocol>,
 }
 
 /// Error of an attempt.
@@ -220,6 +231,24 @@ impl Failed {
             Self::Config(_) | Self::Timeout => false,
             Self::Handshake(error) => is_end(error),
             Self::Lists(error) => matches!(error, ServiceError::TransportClosed),
+        }
+    }
+
+    /// The revision that the server speaks, judged by how it answered the question about it.
+    fn spoken(&self) -> Option<Protocol> {
+        let late = if let Self::Handshake(error) = self {
+            Some(&**error)
+        } else {
+            None
+        };
+        match late {
+            // The answer came after the time for it, when the server was already taken for one that gives none.
+            Some(ClientInitializeError::ConflictInitResponseId(..)) => Some(Protocol::V2026_07_28),
+            Some(ClientInitializeError::UncorrelatedErrorResponse { .. }) => {
+                Some(Protocol::V2025_11_25)
+            }
+            // Some servers end when the first request is one that they do not know.
+            _ => self.is_end().then_some(Protocol::V2025_11_25),
         }
     }
 

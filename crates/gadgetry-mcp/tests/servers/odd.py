@@ -119,6 +119,22 @@ if mode == "children-at-start":
     with open(sys.argv[2], "w") as file:
         file.write(str(child.pid))
 
+def discovered():
+    if mode == "late" and sys.argv[2] == "new":
+        return {
+            "result": {
+                "resultType": "complete",
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }
+        }
+    return {"error": {"code": -32601, "message": "method not found"}}
+
+
+# The first process of a late server answers the first question with the second one.
+held = None
 log = open(sys.argv[2], "a") if mode in ("hang", "picky") else None
 for line in sys.stdin:
     message = json.loads(line)
@@ -126,12 +142,22 @@ for line in sys.stdin:
     if log:
         log.write(method + "\n")
         log.flush()
+    if held is not None:
+        send(held)
+        held = None
     if method == "initialize":
         capabilities = {"tools": {"listChanged": True}}
         info = {"name": "odd", "version": "1"}
         send({"id": id, "result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}})
     elif method == "server/discover" and mode == "picky":
         sys.exit(0)
+    elif method == "server/discover":
+        answer = {"id": id, **discovered()}
+        if mode == "late" and not os.path.exists(sys.argv[3]):
+            open(sys.argv[3], "w").close()
+            held = answer
+        else:
+            send(answer)
     elif method == "tools/list":
         cursor = (message.get("params") or {}).get("cursor")
         page = int(cursor or 0)
