@@ -1,5 +1,6 @@
 //! Calls that cannot become valid any more, found while they are written.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
 use crate::reply::ReplyEvent;
 use crate::reply::event::ArgumentStart;
-use crate::schema::Registry;
+use crate::schema::{Registry, pointer};
 
 /// The parameters of a gadget with a closed schema.
 #[derive(Debug)]
@@ -69,8 +70,6 @@ impl Closed {
 pub(super) struct Watch {
     /// Pointers as written.
     pointers: BTreeSet<String>,
-    /// The parameters that they belong to.
-    names: BTreeSet<String>,
     /// Offset at which the reply ends.
     pub(super) ended: Option<u64>,
 }
@@ -108,16 +107,14 @@ impl Watch {
         else {
             if matches!(event, ReplyEvent::CallStart(_)) {
                 self.pointers.clear();
-                self.names.clear();
             }
             return None;
         };
-        let name = pointer.split('/').next().unwrap_or(pointer);
-        let name = name.replace("~1", "/").replace("~0", "~");
+        let name = parameter(pointer);
         let gadget = header.gadget_name();
         let closed = gadgets.0.get(gadget);
         let is_undeclared = closed.is_some_and(|closed| {
-            !closed.declared.contains(&name) && closed.required.is_subset(&self.names)
+            !closed.declared.contains(&*name) && self.has_all(&closed.required)
         });
         let problem = if self.pointers.contains(pointer) {
             format!("Duplicate pointer: {pointer}")
@@ -125,7 +122,6 @@ impl Watch {
             format!("'{gadget}' has no parameter '{name}', and had all parameters that it needs")
         } else {
             self.pointers.insert(pointer.to_owned());
-            self.names.insert(name);
             return None;
         };
         let ArgumentStart { head, opener, end } = begins;
@@ -151,6 +147,16 @@ impl Watch {
         };
         Some((diagnostic, call))
     }
+
+    fn has_all(&self, required: &BTreeSet<String>) -> bool {
+        let names: BTreeSet<_> = self.pointers.iter().map(|it| parameter(it)).collect();
+        required.iter().all(|name| names.contains(name.as_str()))
+    }
+}
+
+/// The parameter that a pointer belongs to.
+fn parameter(written: &str) -> Cow<'_, str> {
+    pointer::decode(written.split('/').next().unwrap_or(written))
 }
 
 /// The gadgets of a stage that watches its calls.

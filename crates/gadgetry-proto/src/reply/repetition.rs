@@ -37,6 +37,31 @@ struct LineDigest {
     has_text: bool,
 }
 
+/// How a byte counts.
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    Whitespace,
+    Fence,
+    Letter,
+    Other,
+}
+
+/// The class of each byte: every byte of every reply is looked up here.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Letter; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        classes[byte as usize] = match byte {
+            _ if byte.is_ascii_whitespace() => Class::Whitespace,
+            _ if byte.is_ascii_alphabetic() => Class::Letter,
+            b'`' | b'~' => Class::Fence,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 impl Repetition {
     /// Reads text up to the end of a line that makes it a repetition, and returns the bytes up to there; `None` if no line
     /// does. `limit` is how often a line may be written in succession; 0 is without limit.
@@ -70,8 +95,10 @@ impl Repetition {
             return false;
         }
         let hash = line.hash;
+        let mut repeats = false;
         for (run, last) in self.runs.iter_mut().zip(self.last) {
             *run = if last == hash {
+                repeats = true;
                 (run.0 + 1, run.1 + line.letters)
             } else {
                 (0, 0)
@@ -79,7 +106,8 @@ impl Repetition {
         }
         self.last.rotate_right(1);
         self.last[0] = hash;
-        self.passes(limit)
+        // A limit of one is passed by any line, so it is not asked for a repetition first.
+        (repeats || limit == 1) && self.passes(limit)
     }
 
     fn passes(&self, limit: u64) -> bool {
@@ -96,13 +124,15 @@ impl Repetition {
 impl LineDigest {
     fn read(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            if byte.is_ascii_whitespace() {
+            let class = CLASSES[usize::from(byte)];
+            if class == Class::Whitespace {
                 continue;
             }
-            let is_tick = byte == b'`' || byte == b'~';
-            self.has_text |= !is_tick;
-            self.ticks = self.ticks.saturating_add(u8::from(!self.has_text));
-            self.letters += u64::from(byte.is_ascii_alphabetic() || !byte.is_ascii());
+            if !self.has_text {
+                self.has_text = class != Class::Fence;
+                self.ticks = self.ticks.saturating_add(u8::from(!self.has_text));
+            }
+            self.letters += u64::from(class == Class::Letter);
             self.hash = step(self.hash, byte);
         }
     }

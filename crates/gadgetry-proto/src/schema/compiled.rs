@@ -8,6 +8,7 @@ mod expand;
 mod fits;
 mod node;
 mod normal;
+mod place;
 mod problem;
 #[cfg(feature = "engine")]
 mod report;
@@ -66,6 +67,8 @@ struct Compiled {
     /// The schema as given.
     source: Value,
     core: Core,
+    /// Whether `default` occurs anywhere, if only as the name of a property.
+    mentions_defaults: bool,
     /// Whether there are defaults, and each of them can be judged by itself.
     #[cfg(feature = "engine")]
     checkable_defaults: bool,
@@ -103,6 +106,7 @@ impl Schema {
         #[cfg(feature = "engine")]
         let checkable_defaults = has_checkable_defaults(&mut normal);
         let schema = Self(Arc::new(Compiled {
+            mentions_defaults: mentions_defaults(&schema),
             source: schema,
             core: Core::new(normal, targets)?,
             #[cfg(feature = "engine")]
@@ -132,7 +136,12 @@ impl Schema {
     /// is put in once. Where defaults contain more others than can be put in, some are left out;
     /// `Schema::complete` reports that.
     pub fn apply_defaults(&self, parameters: &mut Value) {
-        defaults::apply(&self.root(), parameters);
+        self.fill_in(parameters);
+    }
+
+    /// Returns `false` if the budget ended before all defaults were in.
+    fn fill_in(&self, parameters: &mut Value) -> bool {
+        !self.0.mentions_defaults || defaults::apply(&self.root(), parameters)
     }
 }
 
@@ -171,7 +180,7 @@ impl Schema {
     /// Both are done within a budget of steps that grows with the size of the parameters, whatever the schema, so that
     /// one call takes at most some tens of milliseconds per megabyte. What does not fit into it is a problem of its own.
     pub fn complete(&self, parameters: &mut Value) -> Vec<Problem> {
-        if defaults::apply(&self.root(), parameters) {
+        if self.fill_in(parameters) {
             self.validate(parameters)
         } else {
             vec![Problem::of_all(cost::DEFAULTS)]
@@ -208,6 +217,17 @@ impl Schema {
     pub(crate) fn wrong_default(&self) -> Option<WrongDefault> {
         let checkable = self.0.checkable_defaults;
         checkable.then(|| defaults::wrong(&self.0.core)).flatten()
+    }
+}
+
+/// Reads every value, also those that no keyword leads to: a reference may.
+fn mentions_defaults(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| key == "default" || mentions_defaults(value)),
+        Value::Array(items) => items.iter().any(mentions_defaults),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -125,7 +125,8 @@ impl Filling {
         if let Value::Object(taken) = whole {
             *map = taken;
         }
-        let nodes = chosen.into_iter().flat_map(|at| &view.alternatives()[at]);
+        let form = chosen.and_then(|at| view.alternatives().nth(at));
+        let nodes = form.into_iter().flatten();
         let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
         let mut added = BTreeMap::new();
         for (key, property) in properties.flatten() {
@@ -177,7 +178,8 @@ fn default<'a>(view: &View<'a>, key: &str, property: &'a Value) -> Option<&'a Va
         return Some(default);
     }
     let property = view.property(key);
-    let [only] = property.alternatives() else {
+    let mut alternatives = property.alternatives();
+    let (Some(only), None) = (alternatives.next(), alternatives.next()) else {
         return None;
     };
     only.iter().find_map(|node| find(node, "default"))

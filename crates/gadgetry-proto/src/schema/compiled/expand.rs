@@ -16,6 +16,12 @@ pub(super) const ALTERNATIVES: usize = 64;
 /// A plain node of a schema.
 pub(super) type Node<'a> = &'a Map<String, Value>;
 
+/// Returns `true` if a node neither refers to others nor combines them, so that it is its only alternative.
+pub(super) fn is_plain(node: Node<'_>) -> bool {
+    let beyond = ["$ref", "allOf", "anyOf", "oneOf"];
+    !node.keys().any(|key| beyond.contains(&key.as_str()))
+}
+
 /// More keywords than most nodes have.
 const FEW: usize = 16;
 

@@ -20,15 +20,17 @@ const STEPS: usize = 100_000;
 impl View<'_> {
     /// Returns `true` if some alternative admits the value.
     pub(crate) fn fits(&self, value: &Value) -> bool {
-        Fitting::new(&self.walk).any(&self.place, value)
+        Fitting::new(&self.walk).any(&self.place.position(&self.walk), value)
     }
 
     /// Returns the alternative that admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
     pub(super) fn chosen(&self, value: &Value) -> Option<usize> {
-        let each = self.place.each();
-        if each.len() == 1 {
-            return Some(0);
+        let alternatives = self.alternatives().count();
+        if alternatives < 2 {
+            return alternatives.checked_sub(1);
         }
+        let position = self.place.position(&self.walk);
+        let each = position.each();
         let mut fitting = Fitting::new(&self.walk);
         let chosen = each.iter().position(|one| fitting.one(one, value));
         chosen.filter(|_| !fitting.is_spent)

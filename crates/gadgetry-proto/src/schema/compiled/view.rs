@@ -6,11 +6,11 @@ use serde_json::Map;
 use serde_json::Value;
 
 use crate::schema::compiled::core::Core;
-use crate::schema::compiled::expand::Alternative;
+use crate::schema::compiled::expand::Node;
 use crate::schema::compiled::expand::find;
 use crate::schema::compiled::node::{listed, types};
+use crate::schema::compiled::place::Place;
 use crate::schema::compiled::types::Types;
-use crate::schema::compiled::walk::Position;
 use crate::schema::compiled::walk::Walk;
 
 /// The demands of a schema at one place of the parameters.
@@ -20,7 +20,7 @@ use crate::schema::compiled::walk::Walk;
 #[derive(Clone)]
 pub struct View<'a> {
     pub(super) walk: Rc<Walk<'a>>,
-    pub(super) place: Rc<Position<'a>>,
+    pub(super) place: Place<'a>,
 }
 
 /// A value that holds children.
@@ -33,41 +33,41 @@ pub(crate) enum Container {
 impl<'a> View<'a> {
     pub(super) fn new(core: &'a Core) -> Self {
         let walk = Walk::new(core);
-        let place = walk.root();
+        let place = Place::root(&walk);
         Self { walk, place }
     }
 
     /// Returns the view of a property of this place.
     #[must_use]
     pub fn property(&self, key: &str) -> Self {
-        self.at(self.walk.property(&self.place, key))
+        self.at(self.place.property(&self.walk, key))
     }
 
     /// Returns the view of an array element of this place.
     #[must_use]
     pub fn item(&self, index: usize) -> Self {
-        self.at(self.walk.item(&self.place, index))
+        self.at(self.place.item(&self.walk, index))
     }
 
-    fn at(&self, place: Rc<Position<'a>>) -> Self {
+    fn at(&self, place: Place<'a>) -> Self {
         Self {
             walk: Rc::clone(&self.walk),
             place,
         }
     }
 
-    pub(super) fn alternatives(&self) -> &[Alternative<'a>] {
-        &self.place.forms.alternatives
+    pub(super) fn alternatives(&self) -> impl Iterator<Item = &[Node<'a>]> {
+        self.place.alternatives()
     }
 
     /// Returns `true` if some alternative says nothing about this place.
     pub(super) fn is_open(&self) -> bool {
-        self.place.forms.open
+        self.place.is_open()
     }
 
     /// Every type that the schema may admit here, by the letter.
     pub(crate) fn types(&self) -> Types {
-        if self.place.forms.open {
+        if self.is_open() {
             Types::ALL
         } else {
             self.place.types()
@@ -76,16 +76,16 @@ impl<'a> View<'a> {
 
     /// The types that the author of the schema had in mind; `None` if the schema does not tell.
     pub(crate) fn intended(&self) -> Option<Types> {
-        let mut all = Types::NONE;
-        for alternative in &self.place.forms.alternatives {
+        let mut all = None;
+        for alternative in self.alternatives() {
             let declared = alternative.iter().filter_map(|node| Types::declared(node));
             let types = declared.reduce(|left, right| left & right).or_else(|| {
                 let implied = alternative.iter().filter_map(|node| Types::implied(node));
                 implied.reduce(|left, right| left & right)
             });
-            all = all | types?;
+            all = Some(all.unwrap_or(Types::NONE) | types?);
         }
-        (!self.place.forms.alternatives.is_empty()).then_some(all)
+        all
     }
 
     /// Array or object, if the schema says which.
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
     /// The values of `enum` and `const`, if nothing else is admitted.
     pub(super) fn options(&self) -> Option<Vec<&'a Value>> {
         let mut options = Vec::new();
-        for alternative in &self.place.forms.alternatives {
+        for alternative in self.alternatives() {
             options.extend(alternative.iter().find_map(|node| listed(node))?);
         }
         (!options.is_empty()).then_some(options)
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
 
     /// Returns `true` if `enum` or `const` lists exactly this text.
     pub(crate) fn lists(&self, text: &str) -> bool {
-        let nodes = self.place.forms.alternatives.iter().flatten();
+        let nodes = self.alternatives().flatten();
         let mut options = nodes.filter_map(|node| listed(node)).flatten();
         options.any(|option| option.as_str() == Some(text))
     }
@@ -117,7 +117,7 @@ impl<'a> View<'a> {
     /// Returns `true` if strings are admitted here, by the letter, other than those that `enum` or `const` lists.
     pub(crate) fn admits_text(&self) -> bool {
         self.is_open()
-            || self.alternatives().iter().any(|alternative| {
+            || self.alternatives().any(|alternative| {
                 types(alternative).meets(Types::STRING)
                     && !alternative.iter().any(|node| listed(node).is_some())
             })
@@ -125,7 +125,7 @@ impl<'a> View<'a> {
 
     /// The names of declared properties, in the order of the schema.
     pub(super) fn declared(&self) -> impl Iterator<Item = &'a String> {
-        let nodes = self.place.forms.alternatives.iter().flatten();
+        let nodes = self.alternatives().flatten();
         let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
         properties.flat_map(Map::keys)
     }

@@ -106,24 +106,29 @@ impl<'a> Walk<'a> {
         self.steps.get()
     }
 
+    pub(super) fn schema(&self) -> &'a Value {
+        self.core.normal()
+    }
+
     /// The root of the schema.
     pub(super) fn root(&self) -> Rc<Position<'a>> {
-        let alternatives = self.expand(&[self.core.normal()]);
+        let alternatives = self.expand(&[self.schema()]);
         self.place(alternatives, false)
     }
 
     fn expand(&self, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
-        let (alternatives, steps) = alternatives(self.core.normal(), nodes);
+        let (alternatives, steps) = alternatives(self.schema(), nodes);
         self.spend(steps);
         alternatives
     }
 
     /// A place that admits everything.
-    fn unrestricted(&self) -> Rc<Position<'a>> {
+    pub(super) fn unrestricted(&self) -> Rc<Position<'a>> {
         self.place(Vec::new(), true)
     }
 
-    fn place(&self, alternatives: Vec<Alternative<'a>>, open: bool) -> Rc<Position<'a>> {
+    /// The place with these forms.
+    pub(super) fn place(&self, alternatives: Vec<Alternative<'a>>, open: bool) -> Rc<Position<'a>> {
         let forms = Forms { alternatives, open };
         if let Some(PositionByForms(place)) = self.seen.borrow().places.get(&forms) {
             return Rc::clone(place);
