@@ -6,15 +6,15 @@ use gadgetry::proto::event::CallAnswer;
 use gadgetry::proto::id::{CallId, InvocationId};
 use gadgetry::proto::piece::CallStart;
 use gadgetry::serde_json::Value;
-use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
 
 use crate::names;
 
 /// A call that the model has written.
 pub(crate) struct CallSpan<S> {
-    /// The span of the reply that wrote it.
-    reply: SpanContext,
+    /// The reply that wrote it.
+    reply: Context,
     dependencies: Vec<InvocationId>,
     arguments: Option<String>,
     /// The span, from the start of the gadget on.
@@ -29,7 +29,7 @@ pub(crate) struct Identity<'a> {
 }
 
 impl<S: Span> CallSpan<S> {
-    pub(crate) fn of(start: &CallStart, reply: SpanContext) -> Self {
+    pub(crate) fn of(start: &CallStart, reply: Context) -> Self {
         Self {
             reply,
             dependencies: start.dependencies.clone(),
@@ -48,37 +48,35 @@ impl<S: Span> CallSpan<S> {
         self.arguments = Some(parameters.to_string());
     }
 
-    /// Begins the span, with links to the calls that it depends on.
+    /// Begins the span, with links to the calls that it depends on, and returns its context.
     pub(crate) fn begin<T: Tracer<Span = S>>(
         &mut self,
         tracer: &T,
         identity: &Identity<'_>,
         spans: impl Fn(&InvocationId) -> Option<SpanContext>,
         at: SystemTime,
-    ) -> &mut S {
-        let (reply, arguments, dependencies) =
-            (&self.reply, &mut self.arguments, &self.dependencies);
-        self.span.get_or_insert_with(|| {
-            let links = dependencies.iter().filter_map(spans);
-            let links = links.map(Link::with_context).collect();
-            let mut attributes = vec![
-                KeyValue::new(names::OPERATION, "execute_tool"),
-                KeyValue::new(names::TOOL_NAME, identity.name.to_owned()),
-                KeyValue::new(names::TOOL_CALL_ID, identity.id.as_str().to_owned()),
-                KeyValue::new(names::TOOL_TYPE, "function"),
-                KeyValue::new(names::CALL, i64::from(identity.call.0)),
-            ];
-            let arguments = arguments.take();
-            attributes.extend(arguments.map(|it| KeyValue::new(names::TOOL_ARGUMENTS, it)));
-            let parent = Context::new().with_remote_span_context(reply.clone());
-            tracer
-                .span_builder(format!("execute_tool {}", identity.name))
-                .with_kind(SpanKind::Internal)
-                .with_start_time(at)
-                .with_attributes(attributes)
-                .with_links(links)
-                .start_with_context(tracer, &parent)
-        })
+    ) -> SpanContext {
+        let links = self.dependencies.iter().filter_map(spans);
+        let links = links.map(Link::with_context).collect();
+        let mut attributes = vec![
+            KeyValue::new(names::OPERATION, "execute_tool"),
+            KeyValue::new(names::TOOL_NAME, identity.name.to_owned()),
+            KeyValue::new(names::TOOL_CALL_ID, identity.id.as_str().to_owned()),
+            KeyValue::new(names::TOOL_TYPE, "function"),
+            KeyValue::new(names::CALL, i64::from(identity.call.0)),
+        ];
+        let arguments = self.arguments.take();
+        attributes.extend(arguments.map(|it| KeyValue::new(names::TOOL_ARGUMENTS, it)));
+        let span = tracer
+            .span_builder(format!("execute_tool {}", identity.name))
+            .with_kind(SpanKind::Internal)
+            .with_start_time(at)
+            .with_attributes(attributes)
+            .with_links(links)
+            .start_with_context(tracer, &self.reply);
+        let context = span.span_context().clone();
+        self.span = Some(span);
+        context
     }
 
     /// The span, if the gadget has started and its call is not answered.

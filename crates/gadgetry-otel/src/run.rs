@@ -1,6 +1,6 @@
 //! The spans of one run: itself, its current reply, its gadgets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -34,9 +34,10 @@ pub(crate) struct RunSpans<S> {
     model: String,
     content: bool,
     reply: Option<ReplySpan<S>>,
-    /// The last reply, to which calls belong.
-    wrote: SpanContext,
-    calls: HashMap<CallId, CallSpan<S>>,
+    /// The last reply, to which calls belong, as the parent of their spans.
+    wrote: Context,
+    /// The calls without an answer.
+    calls: BTreeMap<CallId, CallSpan<S>>,
     /// The span of the last call with each id.
     by_id: HashMap<InvocationId, SpanContext>,
 }
@@ -76,13 +77,13 @@ impl<S: Span> RunSpans<S> {
             .start_with_context(tracer, parent);
         Self {
             id: info.map_or_else(|| Arc::from(""), |info| Arc::clone(&info.id)),
-            wrote: span.span_context().clone(),
+            wrote: parent_of(&span),
             span,
             provider,
             model: model.to_owned(),
             content,
             reply: None,
-            calls: HashMap::new(),
+            calls: BTreeMap::new(),
             by_id: HashMap::new(),
         }
     }
@@ -100,7 +101,7 @@ impl<S: Span> RunSpans<S> {
 
     /// The context of the reply that the model writes or, between replies, of the last one.
     pub(crate) fn context_of_reply(&self) -> SpanContext {
-        self.wrote.clone()
+        self.wrote.span().span_context().clone()
     }
 
     /// Returns whether these are the spans of the run with this id.
@@ -207,6 +208,7 @@ impl<S: Span> RunSpans<S> {
                 {
                     answered(span, answer, *cost, content, at);
                 }
+                self.calls.remove(call);
             }
             EventKind::GadgetSkipped {
                 call,
@@ -223,6 +225,7 @@ impl<S: Span> RunSpans<S> {
                     fail(span, "skipped", content.then_some(error));
                     span.end_with_timestamp(at);
                 }
+                self.calls.remove(call);
             }
             EventKind::GadgetRestarted { call, .. } => {
                 self.note_of_call(*call, "gadgetry.restarted", at);
@@ -298,14 +301,14 @@ impl<S: Span> RunSpans<S> {
         if purpose != Purpose::Reply {
             attributes.push(KeyValue::new(names::PURPOSE, word(&purpose)));
         }
-        let parent = Context::new().with_remote_span_context(self.context());
+        let parent = parent_of(&self.span);
         let span = tracer
             .span_builder(format!("chat {}", self.model))
             .with_kind(SpanKind::Client)
             .with_start_time(at)
             .with_attributes(attributes)
             .start_with_context(tracer, &parent);
-        self.wrote = span.span_context().clone();
+        self.wrote = parent_of(&span);
         self.reply = Some(ReplySpan {
             span,
             began: at,
@@ -357,10 +360,11 @@ impl<S: Span> RunSpans<S> {
         let identity = Identity { call, id, name };
         let by_id = &self.by_id;
         let call = self.calls.get_mut(&call)?;
-        let span = call.begin(tracer, &identity, |id| by_id.get(id).cloned(), at);
-        let context = span.span_context().clone();
-        self.by_id.insert(id.clone(), context);
-        Some(span)
+        if call.span().is_none() {
+            let context = call.begin(tracer, &identity, |id| by_id.get(id).cloned(), at);
+            self.by_id.insert(id.clone(), context);
+        }
+        call.span()
     }
 
     /// Notes a piece of the reply, and that it has begun.
@@ -401,6 +405,11 @@ impl<S: Span> RunSpans<S> {
         let span = gadget.and_then(CallSpan::span).unwrap_or(&mut self.span);
         span.add_event_with_timestamp(name, at, attributes);
     }
+}
+
+/// The context of what begins below a span.
+fn parent_of(span: &impl Span) -> Context {
+    Context::new().with_remote_span_context(span.span_context().clone())
 }
 
 /// Adds a part of a reply; text that follows text of its kind is joined with it.

@@ -1,6 +1,6 @@
 //! The hook that makes spans of runs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -24,7 +24,8 @@ const OPEN: usize = 10_000;
 pub struct Spans<T: Tracer> {
     tracer: T,
     content: bool,
-    open: Mutex<HashMap<Arc<str>, Tree<T::Span>>>,
+    /// The runs that are followed, by their ids. Each event looks for its run: to compare ids is quicker than to hash one.
+    open: Mutex<BTreeMap<Arc<str>, Tree<T::Span>>>,
 }
 
 impl<T: Tracer> Spans<T> {

@@ -22,7 +22,9 @@ pub(crate) struct Tree<S> {
     parent: Context,
     content: bool,
     is_replay: bool,
-    runs: HashMap<Vec<Ancestor>, RunSpans<S>>,
+    /// The run itself, which most events are of.
+    root: Option<RunSpans<S>>,
+    subagents: HashMap<Vec<Ancestor>, RunSpans<S>>,
 }
 
 impl<S: Span> Tree<S> {
@@ -34,7 +36,8 @@ impl<S: Span> Tree<S> {
             parent,
             content,
             is_replay,
-            runs: HashMap::new(),
+            root: None,
+            subagents: HashMap::new(),
         }
     }
 
@@ -45,7 +48,8 @@ impl<S: Span> Tree<S> {
 
     /// The context of the current reply of a run, or of one of its calls; `None` if the run has no span.
     pub(crate) fn context_of(&self, run: &str, call: Option<CallId>) -> Option<SpanContext> {
-        let run = self.runs.values().find(|it| it.is(run))?;
+        let mut runs = self.root.iter().chain(self.subagents.values());
+        let run = runs.find(|it| it.is(run))?;
         Some(match call {
             Some(call) => run.context_of(call),
             None => run.context_of_reply(),
@@ -57,41 +61,61 @@ impl<S: Span> Tree<S> {
         let since = Duration::from_millis(event.time.0);
         let at = self.start.checked_add(since).unwrap_or(self.last);
         self.last = at;
-        if !self.runs.contains_key(&*event.path) {
+        if self.run_at(&event.path).is_none() {
             let run = self.begin(tracer, event, at);
-            self.runs.insert(event.path.clone(), run);
-        }
-        if let Some(run) = self.runs.get_mut(&*event.path) {
-            run.event(tracer, &event.kind, at);
-        }
-        let has_ended = matches!(event.kind, EventKind::RunFinished { .. });
-        if has_ended {
-            self.runs.remove(&*event.path);
             if event.path.is_empty() {
-                self.end();
+                self.root = Some(run);
+            } else {
+                self.subagents.insert(event.path.clone(), run);
             }
         }
-        has_ended && event.path.is_empty()
+        if let Some(run) = self.run_at(&event.path) {
+            run.event(tracer, &event.kind, at);
+        }
+        if !matches!(event.kind, EventKind::RunFinished { .. }) {
+            return false;
+        }
+        if event.path.is_empty() {
+            self.root = None;
+            self.end();
+        } else {
+            self.subagents.remove(&*event.path);
+        }
+        event.path.is_empty()
+    }
+
+    fn run_at(&mut self, path: &[Ancestor]) -> Option<&mut RunSpans<S>> {
+        if path.is_empty() {
+            self.root.as_mut()
+        } else {
+            self.subagents.get_mut(path)
+        }
     }
 
     /// Notes the messages of the request that the run itself has just sent.
     pub(crate) fn request<'a>(&mut self, messages: impl Iterator<Item = &'a Message>) {
-        if let Some(run) = self.runs.get_mut(&[] as &[Ancestor]) {
+        if let Some(run) = &mut self.root {
             run.request(messages);
         }
     }
 
     /// Ends what is open, with the time of the last event.
     pub(crate) fn end(&mut self) {
-        for (_, mut run) in self.runs.drain() {
+        let subagents = self.subagents.drain().map(|(_, run)| run);
+        for mut run in subagents.chain(self.root.take()) {
             run.end(self.last);
         }
     }
 
-    fn begin<T: Tracer<Span = S>>(&self, tracer: &T, event: &Event, at: SystemTime) -> RunSpans<S> {
+    fn begin<T: Tracer<Span = S>>(
+        &mut self,
+        tracer: &T,
+        event: &Event,
+        at: SystemTime,
+    ) -> RunSpans<S> {
         let parent = match event.path.split_last() {
             None => self.parent.clone(),
-            Some((last, above)) => match self.runs.get(above) {
+            Some((last, above)) => match self.run_at(above) {
                 Some(run) => Context::new().with_remote_span_context(run.context_of(last.call)),
                 None => self.parent.clone(),
             },
