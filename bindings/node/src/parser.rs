@@ -9,12 +9,12 @@
 //! | `{` | any other | the JSON of the event, with this letter |
 
 use gadgetry::format::ReplyEvent;
-use gadgetry::proto::reply::Scanner;
+use gadgetry::proto::schema::Schema;
 use gadgetry_bindings::fields::Fields;
-use gadgetry_bindings::format::{self, Schemas};
+use gadgetry_bindings::format::{self, Replies};
 use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::errors::{bad, raised};
 
@@ -23,47 +23,33 @@ type Events = Either<Null, Either<String, Vec<String>>>;
 
 /// Reads a reply piece by piece.
 #[napi]
-pub struct Parser {
-    scanner: Scanner,
-    schemas: Schemas,
-}
+pub struct Parser(Replies);
 
 #[napi]
 impl Parser {
     /// Makes it of its options, as JSON.
     #[napi(constructor)]
     pub fn new(options: String) -> napi::Result<Self> {
-        Self::of(&options).map_err(raised)
-    }
-
-    fn of(options: &str) -> Result<Self, gadgetry_bindings::Problem> {
-        let mut options = Fields::parse(options)?;
-        let schemas: Option<Map<String, Value>> = options.take("schemas")?;
-        let made = Self {
-            scanner: format::scanner_of(&mut options)?,
-            schemas: Schemas::new(schemas.into_iter().flatten())?,
-        };
-        options.end("a parser")?;
-        Ok(made)
+        let made = Replies::of(&options, str::to_lowercase);
+        made.map(Self).map_err(raised)
     }
 
     /// Reads a piece.
     #[napi]
     pub fn feed(&mut self, chunk: String) -> Events {
-        let mut events = Encoded::default();
-        let schemas = &self.schemas;
-        self.scanner
-            .push(&chunk, &mut |event| events.add(&event, schemas));
-        events.end()
+        self.read(Some(&chunk))
     }
 
     /// Reads what is held, at the end of the reply.
     #[napi]
     pub fn finish(&mut self) -> Events {
+        self.read(None)
+    }
+
+    fn read(&mut self, piece: Option<&str>) -> Events {
         let mut events = Encoded::default();
-        let schemas = &self.schemas;
-        self.scanner
-            .finish(&mut |event| events.add(&event, schemas));
+        let see = &mut |event: &ReplyEvent<'_>, schema: Option<&Schema>| events.add(event, schema);
+        self.0.read(piece, see);
         events.end()
     }
 }
@@ -75,8 +61,8 @@ struct Encoded {
 }
 
 impl Encoded {
-    fn add(&mut self, event: &ReplyEvent<'_>, schemas: &Schemas) {
-        let text = encoded(event, schemas);
+    fn add(&mut self, event: &ReplyEvent<'_>, schema: Option<&Schema>) {
+        let text = encoded(event, schema);
         match &self.first {
             None => self.first = Some(text),
             Some(_) => self.more.push(text),
@@ -95,7 +81,7 @@ impl Encoded {
     }
 }
 
-fn encoded(event: &ReplyEvent<'_>, schemas: &Schemas) -> String {
+fn encoded(event: &ReplyEvent<'_>, schema: Option<&Schema>) -> String {
     match event {
         ReplyEvent::Text(text) => {
             let mut encoded = String::with_capacity(text.len() + 1);
@@ -115,10 +101,6 @@ fn encoded(event: &ReplyEvent<'_>, schemas: &Schemas) -> String {
             format!("{letter}{length}:{pointer}{delta}")
         }
         other => {
-            let schema = match other {
-                ReplyEvent::Call(call) => schemas.of(call.header().gadget_name()),
-                _ => None,
-            };
             let mut json = Vec::new();
             other.write_json(schema, &mut json);
             String::from_utf8(json).unwrap_or_default()

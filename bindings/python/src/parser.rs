@@ -6,9 +6,9 @@ use gadgetry::format::ReplyEvent;
 use gadgetry::proto::call::TerminatedBy;
 use gadgetry::proto::message::Attributes;
 use gadgetry::proto::piece::EndReason;
-use gadgetry::proto::reply::Scanner;
+use gadgetry::proto::schema::Schema;
 use gadgetry::serde_json;
-use gadgetry_bindings::format::{self, MarkerTexts, Schemas, WrittenCall};
+use gadgetry_bindings::format::{self, MarkerTexts, Replies, WrittenCall};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
@@ -136,12 +136,7 @@ fn end_reason(reason: EndReason) -> &'static str {
 
 /// Reads a reply piece by piece.
 #[pyclass(frozen, module = "gadgetry")]
-pub(crate) struct Parser(Mutex<Reading>);
-
-struct Reading {
-    scanner: Scanner,
-    schemas: Schemas,
-}
+pub(crate) struct Parser(Mutex<Replies>);
 
 #[pymethods]
 impl Parser {
@@ -158,36 +153,27 @@ impl Parser {
         for (name, schema) in schemas.into_iter().flatten() {
             read.push((name.extract::<String>()?, json::from_py(&schema)?));
         }
-        let made = format::scanner(tags, reasoning, markers, anchoring);
-        Ok(Self(Mutex::new(Reading {
-            schemas: Schemas::new(read).map_err(errors::raised)?,
-            scanner: made.map_err(errors::raised)?,
-        })))
+        let made = format::scanner(tags, reasoning, markers, anchoring)
+            .and_then(|scanner| Replies::new(scanner, read, str::to_lowercase));
+        Ok(Self(Mutex::new(made.map_err(errors::raised)?)))
     }
 
     fn feed<'py>(&self, py: Python<'py>, chunk: &str) -> PyResult<Bound<'py, PyList>> {
-        self.read(py, |scanner, see| {
-            scanner.push(chunk, &mut |event| see(event));
-        })
+        self.read(py, Some(chunk))
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.read(py, |scanner, see| scanner.finish(&mut |event| see(event)))
+        self.read(py, None)
     }
 }
 
 impl Parser {
-    fn read<'py>(
-        &self,
-        py: Python<'py>,
-        read: impl FnOnce(&mut Scanner, &mut dyn FnMut(ReplyEvent<'_>)),
-    ) -> PyResult<Bound<'py, PyList>> {
-        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Reading { scanner, schemas } = &mut *reading;
+    fn read<'py>(&self, py: Python<'py>, piece: Option<&str>) -> PyResult<Bound<'py, PyList>> {
+        let mut replies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let events = PyList::empty(py);
         let mut failed = None;
-        read(scanner, &mut |event| {
-            let made = object(py, schemas, &event).and_then(|event| events.append(event));
+        replies.read(piece, &mut |event, schema| {
+            let made = object(py, schema, event).and_then(|event| events.append(event));
             if let Err(error) = made {
                 failed.get_or_insert(error);
             }
@@ -199,7 +185,7 @@ impl Parser {
 /// The event as a Python object.
 fn object<'py>(
     py: Python<'py>,
-    schemas: &Schemas,
+    schema: Option<&Schema>,
     event: &ReplyEvent<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match event {
@@ -227,7 +213,7 @@ fn object<'py>(
         ReplyEvent::Call(call) => {
             let header = call.header();
             let name = header.gadget_name();
-            let (parameters, error) = match call.parameters(schemas.of(name)) {
+            let (parameters, error) = match call.parameters(schema) {
                 Ok(parameters) => (json::to_py(py, &parameters)?.unbind(), py.None()),
                 Err(error) => (py.None(), text(py, &error.to_string())),
             };

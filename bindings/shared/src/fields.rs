@@ -1,7 +1,10 @@
 //! Options by name, out of a JSON object.
+//!
+//! The parser's options are read without `serde`, which would be an eighth of the package for browsers.
 
 use std::time::Duration;
 
+use gadgetry_proto::schema::read_plain_json;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -20,9 +23,11 @@ impl Fields {
 
     /// Reads them from JSON text.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let read = serde_json::from_str(text);
-        read.map(Self::new)
-            .map_err(|error| Problem::wrong_type(error.to_string()))
+        match read_plain_json(text) {
+            Ok(Value::Object(options)) => Ok(Self::new(options)),
+            Ok(_) => Err(Problem::wrong_type("options are an object")),
+            Err(error) => Err(Problem::wrong_type(error.to_string())),
+        }
     }
 
     /// Takes an option out.
@@ -34,6 +39,39 @@ impl Fields {
         value
             .map(Some)
             .map_err(|error| Problem::wrong_type(format!("{name}: {error}")))
+    }
+
+    /// Takes a value out, unread.
+    pub fn value(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name)
+    }
+
+    /// Takes a text out.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Problem::wrong_type(format!("{name}: expected a string"))),
+        }
+    }
+
+    /// Takes a list of texts out.
+    pub fn texts(&mut self, name: &str) -> Result<Option<Vec<String>>, Problem> {
+        let wrong = || Problem::wrong_type(format!("{name}: expected a list of strings"));
+        let Some(value) = self.value(name) else {
+            return Ok(None);
+        };
+        let Value::Array(items) = value else {
+            return Err(wrong());
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            let Value::String(text) = item else {
+                return Err(wrong());
+            };
+            texts.push(text);
+        }
+        Ok(Some(texts))
     }
 
     /// Takes an option out that has to be there.

@@ -11,7 +11,7 @@ use gadgetry_proto::{
     prompt::{CallStyle, PromptTemplate},
     schema::{GadgetSpec, Registry},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Problem;
 use crate::fields::Fields;
@@ -68,40 +68,93 @@ pub fn scanner(
 
 /// Makes a parser of replies of the options `tags`, `reasoning`, `markers` and `anchoring`.
 pub fn scanner_of(options: &mut Fields) -> Result<Scanner, Problem> {
-    let anchoring: Option<String> = options.take("anchoring")?;
+    let anchoring = options.text("anchoring")?;
     scanner(
-        options.take("tags")?.unwrap_or_default(),
-        options.take("reasoning")?.unwrap_or_default(),
-        options.take("markers")?,
+        options.texts("tags")?.unwrap_or_default(),
+        options.texts("reasoning")?.unwrap_or_default(),
+        markers_of(options)?,
         anchoring.as_deref().unwrap_or("anywhere"),
     )
+}
+
+/// Takes the option `markers` out.
+fn markers_of(options: &mut Fields) -> Result<Option<MarkerTexts>, Problem> {
+    let Some(texts) = options.texts("markers")? else {
+        return Ok(None);
+    };
+    let wrong = |_| Problem::wrong_type("markers: expected three strings");
+    let [start, end, argument] = texts.try_into().map_err(wrong)?;
+    Ok(Some((start, end, argument)))
+}
+
+/// A parser of replies, with the schemas of the gadgets that are called in them.
+#[derive(Debug)]
+pub struct Replies {
+    scanner: Scanner,
+    schemas: HashMap<String, Schema>,
+    folded: fn(&str) -> String,
+}
+
+impl Replies {
+    /// Compiles the schemas. Names are compared as `folded` returns them.
+    pub fn new(
+        scanner: Scanner,
+        schemas: impl IntoIterator<Item = (String, Value)>,
+        folded: fn(&str) -> String,
+    ) -> Result<Self, Problem> {
+        let compiled = schemas
+            .into_iter()
+            .map(|(name, schema)| Ok((folded(&name), self::schema(schema)?)));
+        Ok(Self {
+            scanner,
+            schemas: compiled.collect::<Result<_, Problem>>()?,
+            folded,
+        })
+    }
+
+    /// Makes it of its options, as JSON.
+    pub fn of(options: &str, folded: fn(&str) -> String) -> Result<Self, Problem> {
+        let mut options = Fields::parse(options)?;
+        let scanner = scanner_of(&mut options)?;
+        let schemas = match options.value("schemas") {
+            None => Map::new(),
+            Some(Value::Object(schemas)) => schemas,
+            Some(_) => return Err(Problem::wrong_type("schemas: expected an object")),
+        };
+        options.end("a parser")?;
+        Self::new(scanner, schemas, folded)
+    }
+
+    /// Reads a piece, or what is held at the end of the reply. `see` gets each event, with the schema of a complete call.
+    pub fn read(
+        &mut self,
+        piece: Option<&str>,
+        see: &mut dyn FnMut(&ReplyEvent<'_>, Option<&Schema>),
+    ) {
+        let Self {
+            scanner,
+            schemas,
+            folded,
+        } = self;
+        let mut see = |event: ReplyEvent<'_>| {
+            let schema = match &event {
+                ReplyEvent::Call(call) if !schemas.is_empty() => {
+                    schemas.get(&folded(call.header().gadget_name()))
+                }
+                _ => None,
+            };
+            see(&event, schema);
+        };
+        match piece {
+            Some(piece) => scanner.push(piece, &mut see),
+            None => scanner.finish(&mut see),
+        }
+    }
 }
 
 /// Compiles a schema.
 pub fn schema(schema: Value) -> Result<Schema, Problem> {
     Schema::new(schema).map_err(|error| Problem::classified("SchemaError", &error))
-}
-
-/// Schemas of parameters, by the name of the gadget in any case.
-#[derive(Debug, Default)]
-pub struct Schemas(HashMap<String, Schema>);
-
-impl Schemas {
-    /// Compiles them.
-    pub fn new(schemas: impl IntoIterator<Item = (String, Value)>) -> Result<Self, Problem> {
-        let compiled = schemas
-            .into_iter()
-            .map(|(name, schema)| Ok((name.to_lowercase(), self::schema(schema)?)));
-        compiled.collect::<Result<_, Problem>>().map(Self)
-    }
-
-    /// Returns the schema of a gadget.
-    pub fn of(&self, gadget_name: &str) -> Option<&Schema> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.get(&gadget_name.to_lowercase())
-    }
 }
 
 /// Reads a reply, and returns its events as JSON lines, as `gadgetry parse` writes them.
@@ -177,11 +230,11 @@ pub fn write_call_of(
     parameters: &Value,
     mut options: Fields,
 ) -> Result<String, Problem> {
-    let id: Option<String> = options.take("id")?;
-    let dependencies: Vec<String> = options.take("dependencies")?.unwrap_or_default();
-    let markers: Option<MarkerTexts> = options.take("markers")?;
-    let anchoring: Option<String> = options.take("anchoring")?;
-    let schema = options.take("schema")?;
+    let id = options.text("id")?;
+    let dependencies = options.texts("dependencies")?.unwrap_or_default();
+    let markers = markers_of(&mut options)?;
+    let anchoring = options.text("anchoring")?;
+    let schema = options.value("schema");
     options.end("a call")?;
     let call = WrittenCall {
         name,

@@ -3,7 +3,7 @@
 #[cfg(feature = "runtime")]
 use gadgetry::{AgentError, Finished, RunError, TypedError};
 use gadgetry_proto::error::{Classified, Fault};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// An error, by the name of its class in the packages.
 #[derive(Debug)]
@@ -68,10 +68,10 @@ impl Problem {
     /// The error as JSON, without the end of a run.
     pub fn to_json(&self) -> Value {
         let mut fields = Map::new();
-        fields.insert("name".to_owned(), json!(self.name));
-        fields.insert("message".to_owned(), json!(self.message));
-        fields.insert("fault".to_owned(), json!(self.fault));
-        fields.insert("isRetryable".to_owned(), json!(self.is_retryable));
+        fields.insert("name".to_owned(), Value::from(self.name));
+        fields.insert("message".to_owned(), Value::from(self.message.as_str()));
+        fields.insert("fault".to_owned(), Value::from(self.fault));
+        fields.insert("isRetryable".to_owned(), Value::from(self.is_retryable));
         if let Some(error) = &self.model_error {
             fields.insert("modelError".to_owned(), (**error).clone());
         }

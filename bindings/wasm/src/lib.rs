@@ -5,54 +5,55 @@
 
 use gadgetry_bindings::Problem;
 use gadgetry_bindings::fields::Fields;
-use gadgetry_bindings::format::{self, Schemas};
-use gadgetry_proto::reply::{ReplyEvent, Scanner};
-use serde_json::{Map, Value};
-use wasm_bindgen::JsValue;
+use gadgetry_bindings::format::{self, Replies};
+use gadgetry_proto::reply::ReplyEvent;
+use gadgetry_proto::schema::{Schema, read_plain_json};
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast as _, JsValue};
+
+#[wasm_bindgen]
+extern "C" {
+    /// A string of JavaScript.
+    type JsString;
+
+    #[wasm_bindgen(method, js_name = toLowerCase)]
+    fn to_lower_case(this: &JsString) -> String;
+}
+
+/// A name in lower case, without the tables for it in this module.
+fn folded(name: &str) -> String {
+    let name: JsString = JsValue::from_str(name).unchecked_into();
+    name.to_lower_case()
+}
 
 /// Reads a reply piece by piece.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct Parser {
-    scanner: Scanner,
-    schemas: Schemas,
-}
+pub struct Parser(Replies);
 
 #[wasm_bindgen]
 impl Parser {
     /// Makes it of its options, as JSON.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str) -> Result<Self, JsValue> {
-        Self::of(options).map_err(|it| raised(&it))
-    }
-
-    fn of(options: &str) -> Result<Self, Problem> {
-        let mut options = Fields::parse(options)?;
-        let schemas: Option<Map<String, Value>> = options.take("schemas")?;
-        let made = Self {
-            scanner: format::scanner_of(&mut options)?,
-            schemas: Schemas::new(schemas.into_iter().flatten())?,
-        };
-        options.end("a parser")?;
-        Ok(made)
+        let made = Replies::of(options, folded).map(Self);
+        made.map_err(|it| raised(&it))
     }
 
     /// Reads a piece. Returns the events as a JSON array.
     pub fn feed(&mut self, chunk: &str) -> String {
-        let mut events = Encoded::default();
-        let schemas = &self.schemas;
-        self.scanner
-            .push(chunk, &mut |event| events.add(&event, schemas));
-        events.end()
+        self.read(Some(chunk))
     }
 
     /// Reads what is held, at the end of the reply.
     pub fn finish(&mut self) -> String {
+        self.read(None)
+    }
+
+    fn read(&mut self, piece: Option<&str>) -> String {
         let mut events = Encoded::default();
-        let schemas = &self.schemas;
-        self.scanner
-            .finish(&mut |event| events.add(&event, schemas));
+        let see = &mut |event: &ReplyEvent<'_>, schema: Option<&Schema>| events.add(event, schema);
+        self.0.read(piece, see);
         events.end()
     }
 }
@@ -62,11 +63,7 @@ impl Parser {
 struct Encoded(Vec<u8>);
 
 impl Encoded {
-    fn add(&mut self, event: &ReplyEvent<'_>, schemas: &Schemas) {
-        let schema = match event {
-            ReplyEvent::Call(call) => schemas.of(call.header().gadget_name()),
-            _ => None,
-        };
+    fn add(&mut self, event: &ReplyEvent<'_>, schema: Option<&Schema>) {
         self.0.push(b',');
         event.write_json(schema, &mut self.0);
     }
@@ -81,9 +78,8 @@ impl Encoded {
 #[wasm_bindgen]
 pub fn write_call(name: &str, parameters: &str, options: &str) -> Result<String, JsValue> {
     let written = || {
-        let parameters = serde_json::from_str(parameters);
-        let parameters: Value =
-            parameters.map_err(|error| Problem::wrong_type(error.to_string()))?;
+        let parameters =
+            read_plain_json(parameters).map_err(|error| Problem::wrong_type(error.to_string()))?;
         format::write_call_of(name, &parameters, Fields::parse(options)?)
     };
     written().map_err(|it| raised(&it))
@@ -91,5 +87,6 @@ pub fn write_call(name: &str, parameters: &str, options: &str) -> Result<String,
 
 /// The problem as the text that `lib/` makes an exception of.
 fn raised(problem: &Problem) -> JsValue {
-    JsValue::from_str(&problem.to_json().to_string())
+    let json = serde_json::to_string(&problem.to_json());
+    JsValue::from_str(&json.unwrap_or_default())
 }

@@ -26,7 +26,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 /// A value that a model wrote, as JSON text if it is nested too deep to be kept as a value.
 pub(crate) fn bounded(value: Value) -> Value {
     if depth(&value) > JSON_DEPTH {
-        return Value::String(value.to_string());
+        return Value::String(serde_json::to_string(&value).unwrap_or_default());
     }
     value
 }

@@ -177,7 +177,7 @@ impl Writer<'_> {
 
     /// The value as JSON in one line without markers; `None` if a marker is part of the syntax itself.
     fn json(&self, value: &Value) -> Option<String> {
-        let json = value.to_string();
+        let json = serde_json::to_string(value).unwrap_or_default();
         if !self.has_marker(&json) {
             return Some(json);
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::ReplyEvent;
 use crate::block::{BlockHeader, CallBlock};
 use crate::call::TerminatedBy;
-use crate::error::Diagnostic;
+use crate::error::{DiagnosticCode, Span};
 use crate::id::BlockId;
 use crate::message::Attributes;
 use crate::piece::EndReason;
@@ -89,7 +89,11 @@ enum EventLine<'a> {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         self_closing: bool,
     },
-    Diagnostic(&'a Diagnostic),
+    Diagnostic {
+        code: DiagnosticCode,
+        message: &'a str,
+        span: Span,
+    },
 }
 
 impl<'a> EventLine<'a> {
@@ -148,7 +152,11 @@ impl<'a> EventLine<'a> {
                 attrs: attributes,
                 self_closing,
             },
-            ReplyEvent::Diagnostic(ref diagnostic) => Self::Diagnostic(diagnostic),
+            ReplyEvent::Diagnostic(ref diagnostic) => Self::Diagnostic {
+                code: diagnostic.code,
+                message: &diagnostic.message,
+                span: diagnostic.span,
+            },
         }
     }
 

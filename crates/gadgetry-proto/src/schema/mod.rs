@@ -39,6 +39,7 @@ pub(crate) use json::has_too_many_values;
 pub(crate) use json::is_json;
 pub use json::json_message;
 pub use json::read_json;
+pub use json::read_plain_json;
 pub(crate) use json::values;
 pub(crate) use parameters::container;
 pub use parameters::json_parameters;

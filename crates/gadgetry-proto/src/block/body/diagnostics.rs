@@ -9,9 +9,6 @@ impl Body {
     /// Returns the diagnostics of the finished body, in the order in which they are reported.
     pub(crate) fn diagnostics(&mut self) -> impl Iterator<Item = Diagnostic> {
         self.report_preamble();
-        // The sort is stable: those of one kind stay in the order of the text.
-        self.diagnostics
-            .sort_by_key(|diagnostic| rank(diagnostic.code));
         self.diagnostics.drain(..)
     }
 
@@ -47,11 +44,16 @@ impl Body {
     }
 
     pub(super) fn report(&mut self, code: DiagnosticCode, message: &str, span: Span) {
-        self.diagnostics.push(Diagnostic {
+        // Those of one rank stay in the order of the text.
+        let before = |it: &Diagnostic| rank(it.code) <= rank(code);
+        let at = self.diagnostics.partition_point(before);
+        let message = message.to_owned();
+        let diagnostic = Diagnostic {
             code,
-            message: message.to_owned(),
+            message,
             span,
-        });
+        };
+        self.diagnostics.insert(at, diagnostic);
     }
 
     pub(super) fn span(&self, range: Range<usize>) -> Span {

@@ -7,7 +7,6 @@
 
 use serde_json::Map;
 use serde_json::Value;
-use serde_json::json;
 
 /// Keywords that hold a subschema.
 const ONE: [&str; 12] = [
@@ -101,14 +100,15 @@ fn nullable(node: &mut Map<String, Value>) {
             .filter_map(|keyword| Some((keyword.to_owned(), take(node, keyword)?)))
             .collect();
         let inner = Value::Object(std::mem::take(node));
-        node.insert("anyOf".to_owned(), json!([inner, { "type": "null" }]));
+        let null: Value = [("type", "null")].into_iter().collect();
+        node.insert("anyOf".to_owned(), Value::from(vec![inner, null]));
         node.extend(definitions);
         return;
     }
     let name_of_null = Value::from("null");
     match node.get_mut("type") {
         Some(Value::Array(names)) if !names.contains(&name_of_null) => names.push(name_of_null),
-        Some(name) if name.is_string() => *name = json!([name.take(), name_of_null]),
+        Some(name) if name.is_string() => *name = Value::from(vec![name.take(), name_of_null]),
         Some(_) | None => {}
     }
     if let Some(Value::Array(options)) = node.get_mut("enum")

@@ -65,15 +65,17 @@ impl Targets {
     pub(super) fn of<'s>(&self, root: &'s Value, reference: &str) -> Vec<&'s Value> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let name = base.rsplit('/').next().unwrap_or_default();
+        // In order, each once.
         let mut bases: Vec<&str> = Vec::new();
         if base.is_empty() {
             bases.push("");
         }
         let resources = self.resources.iter();
-        let resources = resources.filter(|(id, _)| base.is_empty() || id == name);
-        bases.extend(resources.map(|(_, path)| path.as_str()));
-        bases.sort_unstable();
-        bases.dedup();
+        for (_, path) in resources.filter(|(id, _)| base.is_empty() || id == name) {
+            if let Err(at) = bases.binary_search(&path.as_str()) {
+                bases.insert(at, path);
+            }
+        }
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let paths = self.anchors.get(fragment).into_iter().flatten();
             return paths.filter_map(|path| root.pointer(path)).collect();
