@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import ts from "typescript";
 
-import { finished, read } from "./help.js";
+import { finished, list, read } from "./help.js";
 
 const OPTIONS = {
   strict: true,
@@ -68,8 +68,9 @@ test("the README: one program in two blocks", async () => {
 });
 
 test("the guide", async () => {
-  const programs = blocks("docs/guide/typescript.md");
-  assert.ok(programs.length >= 8);
+  const pages = list("docs/guide").filter((name) => name.endsWith(".md"));
+  const programs = pages.flatMap((name) => blocks(`docs/guide/${name}`));
+  assert.ok(programs.length >= 14, String(programs.length));
   const files = written("guide", programs);
   assert.equal(complaints(files), "");
   for (const file of files) {

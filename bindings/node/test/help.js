@@ -1,6 +1,6 @@
 // What several tests need.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -9,6 +9,11 @@ const root = process.env.GADGETRY_ROOT;
 /** A file of the repository. */
 export function read(path) {
   return readFileSync(join(root, path), "utf8");
+}
+
+/** The names of the files of a folder of the repository. */
+export function list(path) {
+  return readdirSync(join(root, path)).sort();
 }
 
 /** Whether the repository has a file. */

@@ -52,13 +52,15 @@ def test_readme_of_the_repository(root, monkeypatch, capsys):
 
 
 def test_guide(root, tmp_path):
-    text = (root / "docs/guide/python.md").read_text()
-    blocks = BLOCK.findall(text)
-    assert len(blocks) >= 8
+    pages = sorted((root / "docs/guide").glob("*.md"))
+    blocks = [block for page in pages for block in BLOCK.findall(page.read_text())]
+    assert len(blocks) >= 14, len(blocks)
     for number, block in enumerate(blocks):
-        file = tmp_path / f"block_{number}.py"
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        file = folder / "program.py"
         file.write_text(block)
-        done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+        done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=120, cwd=folder)
         assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 

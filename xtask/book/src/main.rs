@@ -3,6 +3,7 @@
 //!
 //! `book REPOSITORY` is run by `cargo xtask test docs` and `cargo xtask book`. REPOSITORY is the address to which links lead that leave `docs/`.
 
+mod languages;
 mod links;
 mod pages;
 mod site;

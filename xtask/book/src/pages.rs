@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
+use crate::languages;
 use crate::links::{normal, split, targets};
 
 /// READMEs of packages, whose links are addresses: `cargo xtask release` checks them.
@@ -45,6 +46,7 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
         }
     }
     problems.extend(programs(root, &pages)?);
+    problems.extend(languages::problems(&pages));
     Ok(problems)
 }
 
