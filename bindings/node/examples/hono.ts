@@ -1,6 +1,5 @@
 // Streams the events of an agent to a page, in Hono. `GET /ask?question=…` answers with server-sent events, which `EventSource` reads, and
-// `POST /api/chat` with the UI message stream of the AI SDK, which `useChat` reads. In Next.js the function is the `POST` of
-// `app/api/chat/route.ts`, and `request` is its argument.
+// `POST /api/chat` with the UI message stream of the AI SDK, which `useChat` reads.
 //
 //   npm install gadgetry hono @hono/node-server zod
 //   MODEL=ollama:llama3.2 npx tsx -e 'import("./hono.ts").then(async ({ app }) => (await import("@hono/node-server")).serve(app))'

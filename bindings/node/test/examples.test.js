@@ -1,7 +1,7 @@
 // The programs of `examples/`: compiled with `tsc --strict`, and used.
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 import { writeCall } from "gadgetry";
@@ -26,6 +26,7 @@ mkdirSync(folder);
 /** Checks the types of an example, and imports it; its model says these replies. */
 async function example(name, replies) {
   const file = join(folder, `${name}.ts`);
+  mkdirSync(dirname(file), { recursive: true });
   const text = read(`bindings/node/examples/${name}.ts`);
   writeFileSync(file, text);
   const complaints = ts.getPreEmitDiagnostics(ts.createProgram([file], OPTIONS));
@@ -38,17 +39,29 @@ async function example(name, replies) {
   return import(join(folder, `${name}.js`));
 }
 
-test("Hono", async () => {
-  const replies = [writeCall("Weather", { city: "Rome" }), "Warm.", "Hello!"];
-  const { app } = await example("hono", replies);
-  assert.equal((await app.request("/ask")).status, 400);
-  const streamed = await app.request("/ask?question=Weather?");
+const replies = [writeCall("Weather", { city: "Rome" }), "Warm.", "Hello!"];
+
+/** Uses a server with two routes: one that streams events, and one for `useChat`. */
+async function check(ask, talk) {
+  assert.equal((await ask("")).status, 400);
+  const streamed = await ask("?question=Weather?");
   assert.equal(streamed.headers.get("content-type"), "text/event-stream; charset=utf-8");
   const events = [...(await streamed.text()).matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data));
   assert.deepEqual(events.filter(({ type }) => type === "gadget_result").map(({ result }) => result), ["Rome: 21 degrees"]);
   assert.equal(events.at(-1).type, "run_finished");
-  const body = JSON.stringify({ id: "chat", messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "Hi." }] }] });
-  const chat = await app.request("/api/chat", { method: "POST", body });
+  const chat = await talk({ method: "POST", body: JSON.stringify({ id: "chat", messages: [{ id: "1", role: "user", parts: [{ type: "text", text: "Hi." }] }] }) });
   assert.equal(chat.headers.get("x-vercel-ai-ui-message-stream"), "v1");
   assert.match(await chat.text(), /Hello/);
+}
+
+test("Hono", async () => {
+  const { app } = await example("hono", replies);
+  await check((query) => app.request(`/ask${query}`), (init) => app.request("/api/chat", init));
+});
+
+// Handlers of routes are functions of a `Request`, so Next.js itself, 340 MB, is not needed.
+test("Next.js", async () => {
+  const { GET, POST } = await example("next/app/api/agent/route", replies);
+  const url = "http://localhost/api/agent";
+  await check((query) => GET(new Request(`${url}${query}`)), (init) => POST(new Request(url, init)));
 });

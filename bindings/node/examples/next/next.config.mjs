@@ -1,0 +1,2 @@
+// The package has a native part, which is required and not bundled.
+export default { serverExternalPackages: ["gadgetry"] };
