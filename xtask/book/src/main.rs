@@ -45,22 +45,51 @@ fn run(repository: String) -> Result<PathBuf> {
     _ = std::fs::remove_dir_all(&folder);
     book.build().map_err(|error| format!("{error:#}"))?;
     with_parser(&root.join("bindings/wasm"), &folder.join("wasm"))?;
+    let api = folder.join("api");
+    for language in ["python", "typescript"] {
+        without_api(&api.join(language))?;
+    }
     listed(&site::problems(&folder)?)?;
+    // Not checked: what other programs write is full of links that their scripts complete.
+    let made = root.join("target/bindings/reference");
+    if made.is_dir() {
+        copied(&made, &api)?;
+    }
     Ok(folder)
 }
 
 /// Copies the parser for the page on which replies are tried, if it was built; without it, the page says how to.
 fn with_parser(package: &Path, place: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
     if !package.join("module").is_dir() {
         return Ok(());
     }
     for part in ["lib", "module"] {
-        let to = place.join(part);
-        std::fs::create_dir_all(&to).map_err(failed)?;
-        for file in std::fs::read_dir(package.join(part)).map_err(failed)? {
-            let file = file.map_err(failed)?;
-            std::fs::copy(file.path(), to.join(file.file_name())).map_err(failed)?;
+        copied(&package.join(part), &place.join(part))?;
+    }
+    Ok(())
+}
+
+/// Writes what is in place of the API of a package, if that was not made: a page that says how to.
+fn without_api(place: &Path) -> Result<()> {
+    let page = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>API</title>\n\
+        <p>The API is not here. Run <code>cargo xtask test bindings</code>, then <code>cargo xtask book</code>.</p>\n\
+        </html>\n";
+    let written = std::fs::create_dir_all(place)
+        .and_then(|()| std::fs::write(place.join("index.html"), page));
+    written.map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// Copies a folder, with those in it.
+fn copied(from: &Path, to: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| format!("{}: {error}", from.display());
+    std::fs::create_dir_all(to).map_err(failed)?;
+    for entry in std::fs::read_dir(from).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copied(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), to).map_err(failed)?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The package for Node.js.
 //!
-//! Below `node`: `package.json` and `node_modules` (what the tests need, from npm), `outside` (a copy of the tests, with the package).
+//! `reference/typescript` (the pages of its API). Below `node`: `package.json` and `node_modules` (what the tests need, from npm), `outside` (a copy of the tests, with the package).
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,17 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     copied(&root().join(NODE).join("test"), &outside)?;
     install(NODE, &outside)?;
     run_tests(&outside)?;
+    reference(folder, &outside)?;
     Ok(None)
+}
+
+/// Makes the pages of the API from the types of the package; what they show is in `tsconfig.json`. `cargo xtask book` adds them to the site.
+fn reference(folder: &Path, outside: &Path) -> Result<(), String> {
+    let program = folder.join("node/node_modules/typedoc/bin/typedoc");
+    let mut typedoc = command("node", &[]);
+    typedoc.arg(program).args(["--logLevel", "Warn", "--out"]);
+    typedoc.arg(folder.join("reference/typescript"));
+    sh(typedoc.current_dir(outside))
 }
 
 /// The packages that the tests need, installed again when their list changes.

@@ -1,7 +1,7 @@
 //! The package for Python.
 //!
 //! `tools` (an environment with what the tests need, from `PyPI`), `wheels`, `fresh` (an environment that is new each time, with the
-//! wheel), `outside` (a copy of the tests).
+//! wheel), `outside` (a copy of the tests), `reference/python` (the pages of its API).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,26 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     copied(&root().join(PYTHON).join("tests"), &outside)?;
     tests(&outside, &python)?;
     types(folder, &outside, &tools, &python)?;
+    reference(folder, &outside, &python)?;
     Ok(None)
+}
+
+/// Makes the pages of the API from docstrings and stubs. `cargo xtask book` adds them to the site.
+fn reference(folder: &Path, outside: &Path, python: &Path) -> Result<(), String> {
+    let modules = [
+        "gadgetry",
+        "gadgetry.testing",
+        "gadgetry.parser",
+        "gadgetry.openai",
+        "gadgetry.anthropic",
+        "gadgetry.langchain",
+        "gadgetry.pydantic_ai",
+    ];
+    let mut pdoc = Command::new(python);
+    pdoc.args(["-m", "pdoc", "--no-show-source", "--docformat", "google"]);
+    pdoc.arg("--output-directory")
+        .arg(folder.join("reference/python"));
+    sh(pdoc.args(modules).current_dir(outside))
 }
 
 /// An environment with the tools, made again when their list changes.
