@@ -70,7 +70,7 @@ test("the README: one program in two blocks", async () => {
 test("the guide", async () => {
   const pages = list("docs/guide").filter((name) => name.endsWith(".md"));
   const programs = pages.flatMap((name) => blocks(`docs/guide/${name}`));
-  assert.ok(programs.length >= 14, String(programs.length));
+  assert.ok(programs.length >= 20, String(programs.length));
   const files = written("guide", programs);
   assert.equal(complaints(files), "");
   for (const file of files) {

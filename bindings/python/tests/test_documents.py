@@ -54,7 +54,7 @@ def test_readme_of_the_repository(root, monkeypatch, capsys):
 def test_guide(root, tmp_path):
     pages = sorted((root / "docs/guide").glob("*.md"))
     blocks = [block for page in pages for block in BLOCK.findall(page.read_text())]
-    assert len(blocks) >= 14, len(blocks)
+    assert len(blocks) >= 20, len(blocks)
     for number, block in enumerate(blocks):
         folder = tmp_path / str(number)
         folder.mkdir()

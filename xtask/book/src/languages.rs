@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 const LANGUAGES: [&str; 3] = ["rust", "python", "ts"];
 
 /// Pages that have such a program.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 11] = [
     "agents",
     "approvals",
+    "costs-and-budgets",
     "custom-blocks",
     "durable-runs",
     "errors",
+    "gadgets",
     "getting-started",
     "state",
+    "testing",
     "typed-answers",
 ];
 
