@@ -1,7 +1,11 @@
 //! A gadget call as the model wrote it, and its outcome.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::Span;
 use crate::id::InvocationId;
@@ -25,6 +29,10 @@ pub struct Call {
     /// The parameters, or the text of a [`crate::error::ParseError`].
     #[serde(flatten)]
     pub parameters: Parameters,
+    /// Numbers of the parameters as they were written, if [`RegisteredGadget::keep_digits`](crate::schema::RegisteredGadget::keep_digits)
+    /// was called.
+    #[serde(skip)]
+    pub digits: Digits,
     /// The end marker or other text that ended the block.
     pub terminated_by: TerminatedBy,
     /// The whole block in the reply, markers included.
@@ -69,6 +77,112 @@ pub enum Parameters {
     /// The mistake of the model.
     #[serde(rename = "parseError")]
     Malformed(String),
+}
+
+/// Numbers of parameters as they were written. It has those alone whose [`Value`] is another number.
+///
+/// ```
+/// use gadgetry_proto::call::Digits;
+/// use serde_json::{Value, json};
+///
+/// let text = r#"{"sum": 0.1000000000000000055, "few": 0.5}"#;
+/// let value: Value = serde_json::from_str(text)?;
+/// assert_eq!(value, json!({"sum": 0.1, "few": 0.5}));
+/// let digits = Digits::of(text, &value);
+/// let written = digits.json(&value);
+/// assert!(written.contains(r#""sum":0.1000000000000000055"#) && written.contains(r#""few":0.5"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Digits(pub(crate) DigitPlaces);
+
+/// The places in an object or array that have such a number: by key, or index.
+pub(crate) type DigitPlaces = BTreeMap<String, DigitPlace>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DigitPlace {
+    /// A number, as JSON writes it.
+    Number(String),
+    Within(DigitPlaces),
+}
+
+impl Digits {
+    /// Returns `true` if each number is what was written.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// An estimate of the bytes in memory.
+    pub fn bytes(&self) -> usize {
+        bytes(&self.0)
+    }
+
+    /// Writes a value as JSON, with the digits that were written. A number that has changed since is written as it is.
+    pub fn json(&self, value: &Value) -> String {
+        if self.is_empty() {
+            return value.to_string();
+        }
+        // Keys are strings, and what is raw is a number, so nothing fails.
+        serde_json::to_string(&Written::Within(&self.0, value))
+            .unwrap_or_else(|_| value.to_string())
+    }
+}
+
+fn bytes(places: &DigitPlaces) -> usize {
+    const ENTRY: usize = 96;
+    let sizes = places.iter().map(|(key, place)| {
+        let below = match place {
+            DigitPlace::Number(written) => written.len(),
+            DigitPlace::Within(places) => bytes(places),
+        };
+        ENTRY + key.len() + below
+    });
+    sizes.sum()
+}
+
+/// A value that is written with its digits.
+enum Written<'a> {
+    Within(&'a DigitPlaces, &'a Value),
+    Number(&'a str),
+    Plain(&'a Value),
+}
+
+impl<'a> Written<'a> {
+    fn child(places: &'a DigitPlaces, key: &str, value: &'a Value) -> Self {
+        match places.get(key) {
+            Some(DigitPlace::Within(places)) => Self::Within(places, value),
+            // Only if the number is still the one that was read.
+            Some(DigitPlace::Number(written))
+                if value.is_f64() && written.parse().ok() == value.as_f64() =>
+            {
+                Self::Number(written)
+            }
+            Some(DigitPlace::Number(_)) | None => Self::Plain(value),
+        }
+    }
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Within(places, Value::Array(items)) => {
+                let items = items.iter().enumerate();
+                serializer.collect_seq(
+                    items.map(|(index, item)| Self::child(places, &index.to_string(), item)),
+                )
+            }
+            Self::Within(places, Value::Object(fields)) => {
+                let fields = fields.iter();
+                serializer
+                    .collect_map(fields.map(|(key, field)| (key, Self::child(places, key, field))))
+            }
+            Self::Number(written) => {
+                let raw = RawValue::from_string((*written).to_owned());
+                raw.map_err(S::Error::custom)?.serialize(serializer)
+            }
+            Self::Within(_, value) | Self::Plain(value) => value.serialize(serializer),
+        }
+    }
 }
 
 /// The text, or end of text, that ended a block.

@@ -120,6 +120,7 @@ fn content_without_raw_text_is_written_back() {
         dependencies: vec![InvocationId::from("a"), InvocationId::from("b")],
         parameters_raw: "@path\nx\n".to_owned(),
         parameters: Parameters::Parsed(json!({ "path": "x" })),
+        digits: gadgetry_proto::call::Digits::default(),
         terminated_by: TerminatedBy::EndMarker,
         span: serde_json::from_value(json!({ "start": 0, "end": 0 })).unwrap(),
     }));

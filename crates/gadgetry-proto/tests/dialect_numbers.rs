@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::call::Parameters;
+use gadgetry_proto::call::{Call, Parameters};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::dialect::{Gate, GateRules, Gated};
+use gadgetry_proto::dialect::{DialectCall, Gate, GateRules, Gated};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::{Format, Reader};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
@@ -79,6 +79,10 @@ fn registry(place: &Value) -> Arc<Registry> {
 
 /// The parameters of a block, or what is wrong with them.
 fn block(body: &str, registry: &Arc<Registry>) -> Parameters {
+    call(body, registry).parameters.clone()
+}
+
+pub(crate) fn call(body: &str, registry: &Arc<Registry>) -> Arc<Call> {
     let format = Format {
         markers: Some(Markers::default()),
         ..Format::default()
@@ -92,12 +96,16 @@ fn block(body: &str, registry: &Arc<Registry>) -> Parameters {
         let Delta::GadgetCall(call) = delta else {
             return None;
         };
-        Some(call.parameters.clone())
+        Some(Arc::clone(call))
     });
     call.expect("a call")
 }
 
 fn dialect(row: &Row, number: &str, registry: &Registry) -> Option<Parameters> {
+    call_in(row, number, registry).map(|call| call.parameters)
+}
+
+pub(crate) fn call_in(row: &Row, number: &str, registry: &Registry) -> Option<DialectCall> {
     let rules = GateRules {
         dialects: &dialects(),
         registry,
@@ -111,7 +119,7 @@ fn dialect(row: &Row, number: &str, registry: &Registry) -> Option<Parameters> {
         let Gated::Call(call, _) = piece else {
             return None;
         };
-        Some(call.parameters)
+        Some(call)
     })
 }
 

@@ -34,6 +34,8 @@ mod dialect_quotes;
 #[cfg(feature = "engine")]
 mod dialects;
 #[cfg(feature = "engine")]
+mod digits;
+#[cfg(feature = "engine")]
 mod earlier_errors;
 #[cfg(feature = "engine")]
 mod events_schema;

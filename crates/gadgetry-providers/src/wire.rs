@@ -79,6 +79,11 @@ pub trait Encode: Send {
 
     /// The reply as one document, for clients that do not stream.
     fn document(&self) -> Value;
+
+    /// The document as JSON, in which numbers have the digits that were written.
+    fn json(&self) -> String {
+        self.document().to_string()
+    }
 }
 
 /// The end of a reply. One that has calls stopped for them, whatever word the server uses.

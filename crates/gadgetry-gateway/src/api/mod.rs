@@ -151,6 +151,15 @@ impl ReplyEncoder {
         }
     }
 
+    /// The reply as one document, as JSON. Its numbers have the digits that were written.
+    pub fn json(&self) -> String {
+        match &self.inner {
+            ApiEncoder::Chat(encoder) => encoder.json(),
+            ApiEncoder::Responses(encoder) => encoder.json(),
+            ApiEncoder::Messages(encoder) => encoder.json(),
+        }
+    }
+
     /// The reply as one document.
     pub fn document(&self) -> Value {
         match &self.inner {

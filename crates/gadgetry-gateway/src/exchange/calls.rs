@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::call_ids::CallIds;
 use super::held::HeldCall;
-use super::request::Tool;
+use super::request::{Input, Tool};
 
 /// A call that the client has.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct SentCall {
     name: String,
     /// The model's id.
     id: String,
-    input: Value,
+    input: Input,
 }
 
 /// The calls of an exchange, over all replies of the upstream.
@@ -45,21 +45,47 @@ impl CallsOut {
     }
 
     /// Returns `true` if the client has this call. A model that corrects one call often repeats the others.
-    pub(super) fn has(&self, name: &str, input: &Value) -> bool {
+    pub(super) fn has(&self, name: &str, input: &Input) -> bool {
         let is_same = |call: &SentCall| call.name == name && call.input == *input;
         self.sent.iter().any(is_same)
     }
 
-    /// Returns the delta of a call, and counts it as sent. `name` is the name in blocks.
-    pub(super) fn send(&mut self, id: String, name: &str, tool: &Tool, input: Value) -> Delta {
-        let delta = Delta::ToolCall {
-            id: self.ids.for_client(&id),
-            name: tool.full_name(),
-            input: input.clone(),
+    /// Returns the deltas of a call, and counts it as sent. `name` is the name in blocks. They are text if numbers are to be as they
+    /// were written.
+    pub(super) fn send(
+        &mut self,
+        model_id: String,
+        name: &str,
+        tool: &Tool,
+        input: Input,
+    ) -> Vec<Delta> {
+        let id = self.ids.for_client(&model_id);
+        let (value, digits) = &input;
+        let deltas = if digits.is_empty() {
+            vec![Delta::ToolCall {
+                id,
+                name: tool.full_name(),
+                input: value.clone(),
+            }]
+        } else {
+            vec![
+                Delta::ToolCallStart {
+                    id: id.clone(),
+                    name: tool.full_name(),
+                },
+                Delta::ToolCallDelta {
+                    id: id.clone(),
+                    delta: digits.json(value),
+                },
+                Delta::ToolCallEnd { id, input: None },
+            ]
         };
-        let name = name.to_owned();
-        self.sent.push(SentCall { name, id, input });
-        delta
+        self.sent.push(SentCall {
+            name: name.to_owned(),
+            id: model_id,
+            input,
+        });
+        deltas
     }
 
     /// Keeps a call until its dependencies have results. Fails, with a text for the model, if one of them is not a call of the
@@ -81,6 +107,7 @@ impl CallsOut {
             name: tool.full_name(),
             dependencies,
             input,
+            digits: call.digits.clone(),
         });
         Ok(())
     }

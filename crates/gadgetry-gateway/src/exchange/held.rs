@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use gadgetry_proto::call::Digits;
 use gadgetry_proto::message::{Content, Message, Role};
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ pub struct HeldCall {
     pub dependencies: Vec<String>,
     /// Parameters, with `${id}` in them.
     pub input: Value,
+    /// Their numbers as they were written.
+    pub digits: Digits,
 }
 
 impl HeldCall {
@@ -37,7 +40,7 @@ impl HeldCall {
     fn weight(&self) -> usize {
         let dependencies = self.dependencies.iter().map(|it| it.len() + 48);
         let texts = self.id.len() + self.name.len() + dependencies.sum::<usize>();
-        texts + weight(&self.input)
+        texts + weight(&self.input) + self.digits.bytes()
     }
 
     /// The parameters with results in place of `${id}`.
@@ -282,7 +285,7 @@ pub(super) fn ready(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Allowance, FILLED, HeldCall, HeldCalls, Owner, Results, VALUES};
+    use super::{Allowance, Digits, FILLED, HeldCall, HeldCalls, Owner, Results, VALUES};
 
     fn call(input: Value) -> HeldCall {
         HeldCall {
@@ -290,6 +293,7 @@ mod tests {
             name: "Merge".to_owned(),
             dependencies: vec!["a".to_owned(), "a/x".to_owned()],
             input,
+            digits: Digits::default(),
         }
     }
 

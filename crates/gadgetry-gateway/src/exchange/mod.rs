@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Exchange::request`] returns the request for the upstream, [`Exchange::push`] takes the deltas of its reply and appends those
-//! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid.
+//! of the client's. A valid call is given whole once its block is complete: as [`Delta::ToolCall`], or as JSON text for long numbers.
 //!
 //! # The way of a reply
 //!
@@ -88,7 +88,6 @@ use gadgetry_proto::message::Request;
 use gadgetry_proto::reply::{Reader, Stopped, Verdict};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::TagNameError;
-use serde_json::Value;
 
 use calls::CallsOut;
 use prompt::Prompt;
@@ -100,6 +99,7 @@ use written_call::WrittenCall;
 
 pub(crate) use ending::TOO_LARGE;
 pub use held::{HeldCall, HeldCalls};
+use request::Input;
 pub(crate) use request::full_name;
 pub use request::{Choice, ClientRequest, Delivery, TEXT_PARAMETER, Tool, ToolKind};
 pub use rules::{
@@ -464,15 +464,15 @@ impl Exchange {
         }
     }
 
-    fn send(&mut self, id: String, name: &str, tool: &Tool, input: Value, out: &mut Vec<Delta>) {
+    fn send(&mut self, id: String, name: &str, tool: &Tool, input: Input, out: &mut Vec<Delta>) {
         self.turn.accept(&id, name);
         if self.turn.is_repair() && self.calls.has(name, &input) {
             return;
         }
         let withheld = self.text.release();
         self.emit(withheld, out);
-        let call = self.calls.send(id, name, tool, input);
-        self.emit(Some(call), out);
+        self.begin(out);
+        out.extend(self.calls.send(id, name, tool, input));
         self.tally.counts.calls += 1;
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gadgetry_proto::call::Digits;
 use gadgetry_proto::message::{Message, Role, ToolChoice};
 use gadgetry_providers::ModelOptions;
 use serde_json::{Value, json};
@@ -119,6 +120,9 @@ impl fmt::Display for Choice {
         }
     }
 }
+
+/// Parameters of a call, and their numbers as they were written.
+pub(super) type Input = (Value, Digits);
 
 /// A tool that the client executes.
 #[derive(Clone, Debug, PartialEq)]

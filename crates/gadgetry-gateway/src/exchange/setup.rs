@@ -7,7 +7,7 @@ use gadgetry_proto::schema::coerce_json;
 use serde_json::Value;
 
 use super::held::{HeldCall, HeldCalls, ready};
-use super::request::{ClientRequest, Tool};
+use super::request::{ClientRequest, Input, Tool};
 use super::rules::{ModelRules, Secrets};
 use super::toolset::Toolset;
 use crate::memory::Owner;
@@ -77,7 +77,7 @@ pub(super) struct ReadyCall {
     pub(super) id: String,
     /// The name in blocks.
     pub(super) name: String,
-    pub(super) input: Value,
+    pub(super) input: Input,
 }
 
 impl Setup {
@@ -118,7 +118,7 @@ impl Setup {
             Some(ReadyCall {
                 id: call.id,
                 name: gadget.name().to_owned(),
-                input: gadget.check(input).ok()?,
+                input: (gadget.check(input).ok()?, call.digits),
             })
         });
         let calls: Vec<ReadyCall> = checked.collect();

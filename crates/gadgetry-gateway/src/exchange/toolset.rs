@@ -196,12 +196,13 @@ fn unused(name: &str, taken: &mut HashMap<String, usize>) -> String {
 /// The tool with its schema, and whether all of it is checked. Without patterns that cannot be used it is checked by the rest.
 fn compiled(name: &str, tool: &Tool) -> Result<(RegisteredGadget, bool), RegistryError> {
     let compile = |parameters: Value| {
-        Registry::compile(GadgetSpec {
+        let gadget = Registry::compile(GadgetSpec {
             name: name.to_owned(),
             description: tool.description.clone(),
             parameters,
             ..GadgetSpec::default()
-        })
+        });
+        gadget.map(RegisteredGadget::keep_digits)
     };
     if let Ok(gadget) = compile(without_defaults(&tool.schema, KeptDefaults::Required)) {
         return Ok((gadget, true));

@@ -1,5 +1,6 @@
 //! One reply of the upstream, with the calls of it that cannot be sent to the client.
 
+use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
@@ -35,6 +36,8 @@ pub(super) struct NativeCall {
     pub(super) name: String,
     /// The arguments, or their text if it is not JSON.
     pub(super) input: Result<Value, String>,
+    /// Their numbers as they were written.
+    pub(super) digits: Digits,
 }
 
 /// A native call whose arguments are still arriving.
@@ -134,13 +137,22 @@ impl Turn {
             Delta::ToolCallEnd { id, input } => {
                 let at = self.open.iter().position(|open| open.id == id)?;
                 let OpenCall { id, name, json } = self.open.remove(at);
+                let is_text = input.is_none();
                 let input = input.map_or_else(|| read(&json), Ok);
-                NativeCall { id, name, input }
+                let written = input.as_ref().ok().filter(|_| is_text);
+                let digits = written.map(|value| Digits::of(&json, value));
+                NativeCall {
+                    id,
+                    name,
+                    input,
+                    digits: digits.unwrap_or_default(),
+                }
             }
             Delta::ToolCall { id, name, input } => NativeCall {
                 id,
                 name,
                 input: Ok(input),
+                digits: Digits::default(),
             },
             _ => return None,
         };

@@ -4,6 +4,7 @@ use gadgetry_proto::call::{Call, Parameters};
 use gadgetry_proto::dialect::DialectCall;
 use serde_json::Value;
 
+use super::request::Input;
 use super::setup::Setup;
 use super::turn::{CUT, NativeCall};
 
@@ -15,7 +16,7 @@ pub(super) struct WrittenCall {
     /// The tool as written.
     pub(super) name: String,
     /// The parameters, or their problem, for the model.
-    pub(super) checked: Result<Value, String>,
+    pub(super) checked: Result<Input, String>,
 }
 
 impl WrittenCall {
@@ -24,7 +25,7 @@ impl WrittenCall {
         Self {
             id: call.invocation_id.as_str().to_owned(),
             name: call.gadget_name.clone(),
-            checked,
+            checked: checked.map(|input| (input, call.digits.clone())),
         }
     }
 
@@ -39,19 +40,28 @@ impl WrittenCall {
         Self {
             id: String::new(),
             name,
-            checked,
+            checked: checked.map(|input| (input, call.digits)),
         }
     }
 
     /// A call of the upstream's own interface.
     pub(super) fn native(call: NativeCall, setup: &Setup) -> Self {
-        let NativeCall { id, name, input } = call;
+        let NativeCall {
+            id,
+            name,
+            input,
+            digits,
+        } = call;
         let checked = match input {
             Ok(input) => setup.request.check(&name, input),
             Err(json) => Err(format!("the arguments are not valid JSON: {json}")),
         };
         // The upstream's ids mean nothing to the client, and may be empty or repeated.
         let id = if setup.is_native { id } else { String::new() };
-        Self { id, name, checked }
+        Self {
+            id,
+            name,
+            checked: checked.map(|input| (input, digits)),
+        }
     }
 }

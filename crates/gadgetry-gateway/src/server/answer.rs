@@ -9,7 +9,7 @@ use gadgetry_proto::error::ModelErrorKind;
 use super::job::Job;
 use super::prompt_log::PromptLog;
 use super::reply::{UpstreamReply, is_error};
-use super::response::{failed, json_response, put_id};
+use super::response::{failed, json_text, put_id};
 use super::stream::streamed;
 use super::watch::Watch;
 use super::{Gateway, now};
@@ -102,9 +102,8 @@ async fn whole(reply: &mut UpstreamReply, encoder: &mut ReplyEncoder) -> Result<
         is_estimated |= reply.encode(encoder, deltas.drain(..), &mut frames);
         frames.clear();
     }
-    let document = encoder.document();
-    reply.remember(|| document.clone());
-    let mut response = json_response(StatusCode::OK, &document);
+    reply.remember(|| encoder.document());
+    let mut response = json_text(StatusCode::OK, encoder.json());
     let headers = response.headers_mut();
     if is_estimated {
         headers.insert("x-gadgetry-usage", HeaderValue::from_static("estimated"));

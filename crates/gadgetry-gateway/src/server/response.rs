@@ -17,7 +17,12 @@ pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {
 
 /// Returns an answer with a JSON body.
 pub fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
+    json_text(status, body.to_string())
+}
+
+/// Returns an answer with a body that is JSON.
+pub(super) fn json_text(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

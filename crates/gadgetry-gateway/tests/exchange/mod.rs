@@ -7,6 +7,7 @@ mod dialects;
 mod history;
 mod injection;
 mod limits;
+mod numbers;
 mod stopped;
 mod truncation;
 mod worked;

@@ -59,7 +59,7 @@ impl Received {
                 Delta::ToolCallEnd { input, .. } => {
                     let json = received.open.take().expect("the call has begun");
                     let read: Value = serde_json::from_str(&json).expect("JSON");
-                    assert_eq!(Some(&read), input.as_ref());
+                    assert_eq!(*input, None, "the text has more digits");
                     received.calls.push(("in parts".to_owned(), read));
                 }
                 Delta::MessageEnd { stop_reason, .. } => {

@@ -13,8 +13,7 @@ use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::id::InvocationId;
 use crate::limits::Limits;
 use crate::schema;
-use crate::schema::Schema;
-use crate::schema::Slips;
+use crate::schema::{Notes, Schema, Slips};
 
 /// Values whose slips are listed.
 const LISTED: usize = 8;
@@ -60,7 +59,7 @@ impl<'a> CallBlock<'a> {
     ///
     /// Fails if pointers contradict each other, if JSON cannot be read, or at a limit.
     pub fn parameters(&self, schema: Option<&Schema>) -> Result<Value, ParseError> {
-        self.parameters_noting(schema, &mut Vec::new())
+        self.parameters_noting(schema, &mut Notes::default())
     }
 
     /// The call as a value of its own.
@@ -70,7 +69,7 @@ impl<'a> CallBlock<'a> {
 
     /// The call, and a diagnostic if values were read although they have slips.
     pub(crate) fn call_noting(&self, schema: Option<&Schema>) -> (Call, Option<Diagnostic>) {
-        let mut notes = Vec::new();
+        let mut notes = Notes::default();
         let parameters = match self.parameters_noting(schema, &mut notes) {
             Ok(parameters) => Parameters::Parsed(parameters),
             Err(error) => Parameters::Malformed(error.to_string()),
@@ -81,9 +80,11 @@ impl<'a> CallBlock<'a> {
             dependencies: self.header.dependencies().map(InvocationId::from).collect(),
             parameters_raw: self.raw().to_owned(),
             parameters,
+            digits: notes.digits,
             terminated_by: self.terminated_by,
             span: self.span,
         };
+        let notes = notes.slips;
         let is_lenient = !notes.is_empty() && matches!(call.parameters, Parameters::Parsed(_));
         let diagnostic = is_lenient.then(|| Diagnostic {
             code: DiagnosticCode::LenientValue,
@@ -96,7 +97,7 @@ impl<'a> CallBlock<'a> {
     fn parameters_noting(
         &self,
         schema: Option<&Schema>,
-        notes: &mut Vec<(String, Slips)>,
+        notes: &mut Notes,
     ) -> Result<Value, ParseError> {
         let (body, limits) = (self.body, self.limits);
         if let Some(error) = body.error() {
@@ -116,11 +117,7 @@ impl<'a> CallBlock<'a> {
         schema::parameters_noting(body.plain_arguments(), schema, marker, limits, notes)
     }
 
-    fn json_body(
-        &self,
-        schema: Option<&Schema>,
-        notes: &mut Vec<(String, Slips)>,
-    ) -> Result<Value, ParseError> {
+    fn json_body(&self, schema: Option<&Schema>, notes: &mut Notes) -> Result<Value, ParseError> {
         let text = self.body.raw();
         if text.trim().is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));
@@ -129,11 +126,14 @@ impl<'a> CallBlock<'a> {
         let mut slips = Slips::NONE;
         let json = schema::json_parameters_noting(text, schema, self.limits, &mut slips)?;
         if slips != Slips::NONE {
-            notes.push(("the JSON body".to_owned(), slips));
+            let slips = ("the JSON body".to_owned(), slips);
+            notes.slips.push(slips);
         }
-        json.ok_or_else(|| ParseError::NoArguments {
+        let shaped = json.ok_or_else(|| ParseError::NoArguments {
             marker: self.search.markers.arg().to_owned(),
-        })
+        })?;
+        notes.digits = shaped.digits;
+        Ok(shaped.value)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::dialect::markup::PYTHON_TAG;
 use crate::dialect::name::name_at;
 use crate::dialect::{Dialect, Finder, Read};
 use crate::error::ParseError;
-use crate::schema::{Json, RegisteredGadget, json_parameters, read_whole, shape_parameters};
+use crate::schema::{Json, RegisteredGadget, Shaped, read_whole, shape_parameters, shaped_json};
 
 const MISTRAL: &str = "[TOOL_CALLS]";
 const NAMES: [&str; 7] = [
@@ -33,7 +33,7 @@ const PARAMETERS: [&str; 7] = [
 const PEEKED: usize = 512;
 
 /// A name, and the parameters or what is wrong with them.
-pub(super) type Envelope = (String, Result<Value, ParseError>);
+pub(super) type Envelope = (String, Result<Shaped, ParseError>);
 /// The fields of an object.
 type Fields<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
@@ -105,18 +105,18 @@ impl Finder<'_> {
     }
 
     /// Parameters as the gadget's schema wants them.
-    fn shaped(&self, name: &str, parameters: Option<Json<'_>>) -> Result<Value, ParseError> {
+    fn shaped(&self, name: &str, parameters: Option<Json<'_>>) -> Result<Shaped, ParseError> {
         let schema = self.gadget(name).map(RegisteredGadget::schema);
         match parameters {
-            None => Ok(Value::Object(Map::new())),
+            None => Ok(Shaped::empty()),
             Some(object @ Json::Object(_)) => shape_parameters(object, schema, self.limits),
             // Some write JSON in a string.
             Some(Json::String(text)) => {
-                let read = json_parameters(&text, schema, self.limits)?;
-                Ok(read.unwrap_or_else(|| Value::from(text)))
+                let read = shaped_json(&text, schema, self.limits)?;
+                Ok(read.unwrap_or_else(|| Value::from(text).into()))
             }
             // The schema refuses everything but objects.
-            Some(other) => Ok(other.into_value()),
+            Some(other) => Ok(other.into_value().into()),
         }
     }
 
@@ -153,7 +153,7 @@ impl Finder<'_> {
         }
         let (end, is_whole) = self.json_end(json);
         let schema = self.gadget(name).map(RegisteredGadget::schema);
-        let read = json_parameters(&text[json..end], schema, self.limits);
+        let read = shaped_json(&text[json..end], schema, self.limits);
         let parameters = read.map(Option::unwrap_or_default);
         self.call(Dialect::Mistral, name, parameters, at..end, is_whole);
         Read::To(end)

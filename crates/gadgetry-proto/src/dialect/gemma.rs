@@ -1,10 +1,8 @@
 //! Calls of Gemma: Python in a fence, and two forms with tokens of their own.
 
-use serde_json::{Map, Value};
-
 use crate::dialect::name::name_at;
 use crate::dialect::{Dialect, Finder, Read};
-use crate::schema::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, Shaped, shaped_json};
 
 /// The markers of a form: before a call, after it, and around a text.
 pub(super) const GEMMA: [[&str; 3]; 2] = [
@@ -29,7 +27,7 @@ impl Finder<'_> {
             return Read::Unread;
         }
         if object == text.len() {
-            let cut = Ok(Value::Object(Map::new()));
+            let cut = Ok(Shaped::empty());
             self.call(Dialect::Gemma, name, cut, at..object, false);
             return Read::To(object);
         }
@@ -38,7 +36,7 @@ impl Finder<'_> {
         }
         let (json, mut end, mut is_whole) = self.bare_object(object, quote);
         let schema = self.gadget(name).map(RegisteredGadget::schema);
-        let read = json_parameters(&json, schema, self.limits);
+        let read = shaped_json(&json, schema, self.limits);
         let behind = end + self.white(end);
         if text[behind..].starts_with(after) {
             end = behind + after.len();
@@ -103,7 +101,7 @@ impl Finder<'_> {
         if !is_cut || self.gadget(name).is_none() {
             return Read::Unread;
         }
-        let cut = Ok(Value::Object(Map::new()));
+        let cut = Ok(Shaped::empty());
         self.call(Dialect::Gemma, name, cut, at..text.len(), false);
         Read::To(text.len())
     }

@@ -9,7 +9,7 @@ use crate::block::Next;
 use crate::dialect::name::name_at;
 use crate::dialect::{Dialect, Finder, Read, gemma, has_parameter, template};
 use crate::error::ParseError;
-use crate::schema::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, Shaped, shaped_json};
 
 const HERMES: &str = "<tool_call>";
 const HERMES_END: &str = "</tool_call>";
@@ -179,7 +179,7 @@ impl<'a> Finder<'a> {
         name: &str,
         body: &str,
         texts: &[(&str, &str, &'a str)],
-    ) -> Result<Value, ParseError> {
+    ) -> Result<Shaped, ParseError> {
         let mut json = "{".to_owned();
         for (key, attributes, text) in texts {
             let is_text = attributes.contains("string=\"true\"");
@@ -196,7 +196,7 @@ impl<'a> Finder<'a> {
             self.text[from..self.json_end(from).0].clone_into(&mut json);
         }
         let schema = self.gadget(name).map(RegisteredGadget::schema);
-        json_parameters(&json, schema, self.limits).map(Option::unwrap_or_default)
+        shaped_json(&json, schema, self.limits).map(Option::unwrap_or_default)
     }
 
     fn offset(&self, part: &str) -> usize {

@@ -66,15 +66,15 @@ mod wrappers;
 
 use std::ops::Range;
 
-use serde_json::Value;
-
 use quotes::{Before, Surroundings};
 use wrappers::unwrapped;
 
-use crate::call::Parameters;
+use crate::call::{Digits, Parameters};
 use crate::error::ParseError;
 use crate::limits::Limits;
-use crate::schema::{RegisteredGadget, Registry, Schema, parameters, pointer};
+use crate::schema::{
+    Notes, RegisteredGadget, Registry, Schema, Shaped, parameters_noting, pointer,
+};
 
 pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
 pub use gate::{Gate, GateRules, Gated};
@@ -89,6 +89,8 @@ pub struct DialectCall {
     pub gadget_name: String,
     /// The parameters, shaped by the gadget's schema but not validated, or what is wrong with them.
     pub parameters: Parameters,
+    /// Numbers of the parameters as they were written, if [`RegisteredGadget::keep_digits`] was called.
+    pub digits: Digits,
     /// Whether the form has its end. A call without it may have been cut off.
     pub is_whole: bool,
     /// The position in the text.
@@ -313,32 +315,36 @@ impl<'a> Finder<'a> {
         &mut self,
         dialect: Dialect,
         name: &str,
-        parameters: Result<Value, ParseError>,
+        parameters: Result<Shaped, ParseError>,
         range: Range<usize>,
         is_whole: bool,
     ) {
-        let parameters = match parameters {
-            Ok(parameters) => Parameters::Parsed(parameters),
-            Err(error) => Parameters::Malformed(error.to_string()),
+        let (parameters, digits) = match parameters {
+            Ok(shaped) => (Parameters::Parsed(shaped.value), shaped.digits),
+            Err(error) => (Parameters::Malformed(error.to_string()), Digits::default()),
         };
         self.calls.push(DialectCall {
             dialect,
             gadget_name: name.to_owned(),
             parameters,
+            digits,
             is_whole,
             range,
         });
     }
 
     /// Parameters of texts by name, read like the arguments of a block.
-    fn texts(&self, name: &str, texts: &[(&str, &str)]) -> Result<Value, ParseError> {
+    fn texts(&self, name: &str, texts: &[(&str, &str)]) -> Result<Shaped, ParseError> {
         let schema: Option<&Schema> = self.gadget(name).map(RegisteredGadget::schema);
         let pointers: Vec<_> = texts
             .iter()
             .map(|(name, text)| (pointer::encode(name), *text))
             .collect();
         let arguments = pointers.iter().map(|(name, text)| (name.as_ref(), *text));
-        parameters(arguments, schema, "", self.limits)
+        let mut notes = Notes::default();
+        let value = parameters_noting(arguments, schema, "", self.limits, &mut notes)?;
+        let digits = notes.digits;
+        Ok(Shaped { value, digits })
     }
 }
 

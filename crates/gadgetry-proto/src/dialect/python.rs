@@ -2,14 +2,12 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use crate::dialect::name::name_at;
 use crate::dialect::{Dialect, Finder, Read, has_parameter};
-use crate::schema::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, Shaped, shaped_json};
 
 /// The name and the parameters of a call.
-pub(super) type PythonCall<'a> = (&'a str, Value);
+pub(super) type PythonCall<'a> = (&'a str, Shaped);
 
 impl<'a> Finder<'a> {
     /// `Name(key=value)` from `at` to the end of its line, or several of them in brackets. Only with keyword arguments that
@@ -45,7 +43,7 @@ impl<'a> Finder<'a> {
             let name = name_at(&text[place..]);
             let (end, json) = self.arguments(name, place + name.len())?;
             let schema = self.gadget(name).map(RegisteredGadget::schema);
-            let parameters = json_parameters(&json, schema, self.limits).ok()??;
+            let parameters = shaped_json(&json, schema, self.limits).ok()??;
             calls.push((name, parameters));
             place = end;
             match text[place..].strip_prefix(',') {

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::dialect::custom::{Arguments, CustomDialect};
 use crate::dialect::name::name_at;
 use crate::dialect::python::is_open;
 use crate::dialect::{Dialect, Finder, Read};
-use crate::schema::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, Shaped, shaped_json};
 
 pub(super) const HARMONY: [&str; 2] = ["<|channel|>", "<|start|>"];
 pub(super) const HARMONY_MESSAGE: &str = "<|message|>";
@@ -87,7 +87,7 @@ impl Finder<'_> {
             return Read::Unread;
         };
         if rest.is_empty() {
-            let cut = Ok(Value::Object(Map::new()));
+            let cut = Ok(Shaped::empty());
             self.call(dialect, name, cut, at..text.len(), false);
             return Read::To(text.len());
         }
@@ -96,7 +96,7 @@ impl Finder<'_> {
         }
         let (mut end, mut is_whole) = self.json_end(json);
         let schema = self.gadget(name).map(RegisteredGadget::schema);
-        let read = json_parameters(&text[json..end], schema, self.limits);
+        let read = shaped_json(&text[json..end], schema, self.limits);
         let parameters = read.map(Option::unwrap_or_default);
         if is_whole && !ends.is_empty() {
             let behind = end + self.white(end);
@@ -224,7 +224,7 @@ impl Finder<'_> {
         if self.gadget(name).is_none() || !is_open(rest) {
             return Read::Unread;
         }
-        let cut = Ok(Value::Object(Map::new()));
+        let cut = Ok(Shaped::empty());
         self.call(Dialect::Lfm2, name, cut, at..text.len(), false);
         Read::To(text.len())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::{Call, Parameters, TerminatedBy};
+use crate::call::{Call, Digits, Parameters, TerminatedBy};
 use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
@@ -136,6 +136,7 @@ impl Watch {
             dependencies: header.dependencies().map(InvocationId::from).collect(),
             parameters_raw: head.to_owned(),
             parameters: Parameters::Malformed(format!("{message}.")),
+            digits: Digits::default(),
             terminated_by: TerminatedBy::EndOfStream,
             span,
         };

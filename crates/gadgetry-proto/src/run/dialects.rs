@@ -38,6 +38,7 @@ fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Ca
         dependencies: Vec::new(),
         parameters_raw: written,
         parameters,
+        digits: found.digits,
         terminated_by,
         span,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::call::{Call, Parameters, TerminatedBy};
+use crate::call::{Call, Digits, Parameters, TerminatedBy};
 use crate::convo::TextForm;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
@@ -80,6 +80,7 @@ pub(super) fn call(
         dependencies: Vec::new(),
         parameters_raw: input.to_string(),
         parameters,
+        digits: Digits::default(),
         terminated_by,
         span: Span { start: 0, end: 0 },
     })

@@ -45,14 +45,23 @@ const JSON_IN_JSON: u8 = 1;
 /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 pub fn coerce(text: &str, place: Option<&View<'_>>) -> Value {
-    coerce_noting(text, place, &mut Slips::default())
+    coerce_noting(text, place, &mut Slips::default(), false)
 }
 
 /// [`coerce`] that notes the slips of the text.
-pub(super) fn coerce_noting(text: &str, place: Option<&View<'_>>, slips: &mut Slips) -> Value {
+pub(super) fn coerce_noting(
+    text: &str,
+    place: Option<&View<'_>>,
+    slips: &mut Slips,
+    digits_are_kept: bool,
+) -> Value {
+    let mut coercion = Coercion {
+        digits_are_kept,
+        ..Coercion::of_text(slips)
+    };
     let read = match place {
         None => plain(text),
-        Some(view) => Coercion::of_text(slips).typed(text, view),
+        Some(view) => coercion.typed(text, view),
     };
     read.unwrap_or_else(|| Value::String(text.to_owned()))
 }
@@ -87,10 +96,19 @@ pub fn coerce_json(value: Value, schema: Option<&Schema>) -> Value {
 }
 
 /// The value of a JSON text under a schema.
-pub(super) fn shape(json: Json<'_>, schema: Option<&Schema>, slips: &mut Slips) -> Value {
+pub(super) fn shape(
+    json: Json<'_>,
+    schema: Option<&Schema>,
+    slips: &mut Slips,
+    digits_are_kept: bool,
+) -> Value {
+    let mut coercion = Coercion {
+        digits_are_kept,
+        ..Coercion::of_text(slips)
+    };
     match schema {
         None => json.into_value(),
-        Some(schema) => Coercion::of_text(slips).shape(json, Some(&schema.root())),
+        Some(schema) => coercion.shape(json, Some(&schema.root())),
     }
 }
 
@@ -141,6 +159,8 @@ struct Coercion<'s> {
     strings: u8,
     /// Whether slips are read.
     lenient: bool,
+    /// Whether [`Digits`](crate::call::Digits) keep what a number does not.
+    digits_are_kept: bool,
 }
 
 impl<'s> Coercion<'s> {
@@ -150,6 +170,7 @@ impl<'s> Coercion<'s> {
             numbers_as_written: true,
             strings: 0,
             lenient: true,
+            digits_are_kept: false,
         }
     }
 
@@ -171,7 +192,7 @@ impl<'s> Coercion<'s> {
         }
         let read = exact(word, types, view)
             .or_else(|| self.container(word, types, view))
-            .or_else(|| other_spelling(word, types));
+            .or_else(|| other_spelling(word, types, self.digits_are_kept));
         if read.is_some() || !self.lenient {
             return read;
         }
@@ -198,7 +219,7 @@ impl<'s> Coercion<'s> {
         }
         // The author of the schema did not mean text, so a reading of the right type is better even if it does not fit:
         // the message about it is clearer.
-        other_spelling(word, types)
+        other_spelling(word, types, self.digits_are_kept)
     }
 
     /// An array or object of JSON.
@@ -323,8 +344,9 @@ impl<'s> Coercion<'s> {
             && types.meets(Types::NUMBER)
             && view.fits(&Value::from(written));
         let is_decimal = written.contains(['.', 'e', 'E']);
-        if value.is_string() && !is_text && is_decimal {
-            value = nearest(written, types).unwrap_or(value);
+        let is_near = is_decimal || (self.digits_are_kept && types.meets(Types::NUMBER));
+        if value.is_string() && !is_text && is_near {
+            value = nearest(written, types, self.digits_are_kept).unwrap_or(value);
         }
         if value.is_f64() && !self.numbers_as_written {
             return value;
@@ -366,9 +388,9 @@ fn exact(word: &str, types: Types, view: &View<'_>) -> Option<Value> {
 }
 
 /// A number in another spelling, or a word that is a value of the wrong type.
-fn other_spelling(word: &str, types: Types) -> Option<Value> {
+fn other_spelling(word: &str, types: Types, digits_are_kept: bool) -> Option<Value> {
     let value = if types.meets(Types::NUMBER) {
-        number(word, types)
+        number(word, types, digits_are_kept)
     } else {
         None
     };

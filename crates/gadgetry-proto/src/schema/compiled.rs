@@ -61,7 +61,11 @@ const DEPTH: usize = 256;
 /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 #[derive(Clone)]
-pub struct Schema(Arc<Compiled>);
+pub struct Schema {
+    compiled: Arc<Compiled>,
+    /// Whether [`Digits`](crate::call::Digits) are read with the parameters.
+    keeps_digits: bool,
+}
 
 struct Compiled {
     /// The schema as given.
@@ -105,13 +109,17 @@ impl Schema {
         }
         #[cfg(feature = "engine")]
         let checkable_defaults = has_checkable_defaults(&mut normal);
-        let schema = Self(Arc::new(Compiled {
+        let compiled = Arc::new(Compiled {
             mentions_defaults: mentions_defaults(&schema),
             source: schema,
             core: Core::new(normal, targets)?,
             #[cfg(feature = "engine")]
             checkable_defaults,
-        }));
+        });
+        let schema = Self {
+            compiled,
+            keeps_digits: false,
+        };
         let types = schema.root().types();
         if types.meets(Types::OBJECT) {
             Ok(schema)
@@ -124,12 +132,24 @@ impl Schema {
 
     /// The schema as it was given.
     pub fn value(&self) -> &Value {
-        &self.0.source
+        &self.compiled.source
+    }
+
+    /// Returns `true` if digits are read with the parameters.
+    pub(super) fn keeps_digits(&self) -> bool {
+        // The parser alone stays small without what reads them.
+        cfg!(feature = "engine") && self.keeps_digits
+    }
+
+    /// Reads digits with the parameters.
+    #[cfg(feature = "engine")]
+    pub(super) fn keep_digits(&mut self) {
+        self.keeps_digits = true;
     }
 
     /// Returns what the schema says about the parameters as a whole.
     pub fn root(&self) -> View<'_> {
-        View::new(&self.0.core)
+        View::new(&self.compiled.core)
     }
 
     /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
@@ -141,7 +161,7 @@ impl Schema {
 
     /// Returns `false` if the budget ended before all defaults were in.
     fn fill_in(&self, parameters: &mut Value) -> bool {
-        !self.0.mentions_defaults || defaults::apply(&self.root(), parameters)
+        !self.compiled.mentions_defaults || defaults::apply(&self.root(), parameters)
     }
 }
 
@@ -167,12 +187,12 @@ impl Schema {
     /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
     /// ```
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
-        report::problems(&self.0.core, parameters)
+        report::problems(&self.compiled.core, parameters)
     }
 
     /// Keys of valid parameters that the schema neither declares nor forbids: probably slips.
     pub(crate) fn undeclared(&self, parameters: &Value) -> Vec<Problem> {
-        report::undeclared(&self.0.core, parameters)
+        report::undeclared(&self.compiled.core, parameters)
     }
 
     /// Puts the defaults in, and then lists what is wrong, as [`Schema::validate`] does.
@@ -215,8 +235,10 @@ impl Schema {
     /// A default of a property, at the root or in objects below it, that would be refused if it were written in a
     /// call. Schemas with conditions are not looked into, nor what is inside lists.
     pub(crate) fn wrong_default(&self) -> Option<WrongDefault> {
-        let checkable = self.0.checkable_defaults;
-        checkable.then(|| defaults::wrong(&self.0.core)).flatten()
+        let checkable = self.compiled.checkable_defaults;
+        checkable
+            .then(|| defaults::wrong(&self.compiled.core))
+            .flatten()
     }
 }
 
@@ -244,6 +266,8 @@ fn has_checkable_defaults(normal: &mut Value) -> bool {
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Schema").field(&self.0.source).finish()
+        f.debug_tuple("Schema")
+            .field(&self.compiled.source)
+            .finish()
     }
 }

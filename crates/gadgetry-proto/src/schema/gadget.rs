@@ -238,6 +238,16 @@ impl RegisteredGadget {
         }
     }
 
+    /// Reads numbers as they were written into [`Call::digits`](crate::call::Call::digits), for callers that pass parameters on as
+    /// JSON. Where the schema admits numbers only, an integer beyond 64 bits is the nearest float then, instead of an error. With the feature
+    /// `engine`.
+    #[cfg(feature = "engine")]
+    #[must_use]
+    pub fn keep_digits(mut self) -> Self {
+        self.schema.keep_digits();
+        self
+    }
+
     /// The name as registered.
     pub fn name(&self) -> &str {
         &self.spec.name

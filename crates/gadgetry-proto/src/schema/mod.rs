@@ -7,6 +7,7 @@ mod closest;
 pub mod coerce;
 mod compiled;
 mod count;
+mod digits;
 mod gadget;
 mod json;
 mod numbers;
@@ -26,6 +27,7 @@ pub(crate) use compiled::Types;
 pub use compiled::View;
 pub(crate) use compiled::normalized;
 pub(crate) use count::count;
+pub(crate) use digits::Shaped;
 pub use gadget::Example;
 pub use gadget::GadgetSpec;
 pub use gadget::OnInterrupt;
@@ -45,7 +47,9 @@ pub(crate) use parameters::container;
 pub use parameters::json_parameters;
 pub use parameters::parameters;
 pub(crate) use parameters::parameters_noting;
-pub(crate) use parameters::{json_parameters_noting, read_whole, shape_parameters};
+pub(crate) use parameters::{
+    Notes, json_parameters_noting, read_whole, shape_parameters, shaped_json,
+};
 pub use registry::Registry;
 pub use registry::RegistryError;
 pub(crate) use slips::Slips;

@@ -40,8 +40,9 @@ fn float(word: &str) -> Option<Value> {
     Number::from_f64(word.parse().ok()?).map(Value::Number)
 }
 
-/// Reads any spelling of a number that a schema for numbers accepts: hexadecimal, with a plus sign, an exponent or no leading zero.
-pub(super) fn number(word: &str, types: Types) -> Option<Value> {
+/// Reads any spelling of a number that a schema for numbers accepts: hexadecimal, with a plus sign, an exponent or no leading zero. If digits are
+/// kept elsewhere, an integer beyond 64 bits is the nearest float.
+pub(super) fn number(word: &str, types: Types, digits_are_kept: bool) -> Option<Value> {
     if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         let digits = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         return u64::from_str_radix(hex, 16)
@@ -72,16 +73,18 @@ pub(super) fn number(word: &str, types: Types) -> Option<Value> {
         return None;
     }
     if exponent.is_none() && !mantissa.contains('.') {
-        return integer(word);
+        let near = || float(word).filter(|_| digits_are_kept);
+        return integer(word).or_else(near);
     }
-    let value = nearest(word, types)?;
+    let value = nearest(word, types, digits_are_kept)?;
     let whole_only = !types.meets(Types::FRACTION);
     Some(if whole_only { whole(value) } else { value })
 }
 
-/// Returns the float nearest to a decimal, or `None` if only integers are meant and it is a different number.
-pub(super) fn nearest(word: &str, types: Types) -> Option<Value> {
-    let whole_only = types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
+/// Returns the float nearest to a decimal, or `None` if only integers are meant, it is a different number, and the digits are not kept elsewhere.
+pub(super) fn nearest(word: &str, types: Types, digits_are_kept: bool) -> Option<Value> {
+    let whole_only =
+        !digits_are_kept && types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
     let is_exact = |value: &Value| {
         let float = value.as_f64().unwrap_or(f64::INFINITY);
         !whole_only || float.abs() < EXACT || significant_digits(word) <= KEPT

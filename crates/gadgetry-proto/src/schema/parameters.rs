@@ -9,6 +9,7 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::map::Entry;
 
+use crate::call::Digits;
 use crate::error::ParseError;
 use crate::error::PointerConflict;
 use crate::json::depth;
@@ -19,6 +20,7 @@ use crate::schema::coerce;
 use crate::schema::compiled::Container;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::View;
+use crate::schema::digits::Shaped;
 use crate::schema::json;
 use crate::schema::json::Json;
 use crate::schema::numbers::digits_lost;
@@ -45,21 +47,31 @@ pub fn parameters<'a>(
     arg_marker: &str,
     limits: &Limits,
 ) -> Result<Value, ParseError> {
-    parameters_noting(arguments, schema, arg_marker, limits, &mut Vec::new())
+    parameters_noting(arguments, schema, arg_marker, limits, &mut Notes::default())
 }
 
-/// [`parameters`] that notes which values were read although they have slips.
+/// What is noted of parameters when they are read.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Values that were read although they have slips.
+    pub(crate) slips: Vec<(String, Slips)>,
+    /// Digits that numbers do not keep, if the schema asks for them.
+    pub(crate) digits: Digits,
+}
+
+/// [`parameters`] that notes slips and digits.
 pub(crate) fn parameters_noting<'a>(
     arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
     schema: Option<&Schema>,
     arg_marker: &str,
     limits: &Limits,
-    notes: &mut Vec<(String, Slips)>,
+    notes: &mut Notes,
 ) -> Result<Value, ParseError> {
     let arguments = arguments.into_iter();
     let mut tree = Tree {
         root: Value::Object(Map::with_capacity(arguments.size_hint().0)),
         view: schema.map(Schema::root),
+        keeps_digits: schema.is_some_and(Schema::keeps_digits),
         decoded: None,
         limits,
         notes,
@@ -92,16 +104,26 @@ pub fn json_parameters(
     schema: Option<&Schema>,
     limits: &Limits,
 ) -> Result<Option<Value>, ParseError> {
+    let read = shaped_json(body, schema, limits)?;
+    Ok(read.map(|shaped| shaped.value))
+}
+
+/// [`json_parameters`] with the digits.
+pub(crate) fn shaped_json(
+    body: &str,
+    schema: Option<&Schema>,
+    limits: &Limits,
+) -> Result<Option<Shaped>, ParseError> {
     json_parameters_noting(body, schema, limits, &mut Slips::default())
 }
 
-/// [`json_parameters`] that notes the slips of the body.
+/// [`shaped_json`] that notes the slips of the body.
 pub(crate) fn json_parameters_noting(
     body: &str,
     schema: Option<&Schema>,
     limits: &Limits,
     slips: &mut Slips,
-) -> Result<Option<Value>, ParseError> {
+) -> Result<Option<Shaped>, ParseError> {
     let body = body.trim();
     if !body.starts_with('{') {
         return Ok(None);
@@ -120,7 +142,7 @@ pub(crate) fn shape_parameters(
     json: Json<'_>,
     schema: Option<&Schema>,
     limits: &Limits,
-) -> Result<Value, ParseError> {
+) -> Result<Shaped, ParseError> {
     shaped(json, schema, limits, &mut Slips::default())
 }
 
@@ -129,10 +151,16 @@ fn shaped(
     schema: Option<&Schema>,
     limits: &Limits,
     slips: &mut Slips,
-) -> Result<Value, ParseError> {
-    let value = coerce::shape(json, schema, slips);
+) -> Result<Shaped, ParseError> {
+    let keeps_digits = schema.is_some_and(Schema::keeps_digits);
+    let written = keeps_digits.then(|| json.clone());
+    let value = coerce::shape(json, schema, slips, keeps_digits);
     exceeds(depth(&value), limits.levels(), Limit::Depth)?;
-    Ok(value)
+    let digits = written.map(|json| Digits::of_json(&json, &value));
+    Ok(Shaped {
+        value,
+        digits: digits.unwrap_or_default(),
+    })
 }
 
 /// Returns the type of a container whose first child has this segment.
@@ -162,10 +190,11 @@ fn exceeds(size: usize, limit: usize, what: Limit) -> Result<(), LimitExceeded> 
 struct Tree<'a> {
     root: Value,
     view: Option<View<'a>>,
+    keeps_digits: bool,
     /// Pointers of containers that were written as one JSON text, if any was: nothing goes below them.
     decoded: Option<BTreeSet<String>>,
     limits: &'a Limits,
-    notes: &'a mut Vec<(String, Slips)>,
+    notes: &'a mut Notes,
 }
 
 impl Tree<'_> {
@@ -187,7 +216,7 @@ impl Tree<'_> {
             let upto = path.len() - below.map_or(0, |below| below.len() + 1);
             match (place, below) {
                 (ChildSlot::Free(slot), None) => {
-                    let value = value(written, text, view.as_ref(), self.notes)?;
+                    let value = value(written, text, view.as_ref(), self.keeps_digits, self.notes)?;
                     if value.is_array() || value.is_object() {
                         let levels = segments + depth(&value);
                         exceeds(levels, self.limits.levels(), Limit::Depth)?;
@@ -240,10 +269,11 @@ fn value(
     pointer: &str,
     text: &str,
     place: Option<&View<'_>>,
-    notes: &mut Vec<(String, Slips)>,
+    keeps_digits: bool,
+    notes: &mut Notes,
 ) -> Result<Value, ParseError> {
     let mut slips = Slips::NONE;
-    let value = coerce::coerce_noting(text, place, &mut slips);
+    let value = coerce::coerce_noting(text, place, &mut slips, keeps_digits);
     if let Some(view) = place
         && value.is_string()
         && let Some(error) = coerce::broken_json(text, view)
@@ -259,7 +289,10 @@ fn value(
         return Err(ParseError::DigitsLost { pointer, error });
     }
     if slips != Slips::NONE {
-        notes.push((pointer.to_owned(), slips));
+        notes.slips.push((pointer.to_owned(), slips));
+    }
+    if keeps_digits {
+        notes.digits.add(pointer, text, &value);
     }
     Ok(value)
 }

@@ -62,6 +62,7 @@ pub(crate) fn call(id: &str) -> Content {
         dependencies: Vec::new(),
         parameters_raw: String::new(),
         parameters: Parameters::Parsed(json!({})),
+        digits: gadgetry_proto::call::Digits::default(),
         terminated_by: TerminatedBy::EndMarker,
         span: serde_json::from_value(json!({ "start": 0, "end": 0 })).unwrap(),
     }))

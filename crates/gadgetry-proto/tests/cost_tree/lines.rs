@@ -85,6 +85,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
                 dependencies: Vec::new(),
                 parameters_raw: String::new(),
                 parameters: Parameters::Parsed(json!({})),
+                digits: gadgetry_proto::call::Digits::default(),
                 terminated_by: TerminatedBy::EndMarker,
                 span: Span::default(),
             }),

@@ -389,6 +389,7 @@ fn call(id: &str, parameters: Parameters) -> Content {
         dependencies: Vec::new(),
         parameters_raw: "!!!ARG:x\n1\n".to_owned(),
         parameters,
+        digits: gadgetry_proto::call::Digits::default(),
         terminated_by: TerminatedBy::EndMarker,
         span: Span::default(),
     }))

@@ -257,7 +257,7 @@ fn slips(schema: &Value, text: &str) -> (Value, String) {
     let schema = Schema::new(json!({ "properties": { "x": schema } })).unwrap();
     let mut slips = Slips::NONE;
     let place = schema.root().property("x");
-    let value = coerce_noting(text, Some(&place), &mut slips);
+    let value = coerce_noting(text, Some(&place), &mut slips, false);
     (value, slips.to_string())
 }
 

@@ -168,7 +168,7 @@ mod tests {
                     "$defs": { "child": { "properties": { "a": leaf } } },
                 });
                 let schema = Schema::new(schema).unwrap();
-                let walk = Walk::new(&schema.0.core);
+                let walk = Walk::new(&schema.compiled.core);
                 let root = Place::root(&walk);
                 assert!(matches!(root, Place::Plain(_)));
                 check(&walk, &root, &Place::Walked(walk.root()), "", 3);

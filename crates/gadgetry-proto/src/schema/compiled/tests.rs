@@ -424,7 +424,7 @@ fn recursive_schemas_take_steps_in_proportion_to_the_value() {
     let (few, many) = (steps(20), steps(80));
     assert!(few < 50_000 && many < 5 * few, "{few} {many}");
     assert_eq!(
-        cost::of(&schema.0.core, &chains(20, 50, &json!(1))),
+        cost::of(&schema.compiled.core, &chains(20, 50, &json!(1))),
         cost::Cost::High
     );
     let wrong = schema.validate(&chains(20, 50, &json!("x")));

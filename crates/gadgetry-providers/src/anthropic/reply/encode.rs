@@ -1,5 +1,6 @@
 //! From deltas to the answer of the Messages API.
 
+use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
 use serde_json::{Value, json};
 
@@ -62,6 +63,12 @@ impl Encoder {
     /// Sets the stop sequence that ends the reply, before its end is written.
     pub fn set_stop_sequence(&mut self, sequence: impl Into<String>) {
         self.stop_sequence = Some(sequence.into());
+    }
+
+    /// The parts without a call that was cut, which would look like one without input.
+    fn whole_parts(&self) -> impl Iterator<Item = &Part> {
+        let is_whole = |part: &&Part| !matches!(part, Part::Call { is_over: false, .. });
+        self.reply.parts.iter().filter(is_whole)
     }
 
     /// Ends the block of text or thinking, if one is open.
@@ -159,10 +166,7 @@ impl Encode for Encoder {
     }
 
     fn document(&self) -> Value {
-        // A call that was cut would look like one without input.
-        let is_whole = |part: &&Part| !matches!(part, Part::Call { is_over: false, .. });
-        let parts = self.reply.parts.iter().filter(is_whole);
-        let content = parts.map(|part| match part {
+        let content = self.whole_parts().map(|part| match part {
             Part::Text(text) | Part::Refusal(text) => json!({"type": "text", "text": text}),
             Part::Reasoning(text) => json!({"type": "thinking", "thinking": text, "signature": ""}),
             Part::Call { id, name, json, .. } => {
@@ -181,6 +185,18 @@ impl Encode for Encoder {
             "stop_sequence": self.stop_sequence,
             "usage": usage::of(&self.reply.usage.unwrap_or_default()),
         })
+    }
+
+    fn json(&self) -> String {
+        let document = self.document();
+        let mut digits = Digits::default();
+        for (index, part) in self.whole_parts().enumerate() {
+            if let Part::Call { json, .. } = part {
+                let input = &document["content"][index]["input"];
+                digits.add(&format!("content/{index}/input"), json, input);
+            }
+        }
+        digits.json(&document)
     }
 }
 
