@@ -38,8 +38,16 @@ main() {
     if command -v curl >/dev/null; then
         fetch() { curl --proto "$protocol" --proto-redir "$protocol" --fail --silent --show-error --location --output "$2" "$1"; }
     elif command -v wget >/dev/null; then
-        # It has no such option.
-        fetch() { wget --quiet --output-document="$2" "$1"; }
+        # It has no such option, so what it fetched is refused if a redirect led elsewhere.
+        fetch() {
+            wget -q -S -O "$2" "$1" 2>"$2.head" || return 1
+            case "$url" in
+            https://*)
+                ! grep -i '^[[:space:]]*location:[[:space:]]*[a-z][a-z0-9+.-]*:' "$2.head" |
+                    grep -qiv '^[[:space:]]*location:[[:space:]]*https:'
+                ;;
+            esac
+        }
     else
         fail "needs curl or wget"
     fi

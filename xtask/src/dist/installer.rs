@@ -1,8 +1,9 @@
 //! Tests of `packaging/install.sh` with releases of files, in folders of their own.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::shell::{answers, capture, command, root};
 
@@ -101,4 +102,78 @@ fn a_script_that_is_cut_off_does_nothing() {
         let _ = answers(&mut place.installer(&script, "new"));
         assert!(!place.0.join("new").exists(), "{end} bytes");
     }
+}
+
+/// Serves `release` over HTTP, and over HTTPS redirects to there or to itself. Prints both addresses.
+const REDIRECTS: &str = r#"
+import functools, http.server, ssl, sys, threading
+files = functools.partial(http.server.SimpleHTTPRequestHandler, directory=".")
+plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), files)
+class Redirects(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        kind, _, rest = self.path[1:].partition("/")
+        if kind == "release":
+            return super().do_GET()
+        self.send_response(302)
+        base = {"up": f"https://127.0.0.1:{port}", "down": f"http://127.0.0.1:{plain.server_port}", "here": ""}[kind]
+        self.send_header("LOCATION", f"{base}/release/{rest}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+safe = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirects)
+port = safe.server_port
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("cert", "key")
+safe.socket = context.wrap_socket(safe.socket, server_side=True)
+threading.Thread(target=plain.serve_forever, daemon=True).start()
+print(f"https://127.0.0.1:{port}", flush=True)
+threading.Thread(target=safe.serve_forever, daemon=True).start()
+sys.stdin.read()
+"#;
+
+/// What begins with HTTPS stays there, whichever program fetches it.
+#[test]
+fn no_redirect_leaves_https() {
+    let needed = "command -v curl && command -v wget && command -v openssl && command -v python3";
+    if !answers(&mut command("sh", &["-c", needed])) {
+        // macOS has no wget of its own.
+        return;
+    }
+    let place = Place::new("redirects", WORKS);
+    let tools = "set -eu; mkdir curl wget; for tool in cat chmod cp grep gzip mkdir mktemp mv rm sed sh sha256sum tar uname; do
+            for fetcher in curl wget; do ln -s \"$(command -v $tool)\" $fetcher/; done; done
+        for fetcher in curl wget; do ln -s \"$(command -v $fetcher)\" $fetcher/; done
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1
+        echo \"ca_certificate=$PWD/cert\" >wgetrc";
+    let mut tools = command("sh", &["-c", tools]);
+    capture(tools.current_dir(&place.0)).expect("curl, wget and openssl");
+    let mut server = command("python3", &["-c", REDIRECTS]);
+    server.current_dir(&place.0).stderr(Stdio::null());
+    server.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = server.spawn().expect("Python");
+    let mut address = String::new();
+    let said = server.stdout.take().expect("a pipe");
+    BufReader::new(said)
+        .read_line(&mut address)
+        .expect("an address");
+    for fetcher in ["curl", "wget"] {
+        for (path, works) in [
+            ("release", true),
+            ("up", true),
+            ("here", true),
+            ("down", false),
+        ] {
+            let bin = format!("{fetcher}-{path}");
+            let mut install = place.installer(&root().join("packaging/install.sh"), &bin);
+            install
+                .env("GADGETRY_URL", format!("{}/{path}", address.trim()))
+                .env("PATH", place.0.join(fetcher))
+                .env("CURL_CA_BUNDLE", place.0.join("cert"))
+                .env("WGETRC", place.0.join("wgetrc"));
+            assert_eq!(answers(&mut install), works, "{bin}");
+            assert_eq!(place.has(&format!("{bin}/gadgetry")), works, "{bin}");
+        }
+    }
+    // The end of its input ends it.
+    drop(server.stdin.take());
+    server.wait().expect("it ends");
 }
