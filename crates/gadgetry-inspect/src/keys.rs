@@ -1,10 +1,14 @@
 //! Keys in texts, by their form.
 
+mod names;
+mod urls;
+
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use gadgetry_providers::variables::is_secret;
+
+pub(crate) use names::is_secret_name;
 
 /// In place of a key.
 pub(crate) const MASK: &str = "***";
@@ -52,45 +56,10 @@ const AFTER_SCHEME: usize = 12;
 /// Characters of a value without quotes that is assigned to a secret name, at least. Shorter ones may be words.
 const ASSIGNED: usize = 6;
 
-/// Characters of a name of a secret, at most.
-const NAME: usize = 64;
-
-/// Characters of a user in a URL without a password from which it is a key.
-const USER: usize = 16;
-
 /// Characters of a word from which it may be a key in Base64.
 const ENCODED: usize = 20;
 
-/// Parts of names of secrets, without `_` and `-`, in lower case.
-const NAMES: [&str; 10] = [
-    "accesskey",
-    "apikey",
-    "authorization",
-    "credential",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "signingkey",
-];
-
-/// Ends of names of secrets.
-const ENDS: [&str; 3] = ["cookie", "pwd", "token"];
-
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
-
-/// Returns whether a field, a header or a variable of this name holds a secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    if name.len() > NAME {
-        return false;
-    }
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    let letters: String = letters.map(|c| c.to_ascii_lowercase()).collect();
-    NAMES.iter().any(|it| letters.contains(it))
-        || ENDS.iter().any(|it| letters.ends_with(it))
-        || is_secret(name) && !name.contains(|c: char| c.is_ascii_lowercase())
-}
 
 /// Returns a text without what has the form of a key, and without `secrets`: a text without any is returned as it is.
 pub(crate) fn without(mut text: String, secrets: &[String]) -> String {
@@ -102,8 +71,16 @@ pub(crate) fn without(mut text: String, secrets: &[String]) -> String {
     let text = without_private_keys(text);
     let mut ranges = words(&text, secrets);
     assignments(&text, &mut ranges);
-    users(&text, &mut ranges);
+    urls::secrets(&text, &mut ranges);
     masked(text, ranges)
+}
+
+/// Returns the place in an argument of a command at which a secret begins, which the argument before announces: `-u`, `--password`.
+pub(crate) fn argument(before: &str, argument: &str) -> Option<usize> {
+    if before.starts_with("--") && !before.contains('=') && is_secret_name(before) {
+        return Some(0);
+    }
+    (urls::USER_OPTIONS.contains(&before)).then(|| urls::password(argument))?
 }
 
 /// Finds words that are keys.
@@ -226,26 +203,6 @@ fn assignments(text: &str, ranges: &mut Vec<Range<usize>>) {
             let start = text.len() - inner.len();
             found = start + length;
             ranges.push(start..found);
-        }
-    }
-}
-
-/// Finds passwords and keys before the hosts of URLs: `scheme://user:password@host`.
-fn users(text: &str, ranges: &mut Vec<Range<usize>>) {
-    for (at, sign) in text.match_indices("://") {
-        let start = at + sign.len();
-        let rest = &text[start..];
-        let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'`<>\\".contains(c));
-        let authority = &rest[..end.unwrap_or(rest.len())];
-        let Some((user, _)) = authority.rsplit_once('@') else {
-            continue;
-        };
-        match user.split_once(':') {
-            Some((name, password)) if !password.is_empty() => {
-                ranges.push(start + name.len() + 1..start + user.len());
-            }
-            None if user.len() >= USER => ranges.push(start..start + user.len()),
-            Some(_) | None => {}
         }
     }
 }
@@ -380,6 +337,11 @@ mod tests {
             "-----END PRIVATE KEY-----",
             "/sk-",
             "\\",
+            "hooks.slack.com/",
+            "/hooks/",
+            "?key=",
+            " -u a:",
+            " -u '",
         ] {
             without(piece.repeat(20_000), &[]);
         }

@@ -17,8 +17,8 @@ const LEARNT: usize = 100;
 
 /// Keys that are removed from files.
 ///
-/// Texts that have the form of a key are removed in any case: those of known services, bearer tokens, passwords in URLs, private keys, and
-/// what is assigned to the name of a secret, as in `API_KEY=…`, a header or JSON. What none of these recognises stays.
+/// Texts that have the form of a key are removed in any case: those of known services, bearer tokens, passwords in URLs and after `-u`, paths of
+/// webhooks, parameters of URLs such as `key` and `sig`, private keys, and what is assigned to the name of a secret, as in `API_KEY=…`, a header or JSON. What none of these recognises stays.
 ///
 /// ```
 /// use gadgetry_inspect::Redaction;
@@ -94,7 +94,18 @@ impl Redaction {
     pub(crate) fn clean(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|it| self.clean(it)),
+            Value::Array(items) => {
+                // The arguments of a command.
+                let mut before = String::new();
+                for item in items {
+                    let argument = item.as_str().unwrap_or_default().to_owned();
+                    self.clean(item);
+                    if let Some(at) = keys::argument(&before, &argument) {
+                        *item = format!("{}{}", self.text(&argument[..at]), keys::MASK).into();
+                    }
+                    before = argument;
+                }
+            }
             Value::Object(fields) => {
                 let is_secret = secret_names(fields);
                 // Names of fields are texts of the model as well.
@@ -180,11 +191,13 @@ mod tests {
         let mut value = serde_json::json!({
             "api_key": "anything", "Client-Secret": "x", "token_count": 5, "list": ["hunter2-hunter2!", "short"], "hunter2-hunter2": 1,
             "x-api-key": "x", "password": ["a", 1, { "type": "string" }], "headers": [{ "name": "Authorization", "value": "y" }],
+            "run": ["curl", "-u", "ada:pw", "--password", "x", "--token-count", "--user"],
         });
         redaction.clean(&mut value);
         let expected = serde_json::json!({
             "api_key": "***", "Client-Secret": "***", "token_count": 5, "list": ["***!", "short"], "***": 1,
             "x-api-key": "***", "password": ["***", "***", { "type": "string" }], "headers": [{ "name": "Authorization", "value": "***" }],
+            "run": ["curl", "-u", "ada:***", "--password", "***", "--token-count", "--user"],
         });
         assert_eq!(value, expected);
     }

@@ -65,7 +65,13 @@ impl Drop for Page {
 #[test]
 fn exports_are_new_files_without_keys() {
     let key = "sk-test-0123456789abcdef0123456789";
-    let calls = [block("Echo:a", key), block("Echo:b", "my-own-secret-word")].concat();
+    let command = "curl -u ada:pa55 https://hooks.slack.com/services/T0/B0/h00k 'https://x/?key=k7xq&sig=s8zw'";
+    let calls = [
+        block("Echo:a", key),
+        block("Echo:b", "my-own-secret-word"),
+        block("Echo:c", command),
+    ];
+    let calls = calls.concat();
     let workshop = saved(&[reply(&calls), reply("Done.")].concat());
     let mut command = workshop.command(&[
         "inspect",
@@ -79,7 +85,9 @@ fn exports_are_new_files_without_keys() {
     Ended::of(&mut command).check("", "", 0);
     let (page, trace) = (workshop.read("run.html"), workshop.read("run.json"));
     for text in [&page, &trace] {
-        assert!(!text.contains(key) && !text.contains("my-own-secret-word"));
+        for secret in [key, "my-own-secret-word", "pa55", "h00k", "k7xq", "s8zw"] {
+            assert!(!text.contains(secret), "{secret}");
+        }
         assert!(text.contains("Echo") && text.contains("***"));
     }
     let trace: Value = serde_json::from_str(&trace).expect("JSON");
