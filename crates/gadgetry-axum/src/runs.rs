@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -12,12 +13,17 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use gadgetry::approval::{Answer, ApprovalAnswer, ApprovalId, NotAnswered};
+use gadgetry::proto::schema::read_json;
 use gadgetry::{AgentHandle, Classified, Fault};
 use gadgetry_gateway::server::json_response;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 /// Bytes of an answer.
 const ANSWER: usize = 64 << 10;
+
+/// Maximum time for an answer to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The runs that are served now, by their ids. Clones share them.
 ///
@@ -27,7 +33,7 @@ const ANSWER: usize = 64 << 10;
 /// | `POST /{run}/approvals/{approval}` with `{"answer": "allowed"}`, or `{"answer": "denied", "reason": "…"}` | 204; 404 for an unknown run or approval; 409 if it is closed |
 /// | `POST /{run}/cancel` with `{}` | 204; 404 for an unknown run |
 ///
-/// Bodies must be `application/json`, so that a page of another site cannot send them. An id is in the path, so it is not a secret: a
+/// Bodies must be `application/json`, so that a page of another site cannot send them, have each field once, and arrive within 10 s (else 408). An id is in the path, so it is not a secret: a
 /// layer of the application checks that the user of the request may see and answer for that run.
 ///
 /// ```
@@ -177,12 +183,19 @@ async fn read(request: Request) -> Result<Value, Response> {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(problem(status, "invalid_content_type", message));
     }
-    let bytes = to_bytes(request.into_body(), ANSWER).await;
+    let reading = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), ANSWER));
+    let bytes = reading.await.map_err(|_| {
+        let message = format!("the body took longer than {} s", BODY_TIMEOUT.as_secs());
+        problem(StatusCode::REQUEST_TIMEOUT, "timeout", &message)
+    })?;
     let bytes = bytes.map_err(|_| {
         let message = "the body is too large, or did not arrive whole";
         problem(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
+    // A field that is there twice would be two answers.
+    let read = str::from_utf8(&bytes).map_err(|error| error.to_string());
+    let read = read.and_then(|text| read_json(text).map_err(|error| error.to_string()));
+    read.map_err(|error| {
         let message = format!("the body is not JSON: {error}");
         problem(StatusCode::BAD_REQUEST, "not_json", &message)
     })

@@ -7,6 +7,8 @@ use axum::routing::post;
 use gadgetry::Agent;
 use gadgetry_axum::{Runs, Sse};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::support::{Events, client, deploying, serve};
 
@@ -135,6 +137,18 @@ async fn approvals_are_listed_and_answered() {
             r#""allowed""#.to_owned(),
             (400, "invalid_answer"),
         ),
+        (
+            path.clone(),
+            JSON,
+            r#"{"answer":"denied","answer":"allowed"}"#.to_owned(),
+            (400, "not_json"),
+        ),
+        (
+            path.clone(),
+            JSON,
+            r#"{"answer":"denied","reason":"a","\u0061nswer":"allowed"}"#.to_owned(),
+            (400, "not_json"),
+        ),
         // Two answers to one approval.
         (path.clone(), JSON, yes.to_owned(), (204, "")),
         (
@@ -180,4 +194,22 @@ async fn a_run_is_cancelled_and_leaves_the_list() {
     run.until("abort").await;
     run.rest().await;
     assert_eq!(send(&url, "/runs/one/cancel", JSON, "{}").await.0, 404);
+}
+
+/// A body that never ends is answered after a while, and holds nothing.
+#[tokio::test(start_paused = true)]
+async fn a_slow_body_is_refused() {
+    let url = serve(Router::new().nest("/runs", Runs::default().router())).await;
+    let address = url.strip_prefix("http://").unwrap();
+    for path in ["x/cancel", "x/approvals/1"] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "POST /runs/{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {JSON}\r\ncontent-length: 9\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408"), "{path}: {answer}");
+        assert!(answer.contains(r#""code":"timeout""#), "{path}: {answer}");
+    }
 }
