@@ -101,7 +101,9 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
         return Err(JournalError::storage(words));
     }
     match (application, u32::try_from(version)) {
-        (APPLICATION, Ok(VERSION)) => return Ok(()),
+        (APPLICATION, Ok(VERSION)) => {
+            return has_tables(&transaction).map_err(|error| unlike(error, place, VERSION));
+        }
         (APPLICATION, Ok(found)) if found > VERSION => {
             return Err(JournalError::Version {
                 place: place.to_owned(),
@@ -109,8 +111,9 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
                 expected: VERSION,
             });
         }
-        (APPLICATION, Ok(1 | 2)) => {
-            extend(&transaction).map_err(JournalError::storage)?;
+        (APPLICATION, Ok(found @ (1 | 2))) => {
+            let extended = extend(&transaction).and_then(|()| has_tables(&transaction));
+            extended.map_err(|error| unlike(error, place, found))?;
             return transaction.commit().map_err(JournalError::storage);
         }
         (0, Ok(0)) if tables == 0 => {}
@@ -126,6 +129,42 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
     };
     create().map_err(JournalError::storage)?;
     transaction.commit().map_err(JournalError::storage)
+}
+
+/// What is read of each table.
+const COLUMNS: [&str; 10] = [
+    "key, id, created_ms, updated_ms, owner, lease_ms, progress, entries FROM runs",
+    "run, json, conversation, outputs, prompt FROM headers",
+    "run, entry, json FROM checkpoints",
+    "id, lines FROM entries",
+    "id, run, content FROM messages",
+    "hash, bytes, deflated FROM long_values",
+    "run, hash FROM long_values_of_run",
+    "run, json FROM details",
+    "id, before, hash, json FROM items",
+    "item, hash FROM long_values_of_item",
+];
+
+/// Fails if a table or a column is missing.
+fn has_tables(connection: &Connection) -> rusqlite::Result<()> {
+    COLUMNS.iter().try_for_each(|columns| {
+        let select = connection.prepare(&format!("SELECT {columns}"));
+        select.map(|_| ())
+    })
+}
+
+/// The error of a file whose tables are not those of its version. Others, as of a full disk, stay what they are.
+fn unlike(error: rusqlite::Error, place: &str, version: u32) -> JournalError {
+    // What SQLite says about statements that do not fit to the tables.
+    let is_unlike = matches!(error, rusqlite::Error::SqlInputError { .. })
+        || error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown);
+    if !is_unlike {
+        return JournalError::storage(error);
+    }
+    JournalError::storage(format!(
+        "{place} says that it has format version {version}, but does not have its tables: it is damaged, or another program has changed \
+         it; restore it from a copy, or name another file"
+    ))
 }
 
 /// Returns whether a file has what runs code of its own when a table is read or written, which may never end.

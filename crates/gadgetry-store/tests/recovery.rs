@@ -244,6 +244,19 @@ async fn a_file_of_another_kind_is_not_touched() {
     let cases = [
         ("PRAGMA user_version = 99", "has format version 99"),
         ("PRAGMA application_id = 7", "of another program"),
+        (
+            "PRAGMA user_version = 2",
+            "says that it has format version 2, but does not have its tables",
+        ),
+        (
+            "PRAGMA user_version = 1",
+            "says that it has format version 1, but does not have its tables",
+        ),
+        ("DROP TABLE details", "says that it has format version 3"),
+        (
+            "ALTER TABLE runs DROP COLUMN entries",
+            "says that it has format version 3",
+        ),
     ];
     for (sql, words) in cases {
         let folder = Place::new();
