@@ -155,7 +155,9 @@ fn a_broken_pipe_is_no_error() {
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_told() {
-    let full = std::fs::File::create("/dev/full").expect("the device");
+    // Where the device is missing, nothing makes a file of that name.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let full = full.expect("the device");
     let output = Command::new(GADGETRY)
         .arg("--help")
         .stdout(full)
