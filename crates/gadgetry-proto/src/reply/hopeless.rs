@@ -70,6 +70,8 @@ impl Closed {
 pub(super) struct Watch {
     /// Pointers as written.
     pointers: BTreeSet<String>,
+    /// The parameters among them that the gadget needs.
+    required: BTreeSet<String>,
     /// Offset at which the reply ends.
     pub(super) ended: Option<u64>,
 }
@@ -107,6 +109,7 @@ impl Watch {
         else {
             if matches!(event, ReplyEvent::CallStart(_)) {
                 self.pointers.clear();
+                self.required.clear();
             }
             return None;
         };
@@ -114,7 +117,7 @@ impl Watch {
         let gadget = header.gadget_name();
         let closed = gadgets.0.get(gadget);
         let is_undeclared = closed.is_some_and(|closed| {
-            !closed.declared.contains(&*name) && self.has_all(&closed.required)
+            !closed.declared.contains(&*name) && self.required.len() == closed.required.len()
         });
         let problem = if self.pointers.contains(pointer) {
             format!("Duplicate pointer: {pointer}")
@@ -122,6 +125,9 @@ impl Watch {
             format!("'{gadget}' has no parameter '{name}', and had all parameters that it needs")
         } else {
             self.pointers.insert(pointer.to_owned());
+            if closed.is_some_and(|closed| closed.required.contains(&*name)) {
+                self.required.insert(name.into_owned());
+            }
             return None;
         };
         let ArgumentStart { head, opener, end } = begins;
@@ -147,11 +153,6 @@ impl Watch {
             span,
         };
         Some((diagnostic, call))
-    }
-
-    fn has_all(&self, required: &BTreeSet<String>) -> bool {
-        let names: BTreeSet<_> = self.pointers.iter().map(|it| parameter(it)).collect();
-        required.iter().all(|name| names.contains(name.as_str()))
     }
 }
 

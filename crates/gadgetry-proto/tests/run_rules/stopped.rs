@@ -1,5 +1,7 @@
 //! Replies that are ended early: at a call that cannot become valid, and at lines that repeat without end.
 
+use std::fmt::Write as _;
+
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::message::Role;
@@ -137,6 +139,17 @@ fn other_calls_do_not() {
     let doomed = block("Write:a", &[("path", "x"), ("path", "y")]);
     check_end(&doomed, StopEarly::default(), true);
     check_end(&doomed, StopEarly::NEVER, false);
+}
+
+/// Arguments that a gadget does not know are looked at once each, however many there are.
+#[test]
+fn many_unknown_arguments_take_linear_time() {
+    let mut reply = "!!!GADGET_START:Write:a\n".to_owned();
+    for number in 0..20_000 {
+        let _ = writeln!(reply, "!!!ARG:unknown{number}\nx");
+    }
+    let whole = Reply::stop(vec![Piece::Text(reply)]);
+    play(&script().replies(whole));
 }
 
 #[test]
