@@ -291,7 +291,8 @@ fn value(
     if slips != Slips::NONE {
         notes.slips.push((pointer.to_owned(), slips));
     }
-    if keeps_digits {
+    // Known when the parser alone is compiled, which stays small so.
+    if cfg!(feature = "engine") && keeps_digits {
         notes.digits.add(pointer, text, &value);
     }
     Ok(value)
