@@ -88,10 +88,10 @@ pub enum Parameters {
 /// let text = r#"{"sum": 0.1000000000000000055, "few": 0.5}"#;
 /// let value: Value = serde_json::from_str(text)?;
 /// assert_eq!(value, json!({"sum": 0.1, "few": 0.5}));
-/// let digits = Digits::of(text, &value);
+/// let digits = Digits::of(text, &value)?;
 /// let written = digits.json(&value);
 /// assert!(written.contains(r#""sum":0.1000000000000000055"#) && written.contains(r#""few":0.5"#));
-/// # Ok::<(), serde_json::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digits(pub(crate) DigitPlaces);

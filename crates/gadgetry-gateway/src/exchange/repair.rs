@@ -90,7 +90,7 @@ fn native_messages(setup: &Setup, raw: String, turn: Turn, defect: &Defect) -> V
         content.push(Content::ToolUse {
             tool_use_id: id,
             name: call.name,
-            input: call.input.unwrap_or_else(Value::String),
+            input: call.input.map_or_else(Value::String, |(input, _)| input),
         });
     }
     if *defect == Defect::NoCall {

@@ -4,6 +4,7 @@ use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
+use super::request::Input;
 use crate::memory::most_values;
 
 /// The problem of a call that the end of the reply has cut off.
@@ -35,9 +36,7 @@ pub(super) struct NativeCall {
     pub(super) id: String,
     pub(super) name: String,
     /// The arguments, or their text if it is not JSON.
-    pub(super) input: Result<Value, String>,
-    /// Their numbers as they were written.
-    pub(super) digits: Digits,
+    pub(super) input: Result<Input, String>,
 }
 
 /// A native call whose arguments are still arriving.
@@ -137,22 +136,14 @@ impl Turn {
             Delta::ToolCallEnd { id, input } => {
                 let at = self.open.iter().position(|open| open.id == id)?;
                 let OpenCall { id, name, json } = self.open.remove(at);
-                let is_text = input.is_none();
-                let input = input.map_or_else(|| read(&json), Ok);
-                let written = input.as_ref().ok().filter(|_| is_text);
-                let digits = written.map(|value| Digits::of(&json, value));
-                NativeCall {
-                    id,
-                    name,
-                    input,
-                    digits: digits.unwrap_or_default(),
-                }
+                let whole = input.map(|input| (input, Digits::default()));
+                let input = whole.map_or_else(|| read(&json), Ok);
+                NativeCall { id, name, input }
             }
             Delta::ToolCall { id, name, input } => NativeCall {
                 id,
                 name,
-                input: Ok(input),
-                digits: Digits::default(),
+                input: Ok((input, Digits::default())),
             },
             _ => return None,
         };
@@ -165,17 +156,19 @@ impl Turn {
 const VALUES: usize = 1_000_000;
 
 /// Reads arguments as JSON. An empty text is a call without arguments.
-fn read(json: &str) -> Result<Value, String> {
+fn read(json: &str) -> Result<Input, String> {
     if json.trim().is_empty() {
-        return Ok(Value::Object(serde_json::Map::new()));
+        return Ok((Value::Object(serde_json::Map::new()), Digits::default()));
     }
+    let not_json = || json.to_owned();
     if most_values(json) > VALUES {
-        return Err(json.to_owned());
+        return Err(not_json());
     }
-    match serde_json::from_str(json) {
-        // Some models write JSON in a string.
-        Ok(Value::String(inner)) => serde_json::from_str(&inner).map_err(|_| json.to_owned()),
-        Ok(value) => Ok(value),
-        Err(_) => Err(json.to_owned()),
+    let mut value = serde_json::from_str(json).map_err(|_| not_json())?;
+    // Some models write JSON in a string.
+    if let Value::String(inner) = value {
+        value = serde_json::from_str(&inner).map_err(|_| not_json())?;
     }
+    let digits = Digits::of(json, &value).map_err(|_| not_json())?;
+    Ok((value, digits))
 }

@@ -46,22 +46,16 @@ impl WrittenCall {
 
     /// A call of the upstream's own interface.
     pub(super) fn native(call: NativeCall, setup: &Setup) -> Self {
-        let NativeCall {
-            id,
-            name,
-            input,
-            digits,
-        } = call;
+        let NativeCall { id, name, input } = call;
         let checked = match input {
-            Ok(input) => setup.request.check(&name, input),
+            Ok((input, digits)) => {
+                let checked = setup.request.check(&name, input);
+                checked.map(|input| (input, digits))
+            }
             Err(json) => Err(format!("the arguments are not valid JSON: {json}")),
         };
         // The upstream's ids mean nothing to the client, and may be empty or repeated.
         let id = if setup.is_native { id } else { String::new() };
-        Self {
-            id,
-            name,
-            checked: checked.map(|input| (input, digits)),
-        }
+        Self { id, name, checked }
     }
 }

@@ -327,5 +327,7 @@ fn native_calls_are_mended() {
     check(r#""{\"a\": 1, \"b\": 2}""#, Some(sum));
     check(r#"{"a": 1"#, None);
     check(r#"{"a": 1}"#, None);
+    // Which of the two is meant?
+    check(r#"{"a": 1, "b": 2, "b": 123456789012345678901234}"#, None);
     check("", None);
 }

@@ -6,15 +6,27 @@
 use serde_json::{Map, Value};
 
 use crate::call::{DigitPlace, DigitPlaces, Digits};
+use crate::error::JsonError;
 use crate::schema::json::{self, Json};
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
 
 /// Reading digits.
 impl Digits {
-    /// Returns the digits in a JSON text that `value` was read from.
-    pub fn of(json: &str, value: &Value) -> Self {
-        Self::within(of_text(json, value))
+    /// Returns the digits in a JSON text that `value` was read from. The text may also be JSON as a string of JSON.
+    ///
+    /// # Errors
+    ///
+    /// If the text has a long number, and a repeated key or too many values, so that it is uncertain what was read.
+    pub fn of(json: &str, value: &Value) -> Result<Self, JsonError> {
+        if !has_long_number(json) {
+            return Ok(Self::default());
+        }
+        let read = json::read(json, &mut Slips::default())?;
+        if let Json::String(text) = &read {
+            json::read(text, &mut Slips::default())?;
+        }
+        Ok(Self::of_json(&read, value))
     }
 
     /// Returns the digits in JSON that `value` was read from.
