@@ -36,8 +36,8 @@ pub(crate) struct RunSpans<S> {
     reply: Option<ReplySpan<S>>,
     /// The last reply, to which calls belong, as the parent of their spans.
     wrote: Context,
-    /// The calls without an answer.
-    calls: BTreeMap<CallId, CallSpan<S>>,
+    /// The calls without an answer. They are large, and in boxes: the nodes of the map are moved about.
+    calls: BTreeMap<CallId, Box<CallSpan<S>>>,
     /// The span of the last call with each id.
     by_id: HashMap<InvocationId, SpanContext>,
 }
@@ -95,7 +95,7 @@ impl<S: Span> RunSpans<S> {
 
     /// The context of the gadget of a call, or of the run.
     pub(crate) fn context_of(&self, call: CallId) -> SpanContext {
-        let gadget = self.calls.get(&call).and_then(CallSpan::context);
+        let gadget = self.calls.get(&call).and_then(|it| it.context());
         gadget.unwrap_or_else(|| self.context())
     }
 
@@ -149,7 +149,7 @@ impl<S: Span> RunSpans<S> {
             EventKind::GadgetCallStart { call, start } => {
                 self.first_chunk(at);
                 let call_span = CallSpan::of(start, self.wrote.clone());
-                self.calls.insert(*call, call_span);
+                self.calls.insert(*call, Box::new(call_span));
             }
             EventKind::GadgetCall { written, .. } => {
                 let id = written.invocation_id.as_str();
@@ -402,7 +402,7 @@ impl<S: Span> RunSpans<S> {
         let attributes = call.map(|call| KeyValue::new(names::CALL, i64::from(call.0)));
         let attributes = attributes.into_iter().collect();
         let gadget = call.and_then(|call| self.calls.get_mut(&call));
-        let span = gadget.and_then(CallSpan::span).unwrap_or(&mut self.span);
+        let span = gadget.and_then(|it| it.span()).unwrap_or(&mut self.span);
         span.add_event_with_timestamp(name, at, attributes);
     }
 }

@@ -104,8 +104,8 @@ impl Repetition {
                 (0, 0)
             };
         }
-        self.last.rotate_right(1);
-        self.last[0] = hash;
+        let [first, second, third, _] = self.last;
+        self.last = [hash, first, second, third];
         // A limit of one is passed by any line, so it is not asked for a repetition first.
         (repeats || limit == 1) && self.passes(limit)
     }
@@ -123,6 +123,8 @@ impl Repetition {
 
 impl LineDigest {
     fn read(&mut self, bytes: &[u8]) {
+        // Kept apart, so that the loop has them in registers.
+        let (mut hash, mut letters) = (self.hash, self.letters);
         for &byte in bytes {
             let class = CLASSES[usize::from(byte)];
             if class == Class::Whitespace {
@@ -132,9 +134,10 @@ impl LineDigest {
                 self.has_text = class != Class::Fence;
                 self.ticks = self.ticks.saturating_add(u8::from(!self.has_text));
             }
-            self.letters += u64::from(class == Class::Letter);
-            self.hash = step(self.hash, byte);
+            letters += u64::from(class == Class::Letter);
+            hash = step(hash, byte);
         }
+        (self.hash, self.letters) = (hash, letters);
     }
 }
 

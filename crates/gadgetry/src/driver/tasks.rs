@@ -1,7 +1,6 @@
 //! The tasks of a run: gadgets and questions, each on its own.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -109,11 +108,10 @@ impl Tasks {
                     Ok(gadget) => gadget,
                     Err(reason) => return Outcome::error(reason),
                 };
-                let work = async {
-                    match binding {
-                        Some(binding) => binding.call(&*gadget, parameters, context.clone()).await,
-                        None => call(&*gadget, parameters, context.clone()).await,
-                    }
+                // In a box, because it is large, and each future around it would copy it.
+                let work: BoxFuture<'_, Outcome> = match binding {
+                    Some(binding) => Box::pin(binding.call(&*gadget, parameters, context.clone())),
+                    None => Box::pin(call(&*gadget, parameters, context.clone())),
                 };
                 until_cancelled(work, &context, &*runtime).await
             }
@@ -161,22 +159,20 @@ impl Tasks {
 
 /// Returns the outcome of `work`. If it is cancelled and does not end within its grace period, what it has cost.
 async fn until_cancelled(
-    work: impl Future<Output = Outcome>,
+    mut work: BoxFuture<'_, Outcome>,
     context: &ExecutionContext,
     runtime: &dyn Runtime,
 ) -> Outcome {
-    {
-        let mut work = pin!(work);
-        let token = context.token();
-        if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
-            return outcome;
-        }
-        let grace = runtime.sleep_until(runtime.now() + context.grace());
-        if let Either::Left((outcome, _)) = select(work, grace).await {
-            return outcome;
-        }
-        // Here `work` is dropped, and with it its model calls, which report their cost. Only then is the cost final.
+    let token = context.token();
+    if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
+        return outcome;
     }
+    let grace = runtime.sleep_until(runtime.now() + context.grace());
+    if let Either::Left((outcome, _)) = select(work.as_mut(), grace).await {
+        return outcome;
+    }
+    // With it, its model calls are dropped, which report their cost. Only then is the cost final.
+    drop(work);
     cut_short(context, "cancelled")
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::schema::compiled::expand::Node;
 use crate::schema::compiled::expand::find;
+use crate::schema::compiled::place::Place;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::view::View;
 use crate::schema::compiled::walk::Position;
@@ -20,7 +21,15 @@ const STEPS: usize = 100_000;
 impl View<'_> {
     /// Returns `true` if some alternative admits the value.
     pub(crate) fn fits(&self, value: &Value) -> bool {
-        Fitting::new(&self.walk).any(&self.place.position(&self.walk), value)
+        match &self.place {
+            Place::Unrestricted => true,
+            Place::Plain(node) if !value.is_array() && !value.is_object() => {
+                self.place.types().meets(Types::of(value)) && admits(node, value)
+            }
+            Place::Plain(_) | Place::Walked(_) => {
+                Fitting::new(&self.walk).any(&self.place.position(&self.walk), value)
+            }
+        }
     }
 
     /// Returns the alternative that admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
@@ -64,9 +73,7 @@ impl<'w, 'a> Fitting<'w, 'a> {
             return true;
         }
         let mut nodes = one.forms.alternatives.iter().flatten();
-        if !one.types().meets(Types::of(value))
-            || !nodes.all(|node| listed(node, value) && sized(node, value))
-        {
+        if !one.types().meets(Types::of(value)) || !nodes.all(|node| admits(node, value)) {
             return false;
         }
         match value {
@@ -92,6 +99,11 @@ impl<'w, 'a> Fitting<'w, 'a> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         }
     }
+}
+
+/// Returns `true` if a node admits the value, children apart, whatever its type.
+fn admits(node: Node<'_>, value: &Value) -> bool {
+    listed(node, value) && sized(node, value)
 }
 
 fn listed(node: Node<'_>, value: &Value) -> bool {
