@@ -1,9 +1,12 @@
 //! Changes of files as unified diffs.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use similar::TextDiff;
+
+use crate::encoding::decoded;
 
 /// Time for a diff. Beyond it, the diff is correct, but not the shortest.
 const DEADLINE: Duration = Duration::from_millis(500);
@@ -18,24 +21,30 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String
 
 /// The change of a file as a unified diff, all of it: what the user approves. Of a file that is not text, all of the new text.
 pub(crate) fn whole(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
-    let text = |bytes| std::str::from_utf8(bytes).ok();
-    let Some(new) = text(after) else {
+    let Some((new, encoding)) = decoded(after) else {
         return format!("(binary file, {} bytes)\n", after.len());
     };
-    let (old, was_binary) = match text(before.unwrap_or_default()) {
-        Some(old) => (old, ""),
-        None => ("", "(the file is binary now)\n"),
+    let (old, note) = match before.map(decoded) {
+        None => (Cow::Borrowed(""), String::new()),
+        Some(Some((old, was))) if was == encoding || old.is_empty() => (old, String::new()),
+        Some(Some((old, was))) => {
+            let (was, name) = (was.name(), encoding.name());
+            (old, format!("(encoding: {was} becomes {name})\n"))
+        }
+        Some(None) => (Cow::Borrowed(""), "(the file is binary now)\n".to_owned()),
     };
     let old_name = match before {
         Some(_) => format!("a/{path}"),
         None => "/dev/null".to_owned(),
     };
-    let diff = TextDiff::configure().timeout(DEADLINE).diff_lines(old, new);
+    let diff = TextDiff::configure()
+        .timeout(DEADLINE)
+        .diff_lines(&*old, &*new);
     let mut unified = diff.unified_diff();
     let unified = unified
         .context_radius(3)
         .header(&old_name, &format!("b/{path}"));
-    format!("{was_binary}{unified}")
+    format!("{note}{unified}")
 }
 
 fn shortened(mut diff: String) -> String {

@@ -43,7 +43,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `diff`, `glob` | differences of texts; patterns of file names |
+//! | `encoding`, `diff`, `glob` | encodings of files; differences of texts; patterns of file names |
 //! | `workspace` | [`Workspace`]: the folder that gadgets cannot leave |
 //! | `blocking` | work with files, which blocks, cancellable |
 //! | `command_output` | what commands write, while they run |
@@ -60,6 +60,7 @@ mod command_output;
 mod delete_file;
 mod diff;
 mod edit_file;
+mod encoding;
 mod glob;
 #[cfg(feature = "fetch")]
 mod http_fetch;

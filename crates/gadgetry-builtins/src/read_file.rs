@@ -9,10 +9,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::{blocking, preview_of, reads};
+use crate::encoding::Encoding;
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
 /// Bytes of a file that is read as a whole, or of a range of it.
 const TEXT_LIMIT: usize = 1 << 20;
+
+/// Bytes of a file in UTF-16.
+const UTF_16_LIMIT: u64 = 10 << 20;
 
 /// Bytes of an image.
 const IMAGE_LIMIT: u64 = 10 << 20;
@@ -94,16 +98,20 @@ fn read(
         let text = format!("path={path} type={mime_type} bytes={}", bytes.len());
         return Ok(GadgetOutput::new(text).with_image(mime_type, bytes));
     }
-    if head.contains(&0) {
+    let encoding = Encoding::of(&head);
+    if encoding == Encoding::Utf8 && head.contains(&0) {
         return Err(GadgetError::new(format_args!(
             "{path} is a binary file of {} bytes",
             metadata.len()
         )));
     }
-    let unsaved = workspace.unsaved(&path);
-    let text = match (params.start_line, params.end_line) {
+    let known = match encoding {
+        Encoding::Utf8 => workspace.unsaved(&path),
+        Encoding::Utf16Le | Encoding::Utf16Be => Some(utf16(workspace, &path, encoding)?),
+    };
+    let mut text = match (params.start_line, params.end_line) {
         (None, None) => {
-            let bytes = match unsaved {
+            let bytes = match known {
                 Some(bytes) if bytes.len() > TEXT_LIMIT => Err(FileError::TooLarge {
                     path: path.clone(),
                     bytes: bytes.len() as u64,
@@ -121,13 +129,34 @@ fn read(
         }
         (start, end) => {
             let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
-            match unsaved {
+            match known {
                 Some(bytes) => range(&path, bytes.as_slice(), lines)?,
                 None => range(&path, BufReader::new(head.chain(file)), lines)?,
             }
         }
     };
+    if encoding != Encoding::Utf8 {
+        let name = format!(" encoding={}", encoding.name());
+        text.insert_str("path=".len() + path.to_string().len(), &name);
+    }
     Ok(GadgetOutput::new(text))
+}
+
+/// The text of a file in UTF-16. All of it is read, whatever lines are wanted.
+fn utf16(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    encoding: Encoding,
+) -> Result<Vec<u8>, GadgetError> {
+    let bytes = workspace.read(path, UTF_16_LIMIT)?;
+    let text = encoding.text(&bytes).ok_or_else(|| {
+        GadgetError::new(format_args!(
+            "{path} is a binary file of {} bytes, though it begins as text in {} does",
+            bytes.len(),
+            encoding.name()
+        ))
+    })?;
+    Ok(text.into_owned().into_bytes())
 }
 
 /// The lines from `start` to `end`, with a head that says which these are.

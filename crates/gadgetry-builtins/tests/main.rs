@@ -6,6 +6,7 @@ mod approvals;
 mod checkpoints;
 mod commands;
 mod editor;
+mod encodings;
 mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::after_edit::AfterEdits;
 use crate::blocking::{blocking, writes};
 use crate::diff::{unified, whole};
+use crate::encoding::decoded;
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
 use matching::{Edit, Edited, edit};
@@ -71,12 +72,11 @@ impl Gadget for EditFile {
             let path = workspace.resolve(&params.file_path)?;
             let mut done = None;
             let changed = workspace.change(&path, |before| {
-                let edited = edited(&path, before, &params)?;
-                let writes = writes(&path, before, edited.text.as_bytes());
+                let (edited, bytes) = edited(&path, before, &params)?;
+                let writes = writes(&path, before, &bytes);
                 approved.check_approved(&after.noted(&path, writes))?;
-                let text = edited.text.clone().into_bytes();
                 done = Some(edited);
-                Ok::<_, GadgetError>(text)
+                Ok::<_, GadgetError>(bytes)
             })?;
             let diff = unified(&path.to_string(), changed.before.as_deref(), &changed.after);
             let (strategy, (first, last)) = done.map_or(("exact", (0, 0)), |edited| {
@@ -100,31 +100,37 @@ impl Gadget for EditFile {
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let before = workspace.content(&path)?;
-            let edited = edited(&path, before.as_deref(), &params)?;
-            let after = edited.text.as_bytes();
-            let diff = whole(&path.to_string(), before.as_deref(), after);
-            let writes = writes(&path, before.as_deref(), after);
+            let (_, after) = edited(&path, before.as_deref(), &params)?;
+            let diff = whole(&path.to_string(), before.as_deref(), &after);
+            let writes = writes(&path, before.as_deref(), &after);
             Ok(commands.noted(&path, writes).diff(diff))
         })
         .await
     }
 }
 
+/// The edit, and the bytes of the file after it, in the encoding that it has.
 fn edited(
     path: &WorkspacePath,
     before: Option<&[u8]>,
     params: &EditFileParams,
-) -> Result<Edited, GadgetError> {
+) -> Result<(Edited, Vec<u8>), GadgetError> {
     let before = before
         .ok_or_else(|| FileError::io(path, std::io::ErrorKind::NotFound.into()))
         .map_err(GadgetError::from)?;
-    let before = std::str::from_utf8(before)
-        .map_err(|_| GadgetError::new(format_args!("{path} is not UTF-8 text")))?;
+    let (before, encoding) = decoded(before).ok_or_else(|| {
+        GadgetError::new(format_args!(
+            "{path} is not text in UTF-8, or in UTF-16 with a byte order mark"
+        ))
+    })?;
     let wanted = Edit {
         search: &params.search,
         replace: &params.replace,
         replace_all: params.replace_all,
         expected_count: params.expected_count,
     };
-    edit(before, &wanted).map_err(|error| GadgetError::new(format_args!("{path}: {error}")))
+    let edited = edit(&before, &wanted)
+        .map_err(|error| GadgetError::new(format_args!("{path}: {error}")))?;
+    let bytes = encoding.bytes(edited.text.clone());
+    Ok((edited, bytes))
 }
