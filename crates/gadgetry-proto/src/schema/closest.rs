@@ -3,6 +3,9 @@
 /// Maximum number of letters of a name that is compared.
 const COMPARED: usize = 64;
 
+/// Maximum number of wrong letters of a name that is a slip for certain.
+const SLIP: usize = 2;
+
 /// Returns the `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count, and something
 /// of `name` must be left: `x` is not a typo of `y`.
 ///
@@ -23,6 +26,25 @@ pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
         .collect();
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Returns the name that `name` is almost certainly a slip of: at most two letters are wrong, missing, more or swapped, and no other name
+/// is as close.
+///
+/// ```
+/// use gadgetry_proto::schema::slip_of;
+/// assert_eq!(slip_of("WriteFlie", ["ReadFile", "WriteFile"]), Some("WriteFile"));
+/// assert_eq!(slip_of("WriteFile", ["EditFile"]), None);
+/// ```
+pub fn slip_of<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = letters(name);
+    let near = closest(name, names);
+    let mut near = near
+        .into_iter()
+        .map(|it| (distance(&wanted, &letters(it)), it));
+    let (first, found) = near.next()?;
+    let is_only = near.next().is_none_or(|(second, _)| second > first);
+    (first <= SLIP && is_only).then_some(found)
 }
 
 /// Returns the letters of a name that are compared.

@@ -16,7 +16,7 @@ pub mod pointer;
 mod registry;
 mod slips;
 
-pub use closest::closest;
+pub use closest::{closest, slip_of};
 pub use coerce::coerce;
 pub use coerce::coerce_json;
 pub(crate) use compiled::Container;

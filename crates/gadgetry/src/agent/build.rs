@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::convo::char_limit;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
-use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_proto::schema::{GadgetSpec, RegisteredGadget};
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::inner::Inner;
@@ -93,6 +93,16 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         (Setting::Default, None) => (None, false),
     };
     need_approvals(&services)?;
+    if let Setting::On(approvals) = &builder.approvals {
+        let known = services.toolbox.registry().iter();
+        let known: Vec<&str> = known.map(RegisteredGadget::name).collect();
+        if let Some((rule, near)) = approvals.rules().misspelt(&known) {
+            return Err(AgentError::RuleWithoutGadget {
+                rule: rule.to_string(),
+                near: near.to_owned(),
+            });
+        }
+    }
     for hook in &builder.hooks {
         services.hooks.push(Arc::clone(hook));
     }

@@ -108,6 +108,15 @@ pub enum AgentError {
         /// The gadgets whose permission is to ask, or to deny.
         gadgets: Vec<String>,
     },
+    /// A rule of the approvals is about a gadget that the agent does not have, and whose name is that of one with a slip: a misspelt `deny`
+    /// protects from nothing.
+    #[error("the rule `{rule}` is about no gadget of the agent; did you mean {near}?")]
+    RuleWithoutGadget {
+        /// The rule.
+        rule: String,
+        /// The gadget that it is probably about.
+        near: String,
+    },
     /// The run is to wait for human input, but no user is available.
     #[error("`OnTextOnlyReply::WaitForInput` needs human input; add `.on_human_input(…)`")]
     NobodyToAsk,

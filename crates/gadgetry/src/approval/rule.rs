@@ -37,6 +37,10 @@ use crate::gadget::{CommandLine, Origin, Permission, Subject};
 ///   is about all calls of the gadget, wherever they run.
 /// - A rule without `@` does not allow the calls of a server's tools, unless its name is `*`. It denies them.
 ///
+/// A rule about a gadget that the agent does not have, with a name that differs from one of its gadgets by a slip, is an error when the
+/// agent is built: [`AgentError::RuleWithoutGadget`](crate::AgentError::RuleWithoutGadget). If it is about a gadget that comes later, as of a
+/// subagent or a server, write its name with an `@`, a `*`, or a backslash before a character.
+///
 /// ```
 /// use gadgetry::Permission;
 /// use gadgetry::approval::Rule;
@@ -257,6 +261,11 @@ impl Rule {
     /// ```
     pub fn gadget(&self) -> &str {
         parts(&self.text).map_or("", |(name, ..)| sourced(name).0)
+    }
+
+    /// Returns whether the rule is about tools of servers only.
+    pub(super) fn is_about_server(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// Returns whether the rule is about this call.

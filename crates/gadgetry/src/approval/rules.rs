@@ -1,5 +1,8 @@
 //! Rules in order.
 
+use gadgetry_proto::convo::viewer;
+use gadgetry_proto::prompt::search;
+use gadgetry_proto::schema::slip_of;
 use serde_json::Value;
 
 use super::rule::{InvalidRule, Named, Rule};
@@ -34,6 +37,22 @@ impl Rules {
     /// Adds a rule that applies where no other does.
     pub fn push(&mut self, rule: Rule) {
         self.0.push(rule);
+    }
+
+    /// Returns the first rule about a gadget whose name is one of these with a slip, and that name.
+    ///
+    /// A rule may be about gadgets that come later: one with a `*`, a backslash or an `@` in its name is not checked.
+    pub(crate) fn misspelt<'n>(&self, known: &[&'n str]) -> Option<(&Rule, &'n str)> {
+        let also = [viewer::NAME, search::NAME];
+        self.0.iter().find_map(|rule| {
+            let name = rule.gadget();
+            let is_known = |it: &&str| it.eq_ignore_ascii_case(name);
+            let is_checked = !rule.is_about_server() && !name.contains(['*', '\\']);
+            if !is_checked || known.iter().chain(&also).any(is_known) {
+                return None;
+            }
+            Some((rule, slip_of(name, known.iter().copied())?))
+        })
     }
 
     /// Adds the rule that the user has answered with: before the one that decides about this call now, or as the last.

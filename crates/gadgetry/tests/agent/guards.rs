@@ -74,6 +74,32 @@ fn approvals() -> Approvals {
 }
 
 #[test]
+fn a_rule_about_a_misspelt_gadget_is_a_mistake() {
+    let check = |rule: &str, near: Option<&str>| {
+        let rules = Rules::parse([rule]).unwrap();
+        let agent = Agent::builder().model(Mock::new(["."])).gadget(echo());
+        let agent = agent.gadget(delete("WriteFile", Permission::Ask));
+        let expected = near.map(|near| AgentError::RuleWithoutGadget {
+            rule: rule.to_owned(),
+            near: near.to_owned(),
+        });
+        let built = agent.approvals(Approvals::new(rules)).build();
+        assert_eq!(built.err(), expected, "{rule}");
+    };
+    check("deny WriteFlie(.git/**)", Some("WriteFile"));
+    check("allow write_files", Some("WriteFile"));
+    check("ask Ecko", Some("Echo"));
+    check("deny writefile", None);
+    // Of another agent, of a server, or as written for what comes later.
+    check("deny EditFile", None);
+    check("deny RunCommand", None);
+    check("deny WriteFlie@files", None);
+    check("deny WriteFl*", None);
+    check(r"deny \WriteFlie", None);
+    check("allow GadgetOutputViewer", None);
+}
+
+#[test]
 fn an_agent_without_approvals_has_no_gadgets_that_need_them() {
     let check = |options: fn(AgentBuilder) -> AgentBuilder, expected: Option<&[&str]>| {
         let built = options(Agent::builder().model(Mock::new(["."])).gadget(echo())).build();
