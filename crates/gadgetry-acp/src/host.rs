@@ -15,6 +15,10 @@ use crate::prompt::Prompt;
 /// Facts about the agent that do not change while it is served.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "abilities, of which an agent has any"
+)]
 pub struct About {
     /// The name of the program.
     pub name: String,
@@ -28,6 +32,8 @@ pub struct About {
     pub keeps_sessions: bool,
     /// Whether sessions that are kept can be deleted.
     pub deletes_sessions: bool,
+    /// Whether sessions that are kept can be continued in another one, by a method that the protocol has not declared stable.
+    pub forks_sessions: bool,
     /// Whether the agent takes images.
     pub takes_images: bool,
 }
@@ -455,6 +461,20 @@ pub trait Host: Send + Sync + 'static {
         id: &str,
         setup: Setup,
     ) -> impl Future<Output = Result<Self::Session, HostError>> + Send;
+
+    /// Makes a session that continues the conversation of another one, which stays as it is. By default it fails, see
+    /// [`About::forks_sessions`].
+    ///
+    /// Cancel safety: the future is dropped when the client leaves.
+    fn fork(
+        &self,
+        id: &str,
+        setup: Setup,
+    ) -> impl Future<Output = Result<Self::Session, HostError>> + Send {
+        let error = HostError::Failed(format!("this agent does not fork sessions, such as {id}"));
+        drop(setup);
+        async move { Err(error) }
+    }
 
     /// Lists sessions that are kept, the latest first; those of one folder if one is given. The first `skip` of them are left out,
     /// and at most `take` are listed.

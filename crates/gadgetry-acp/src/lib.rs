@@ -11,6 +11,7 @@
 //! | `client` | [`Client`]: the user of a session, as approver and human of its agents |
 //! | `host` | [`Host`], [`HostSession`], and the plain data that they give |
 //! | `offer`, `updates`, `permission` | options and commands, events, approvals in the types of the protocol |
+//! | `time` | times as the protocol has them |
 //! | `session` | a session: a task, with one run at a time |
 //! | `server` | [`serve`]: the connection |
 //!
@@ -113,6 +114,7 @@ mod permission;
 mod prompt;
 mod server;
 mod session;
+mod time;
 mod updates;
 
 pub use client::Client;

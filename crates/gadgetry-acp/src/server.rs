@@ -9,12 +9,12 @@ use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
     CancelNotification, CloseSessionRequest, DeleteSessionRequest, DeleteSessionResponse,
-    Error as Refusal, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, McpCapabilities, McpServer,
-    NewSessionRequest, PromptCapabilities, PromptRequest, RequestId, ResumeSessionRequest,
-    SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
-    SessionDeleteCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    Error as Refusal, ErrorCode, ForkSessionRequest, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
+    McpCapabilities, McpServer, NewSessionRequest, PromptCapabilities, PromptRequest, RequestId,
+    ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
+    SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo, SessionListCapabilities,
+    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use gadgetry::CancellationToken;
 use serde::de::DeserializeOwned;
@@ -31,6 +31,7 @@ use crate::host::{About, Host, HostSession as _, SessionEntry, Setup, ToolServer
 use crate::lines::{LINE, Line, next};
 use crate::peer::{Peer, Responder, write};
 use crate::session::{Command, Opening, Session};
+use crate::time::iso_8601;
 
 /// Sessions that are open at the same time.
 const SESSIONS: usize = 64;
@@ -269,6 +270,11 @@ impl<H: Host> Server<H> {
                 let session = it.session_id.0.to_string();
                 self.open(Some(session), it.cwd, it.mcp_servers, Opening::Resume, id)?;
             }
+            "session/fork" => {
+                let it = read::<ForkSessionRequest>(params)?;
+                let session = it.session_id.0.to_string();
+                self.open(Some(session), it.cwd, it.mcp_servers, Opening::Fork, id)?;
+            }
             "session/delete" => {
                 let session = read::<DeleteSessionRequest>(params)?
                     .session_id
@@ -376,16 +382,24 @@ impl<H: Host> Server<H> {
         opening: Opening,
         id: &RequestId,
     ) -> Result<(), Refusal> {
+        let is_fork = matches!(opening, Opening::Fork);
         if let Some(known) = &known
+            && !is_fork
             && lock(&self.sessions).contains_key(known)
         {
             return match opening {
                 Opening::Load => self.to_session(known, id, Command::Replay),
-                Opening::New | Opening::Resume => self.to_session(known, id, Command::Attach),
+                Opening::New | Opening::Fork | Opening::Resume => {
+                    self.to_session(known, id, Command::Attach)
+                }
             };
         }
         if known.is_some() && !self.host.about().keeps_sessions {
             let message = "this agent keeps no sessions";
+            return Err(refusal(ErrorCode::MethodNotFound, message));
+        }
+        if is_fork && !self.host.about().forks_sessions {
+            let message = "this agent does not fork sessions";
             return Err(refusal(ErrorCode::MethodNotFound, message));
         }
         check_folder(&folder)?;
@@ -397,6 +411,7 @@ impl<H: Host> Server<H> {
         // Requests that come while it is opened wait.
         let listed = known
             .clone()
+            .filter(|_| !is_fork)
             .map(|known| Listed::new(&self.sessions, known, sender.clone()));
         let abilities = self.client.unwrap_or_default();
         let client = Client::new(self.peer.clone(), abilities);
@@ -407,6 +422,7 @@ impl<H: Host> Server<H> {
         self.tasks.spawn(async move {
             let opened = async {
                 match &known {
+                    Some(known) if is_fork => host.fork(known, setup).await,
                     Some(known) => host.open(known, setup).await,
                     None => host.create(setup).await,
                 }
@@ -433,10 +449,11 @@ impl<H: Host> Server<H> {
 }
 
 /// Requests, apart from the first.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 11] = [
     "authenticate",
     "session/close",
     "session/delete",
+    "session/fork",
     "session/list",
     "session/load",
     "session/new",
@@ -477,6 +494,7 @@ fn initialized(about: &About) -> InitializeResponse {
     let sessions = SessionCapabilities::new()
         .list(kept.then(SessionListCapabilities::new))
         .delete(about.deletes_sessions.then(SessionDeleteCapabilities::new))
+        .fork(about.forks_sessions.then(SessionForkCapabilities::new))
         .resume(kept.then(SessionResumeCapabilities::new))
         .close(SessionCloseCapabilities::new());
     let prompts = PromptCapabilities::new()
@@ -546,41 +564,4 @@ fn page_of(entries: Vec<SessionEntry>, start: usize) -> ListSessionsResponse {
     });
     let response = ListSessionsResponse::new(sessions.collect());
     response.next_cursor((!is_last).then(|| (start + PAGE).to_string()))
-}
-
-/// A time in seconds since 1970 as ISO 8601, in UTC.
-fn iso_8601(seconds: u64) -> String {
-    let (days, time) = (seconds / 86_400, seconds % 86_400);
-    // Eras of 400 years, of which each begins in March, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hours, minutes, seconds) = (time / 3_600, time / 60 % 60, time % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        let check = |seconds: u64, expected: &str| assert_eq!(iso_8601(seconds), expected);
-        check(0, "1970-01-01T00:00:00Z");
-        check(951_782_399, "2000-02-28T23:59:59Z");
-        check(951_782_400, "2000-02-29T00:00:00Z");
-        check(951_868_800, "2000-03-01T00:00:00Z");
-        check(1_795_798_861, "2026-11-27T17:01:01Z");
-        check(4_107_542_400, "2100-03-01T00:00:00Z");
-    }
 }

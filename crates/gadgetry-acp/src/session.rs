@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     CloseSessionResponse, ConfigOptionUpdate, CurrentModeUpdate, Error as Refusal, ErrorCode,
-    LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId, ResumeSessionResponse,
-    SessionNotification, SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse,
-    StopReason,
+    ForkSessionResponse, LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId,
+    ResumeSessionResponse, SessionNotification, SessionUpdate, SetSessionConfigOptionResponse,
+    SetSessionModeResponse, StopReason,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -57,6 +57,8 @@ pub(crate) enum Command {
 pub(crate) enum Opening {
     /// A new session.
     New,
+    /// A new session with the conversation of another one.
+    Fork,
     /// A session whose history is shown.
     Load,
     /// A session that continues without that.
@@ -156,6 +158,10 @@ impl<S: HostSession> Session<S> {
         match opening {
             Opening::New => {
                 let response = NewSessionResponse::new(self.id.clone());
+                respond(responder, response.modes(modes).config_options(options)).await;
+            }
+            Opening::Fork => {
+                let response = ForkSessionResponse::new(self.id.clone());
                 respond(responder, response.modes(modes).config_options(options)).await;
             }
             Opening::Load => self.replay(responder).await,

@@ -30,7 +30,7 @@ async fn lines_that_are_no_requests() {
         (r#"{"id":"a","method":"no/such"}"#, json!("a"), -32601),
         (r#"{"id":null,"method":"no/such"}"#, Value::Null, -32601),
         (
-            r#"{"id":1,"method":"session/fork","params":{}}"#,
+            r#"{"id":1,"method":"session/fork","params":{"sessionId":"x","cwd":"/"}}"#,
             json!(1),
             -32601,
         ),

@@ -132,6 +132,73 @@ fn the_configuration_of_the_folder() {
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""), "{ended:?}");
 }
 
+/// A fork has the conversation of the session, which continues without it.
+#[test]
+fn sessions_are_forked() {
+    let expecting = |answer: &str, texts: &[&str]| {
+        json!({ "text": answer, "expect": { "contains": texts } }).to_string() + "\n"
+    };
+    let script = [
+        expecting("One.", &["First"]),
+        expecting("Forked.", &["First", "One.", "Aside"]),
+        expecting("Two.", &["First", "One.", "Second"]),
+    ];
+    let workshop = Workshop::new(&script[0]);
+    let args = [
+        "acp",
+        "--no-config",
+        "--model",
+        "script:script.jsonl",
+        "--data-dir",
+        "data",
+    ];
+    let mut editor = Editor::new(&workshop, &args);
+    let (_, answer) = editor.ask("initialize", json!({ "protocolVersion": 1 }));
+    let abilities = &answer["result"]["agentCapabilities"]["sessionCapabilities"];
+    assert!(abilities["fork"].is_object(), "{answer}");
+    let (session, _) = begun(&mut editor, &workshop);
+    let fork = |editor: &mut Editor, session: &Value| {
+        let mut params = folder(&workshop);
+        params["sessionId"] = session.clone();
+        editor.ask("session/fork", params).1
+    };
+    let none = fork(&mut editor, &session);
+    assert_eq!(none["error"]["code"], -32002, "nothing was said: {none}");
+    editor.ask("session/prompt", prompt(&session, "First"));
+    workshop.write("script.jsonl", &script[1]);
+    let forked = fork(&mut editor, &session);
+    assert!(forked["result"]["modes"].is_object(), "{forked}");
+    let other = forked["result"]["sessionId"].clone();
+    assert_ne!(other, session);
+    let (_, answer) = editor.ask("session/prompt", prompt(&other, "Aside"));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    workshop.write("script.jsonl", &script[2]);
+    for session in [&session, &other] {
+        let params = json!({ "sessionId": session });
+        editor.ask("session/close", params);
+    }
+    let load = |editor: &mut Editor, session: &Value| {
+        let mut params = folder(&workshop);
+        params["sessionId"] = session.clone();
+        let (before, answer) = editor.ask("session/load", params);
+        assert!(answer.get("error").is_none(), "{answer}");
+        before.iter().map(ToString::to_string).collect::<String>()
+    };
+    let own = load(&mut editor, &other);
+    assert!(
+        own.contains("Aside") && own.contains("Forked.") && !own.contains("First"),
+        "{own}"
+    );
+    let first = load(&mut editor, &session);
+    assert!(
+        first.contains("First") && !first.contains("Aside"),
+        "{first}"
+    );
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "Second"));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    editor.leave().check("", "", 0);
+}
+
 #[test]
 fn sessions_are_deleted() {
     let workshop = Workshop::new(&reply("Hi."));

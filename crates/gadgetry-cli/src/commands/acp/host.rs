@@ -35,6 +35,14 @@ impl AcpHost {
         }
     }
 
+    /// Finds a session that is kept.
+    async fn stored(&self, id: &str) -> Result<Session, HostError> {
+        let unknown = || HostError::UnknownSession(one_line(id));
+        let name: SessionName = id.parse().map_err(|_| unknown())?;
+        let session = self.sessions.find(&name).await.map_err(words)?;
+        session.ok_or_else(unknown)
+    }
+
     fn entry(session: &Session) -> Option<SessionEntry> {
         let (_, last) = session.last().ok()?;
         let mut entry = SessionEntry::new(session.name.to_string(), details(last)?.folder);
@@ -60,6 +68,7 @@ impl Host for AcpHost {
         )];
         about.keeps_sessions = true;
         about.deletes_sessions = true;
+        about.forks_sessions = true;
         about.takes_images = true;
         about
     }
@@ -73,11 +82,13 @@ impl Host for AcpHost {
     }
 
     async fn open(&self, id: &str, setup: Setup) -> Result<AcpSession, HostError> {
-        let unknown = || HostError::UnknownSession(one_line(id));
-        let name: SessionName = id.parse().map_err(|_| unknown())?;
-        let session = self.sessions.find(&name).await.map_err(words)?;
-        let session = session.ok_or_else(unknown)?;
+        let session = self.stored(id).await?;
         AcpSession::open(&self.ground, self.sessions(), session, setup).await
+    }
+
+    async fn fork(&self, id: &str, setup: Setup) -> Result<AcpSession, HostError> {
+        let session = self.stored(id).await?;
+        AcpSession::fork(&self.ground, self.sessions(), session, setup).await
     }
 
     async fn list(

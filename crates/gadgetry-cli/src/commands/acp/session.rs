@@ -80,12 +80,7 @@ impl AcpSession {
         sessions: Sessions,
         setup: Setup,
     ) -> Result<Self, HostError> {
-        let name = loop {
-            let name = SessionName::generated();
-            if sessions.find(&name).await.map_err(words)?.is_none() {
-                break name;
-            }
-        };
+        let name = free_name(&sessions).await?;
         let base = Base::new(ground, setup.folder.clone())?;
         let settings = base.new_settings()?;
         let details = Details::in_folder(&settings, setup.folder.clone());
@@ -141,6 +136,28 @@ impl AcpSession {
                 .await;
             session.ended(&ended.unwrap_or_else(RunError::into_finished));
         }
+        Ok(session)
+    }
+
+    /// Begins a session with the conversation and the options of another one. Nothing is kept of it before its first prompt.
+    pub(super) async fn fork(
+        ground: &Arc<Ground>,
+        sessions: Sessions,
+        stored: Session,
+        setup: Setup,
+    ) -> Result<Self, HostError> {
+        let (_, last) = stored.last().map_err(words)?;
+        if last.progress.summary.is_none() {
+            let words =
+                "a prompt of this session has not ended; wait for it, or continue the session";
+            return Err(HostError::Invalid(words.to_owned()));
+        }
+        let name = free_name(&sessions).await?;
+        let mut session = Self::open(ground, sessions, stored, setup).await?;
+        session.id = name.to_string();
+        session.name = name;
+        session.runs.clear();
+        session.details.added.clear();
         Ok(session)
     }
 
@@ -473,6 +490,16 @@ impl AcpSession {
             }
         }
         commands
+    }
+}
+
+/// A name that no session has.
+async fn free_name(sessions: &Sessions) -> Result<SessionName, HostError> {
+    loop {
+        let name = SessionName::generated();
+        if sessions.find(&name).await.map_err(words)?.is_none() {
+            return Ok(name);
+        }
     }
 }
 
