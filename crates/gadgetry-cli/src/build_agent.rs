@@ -20,7 +20,7 @@ use crate::cli::{
 use crate::config::Declared;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
-use crate::hooks::{Commands, ConfiguredHooks, StopHooks};
+use crate::hooks::{Commands, CompactionHooks, ConfiguredHooks, StopHooks};
 #[cfg(feature = "inspect")]
 use crate::inspection;
 use crate::log_file::InUse;
@@ -133,6 +133,9 @@ impl<'o> Parts<'o> {
         if let Some(commands) = commands {
             if let Some(stop) = StopHooks::of(&commands) {
                 style = style.hook(stop);
+            }
+            if let Some(compaction) = CompactionHooks::of(&commands) {
+                style = style.hook(compaction);
             }
             style = style.hook(ConfiguredHooks(commands));
         }

@@ -31,6 +31,8 @@ pub(crate) enum HookEvent {
     Stop,
     /// Before the run of a subagent ends.
     SubagentStop,
+    /// Before a conversation is compacted.
+    PreCompact,
     /// Before the first prompt of a session.
     SessionStart,
     /// After a session.
@@ -52,13 +54,14 @@ enum Subject {
 }
 
 impl HookEvent {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::PreToolUse,
         Self::PostToolUse,
         Self::PostToolUseFailure,
         Self::UserPromptSubmit,
         Self::Stop,
         Self::SubagentStop,
+        Self::PreCompact,
         Self::SessionStart,
         Self::SessionEnd,
         Self::Notification,
@@ -73,6 +76,7 @@ impl HookEvent {
             Self::UserPromptSubmit => "UserPromptSubmit",
             Self::Stop => "Stop",
             Self::SubagentStop => "SubagentStop",
+            Self::PreCompact => "PreCompact",
             Self::SessionStart => "SessionStart",
             Self::SessionEnd => "SessionEnd",
             Self::Notification => "Notification",
@@ -88,6 +92,7 @@ impl HookEvent {
         match self {
             Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure => Subject::Gadget,
             Self::SubagentStop => Subject::Agent,
+            Self::PreCompact => Subject::Words(&["manual", "auto"]),
             // `compact`: the session stays what it was.
             Self::SessionStart => Subject::Words(&["startup", "resume", "clear", "compact"]),
             Self::SessionEnd => Subject::Words(&["clear", "logout", "prompt_input_exit", "other"]),

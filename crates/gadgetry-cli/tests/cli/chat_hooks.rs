@@ -87,3 +87,39 @@ fn a_session_ends_when_another_begins() {
     ];
     assert_eq!(sessions, expected, "{seen}");
 }
+
+/// A command learns why a conversation is compacted, and keeps it as it is.
+#[test]
+fn a_command_decides_about_a_compaction() {
+    let check = |decides: &str, is_compacted: bool| {
+        // Two of them go, and no model is asked for a summary of so few.
+        let words = "word ".repeat(60);
+        let replies = (1..=8).map(|n| reply(&format!("{words}Reply {n}.")));
+        let workshop = Workshop::new(&replies.collect::<String>());
+        let hook = format!("cat > seen; {decides}");
+        let mut screen = chat(&workshop, &[("PreCompact", &hook)]);
+        for n in 1..=7 {
+            screen.say(&format!("Message {n}"));
+            screen.shows(&format!("Reply {n}."));
+            screen.hides("Esc interrupts");
+        }
+        assert!(!workshop.has("seen"));
+        screen.say("/compact");
+        screen.shows("compacted before the next request");
+        screen.say("Message 8");
+        screen.shows("Reply 8.");
+        screen.hides("Esc interrupts");
+        let shown = screen.bytes().contains("conversation compacted: ");
+        assert_eq!(shown, is_compacted, "{decides}");
+        screen.keys(CTRL_D);
+        assert_eq!(screen.ends().0, 0);
+        let seen: serde_json::Value = serde_json::from_str(&workshop.read("seen")).expect("JSON");
+        let fields = ["hook_event_name", "trigger", "custom_instructions"];
+        let expected = ["PreCompact", "manual", ""].map(Some);
+        assert_eq!(fields.map(|name| seen[name].as_str()), expected);
+    };
+    check("true", true);
+    check("exit 7", true);
+    check("exit 2", false);
+    check(r#"echo '{"decision": "block"}'"#, false);
+}

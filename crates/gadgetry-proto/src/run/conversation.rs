@@ -16,6 +16,7 @@ use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
 use crate::run::ephemeral::RunStatus;
 use crate::run::plan::Plan;
+use crate::run::question::CompactionTrigger;
 
 /// No model has a smaller context window, whatever an error says.
 const SMALLEST_WINDOW: u64 = 128;
@@ -176,13 +177,18 @@ impl RunConversation {
     }
 
     /// Returns the compaction before the next request, if the conversation is too long or a command asks for it.
-    pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::CompactionPlan> {
-        let make = if mem::take(&mut self.compaction_requested) {
-            Compaction::plan_now
+    pub(super) fn next_compaction(
+        &mut self,
+        plan: &Plan,
+    ) -> Option<(CompactionTrigger, compaction::CompactionPlan)> {
+        let (trigger, compaction) = if mem::take(&mut self.compaction_requested) {
+            let compaction = self.compaction(Compaction::plan_now, plan);
+            (CompactionTrigger::Manual, compaction)
         } else {
-            Compaction::plan
+            let compaction = self.compaction(Compaction::plan, plan);
+            (CompactionTrigger::Auto, compaction)
         };
-        self.compaction(make, plan)
+        Some((trigger, compaction?))
     }
 
     /// Returns the compaction after the model found the conversation too long.

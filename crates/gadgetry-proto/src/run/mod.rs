@@ -38,7 +38,7 @@
 // | retry ephemeral config constraints plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
 // | questions context native said dialects pipeline | tools of the larger parts |
-// | calls conversation summary reply turn verdict | the cycle |
+// | calls conversation summary reply progress turn verdict | the cycle |
 // | state shared snapshot | all of it together |
 
 mod calls;
@@ -57,6 +57,7 @@ mod outbox;
 mod pending;
 mod pipeline;
 mod plan;
+mod progress;
 mod question;
 mod questions;
 mod reply;
@@ -94,7 +95,7 @@ pub use io::{Close, Command, Input, Misuse, Output, Report, Summary};
 pub use open_question::{InvalidQuestionRef, OpenQuestion, OpenQuestionKind, QuestionRef};
 pub use pending::PendingWork;
 pub use plan::{Code, Plan, PlanError, RunOptions};
-pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
+pub use question::{Asks, CompactionTrigger, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
 pub use snapshot::{LoadError, Snapshot};
 pub use start::{AboutCall, AnsweredQuestion, Start};
@@ -102,10 +103,11 @@ pub use start::{AboutCall, AnsweredQuestion, Start};
 use calls::Calls;
 use context::Context;
 use pipeline::Pipeline;
+use progress::{CancelledTurn, Parts, Progress};
 use questions::Subject;
 use snapshot::Saved;
 use state::{RunPhase, RunState};
-use turn::{CancelledTurn, ModelTurn, Parts, Progress};
+use turn::ModelTurn;
 use verdict::{Facts, Verdict, verdict};
 
 const REPLY_INTERRUPTED: &str = "the program ended before the model had finished its reply";
@@ -250,7 +252,12 @@ impl Run {
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.inject(text),
             Input::Command(Command::Retract(text)) => self.state.conversation.retract(&text),
-            Input::Command(Command::Compact) => self.state.conversation.request_compaction(),
+            Input::Command(Command::Compact) => {
+                self.state.conversation.request_compaction();
+                if is_first {
+                    self.turn(ModelTurn::compact_first);
+                }
+            }
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => {
                 let (calls, mut cx) = self.calls();
@@ -463,7 +470,7 @@ impl Run {
                 let (calls, mut cx) = self.calls();
                 calls.decide_interrupted(id, decision, &mut cx);
             }
-            Subject::ModelCall | Subject::ModelError => {
+            Subject::ModelCall | Subject::Compaction | Subject::ModelError => {
                 self.turn(|turn, parts| turn.decide(decision, parts));
             }
             Subject::AfterReply { has_message } => {

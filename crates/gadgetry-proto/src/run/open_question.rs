@@ -50,6 +50,10 @@ impl OpenQuestion {
                 let text = format!("Send request {} to the model?", request.iteration);
                 (Kind::BeforeModelCall, None, text)
             }
+            QuestionKind::BeforeCompaction { tokens, .. } => {
+                let text = format!("Compact the conversation of {tokens} tokens?");
+                (Kind::BeforeCompaction, None, text)
+            }
             QuestionKind::AfterModelCall { iteration, .. } => {
                 let text = format!("Reply {iteration} was read. Continue?");
                 (Kind::AfterModelCall, None, text)
@@ -118,6 +122,8 @@ fn call(about: &AboutCall) -> (CallId, &str) {
 pub enum OpenQuestionKind {
     /// [`QuestionKind::BeforeModelCall`]
     BeforeModelCall,
+    /// [`QuestionKind::BeforeCompaction`]
+    BeforeCompaction,
     /// [`QuestionKind::AfterModelCall`]
     AfterModelCall,
     /// [`QuestionKind::ModelError`]
@@ -152,6 +158,7 @@ impl OpenQuestionKind {
         match self {
             _ if matches!(decision, D::Proceed) => true,
             Self::BeforeModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
+            Self::BeforeCompaction => matches!(decision, D::Deny(_)),
             Self::AfterModelCall => {
                 let reply = stopped(decision).unwrap_or(decision);
                 matches!(reply, D::AfterReply { .. }) || matches!(decision, D::Stop)
@@ -193,6 +200,7 @@ impl OpenQuestionKind {
                 )))
             }
             Self::BeforeModelCall
+            | Self::BeforeCompaction
             | Self::AfterModelCall
             | Self::ModelError
             | Self::BeforeGadget

@@ -26,6 +26,8 @@ use crate::usage::Usage;
 pub struct Asks {
     /// [`QuestionKind::BeforeModelCall`]
     pub before_model_call: bool,
+    /// [`QuestionKind::BeforeCompaction`]
+    pub before_compaction: bool,
     /// [`QuestionKind::AfterModelCall`]
     pub after_model_call: bool,
     /// [`QuestionKind::ModelError`]
@@ -45,6 +47,7 @@ impl Asks {
     pub fn hooks() -> Self {
         Self {
             before_model_call: true,
+            before_compaction: true,
             after_model_call: true,
             model_error: true,
             before_gadget: true,
@@ -79,6 +82,14 @@ pub enum QuestionKind {
     BeforeModelCall {
         /// The request.
         request: Request,
+    },
+    /// The conversation is about to be compacted. [`Decision::Proceed`], or [`Decision::Deny`]: it stays as it is for this request, unless
+    /// the model has refused it because of its length.
+    BeforeCompaction {
+        /// The reason.
+        trigger: CompactionTrigger,
+        /// The estimated length of the conversation, in tokens.
+        tokens: u64,
     },
     /// The reply was read. [`Decision::Proceed`], [`Decision::AfterReply`], [`Decision::Stop`] or both
     /// ([`Decision::StopAfter`]). The calls of the reply run meanwhile.
@@ -161,6 +172,7 @@ impl QuestionKind {
             Self::Human { question, .. } | Self::Interrupted { question, .. } => Some(question),
             Self::Input { text } => Some(text),
             Self::BeforeModelCall { .. }
+            | Self::BeforeCompaction { .. }
             | Self::AfterModelCall { .. }
             | Self::ModelError { .. }
             | Self::BeforeGadget { .. }
@@ -168,6 +180,16 @@ impl QuestionKind {
             | Self::DependencySkipped { .. } => None,
         }
     }
+}
+
+/// The reason for a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CompactionTrigger {
+    /// [`Command::Compact`](crate::run::Command::Compact)
+    Manual,
+    /// The conversation is too long.
+    Auto,
 }
 
 /// The answer to a question.

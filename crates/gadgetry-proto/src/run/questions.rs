@@ -33,6 +33,8 @@ struct Open {
 pub(super) enum Subject {
     /// The decision whether and how the request goes out.
     ModelCall,
+    /// The decision about a compaction.
+    Compaction,
     /// The decision after a model call that failed.
     ModelError,
     /// The form in which the conversation keeps a reply.
@@ -58,6 +60,7 @@ impl Subject {
     fn kind(&self) -> OpenQuestionKind {
         match self {
             Self::ModelCall => OpenQuestionKind::BeforeModelCall,
+            Self::Compaction => OpenQuestionKind::BeforeCompaction,
             Self::AfterReply { .. } => OpenQuestionKind::AfterModelCall,
             Self::ModelError => OpenQuestionKind::ModelError,
             Self::Start(_) => OpenQuestionKind::BeforeGadget,

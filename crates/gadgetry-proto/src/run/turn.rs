@@ -1,9 +1,9 @@
 //! One turn of the model: from the request that is due to a reply that was read.
 //!
 //! ```text
-//! begin ─► (Summarising) ─► (Held) ─► Reading ─► read
-//!                             ▲          │ a reply that nothing has acted on fails
-//!                             └──────────┴─► Backoff, a shorter conversation, or Failed
+//! begin ─► (Compacting) ─► (Summarising) ─► (Held) ─► Reading ─► read
+//!                                             ▲          │ a reply that nothing has acted on fails
+//!                                             └──────────┴─► Backoff, a shorter conversation, or Failed
 //! ```
 
 use std::mem;
@@ -16,14 +16,10 @@ use crate::delta::{Delta, StopReason};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
-use crate::run::calls::Calls;
-use crate::run::context::Context;
-use crate::run::conversation::RunConversation;
 use crate::run::ephemeral::RunStatus;
 use crate::run::io::Close;
-use crate::run::money::Money;
-use crate::run::pipeline::Pipeline;
-use crate::run::question::{Decision, QuestionKind};
+use crate::run::progress::{CancelledTurn, Parts, Progress, Stage};
+use crate::run::question::{CompactionTrigger, Decision, QuestionKind};
 use crate::run::questions::Subject;
 use crate::run::reply::{EndedReply, StreamedReply};
 use crate::run::summary::SummaryReply;
@@ -49,62 +45,6 @@ pub(super) struct ModelTurn {
     stage: Stage,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum Stage {
-    /// Nothing is sent yet.
-    New,
-    /// A summary is read, to make the conversation shorter first.
-    Summarising(Box<SummaryReply>),
-    /// The request waits for a decision.
-    Held,
-    Reading(Box<StreamedReply>),
-    /// The request is sent again at this time.
-    Backoff(Time),
-    /// A decision is due about a model call that failed.
-    Failed(ModelError),
-    /// The turn is over; nothing follows.
-    Over,
-}
-
-/// The result of a turn.
-#[must_use]
-pub(super) enum Progress {
-    /// The turn waits for an input.
-    Waits,
-    /// The reply was read.
-    Read(EndedReply),
-    /// The run ends.
-    Ends {
-        reason: FinishReason,
-        /// Whether the request was never sent: then the turn does not count.
-        is_unsent: bool,
-    },
-}
-
-/// The result of a cancelled turn.
-pub(super) enum CancelledTurn {
-    /// The request was never sent, so it does not count.
-    Unsent,
-    Sent,
-    /// A part of the reply was read, and is in the conversation.
-    Read,
-}
-
-/// The parts of a run that a turn works with.
-pub(super) struct Parts<'a> {
-    pub(super) money: &'a mut Money,
-    pub(super) calls: &'a mut Calls,
-    pub(super) conversation: &'a mut RunConversation,
-    pub(super) pipeline: &'a mut Pipeline,
-    pub(super) cx: Context<'a>,
-}
-
-impl Parts<'_> {
-    fn is_spent(&self) -> bool {
-        self.money.exhausts(self.cx.plan.config.budget)
-    }
-}
-
 impl ModelTurn {
     /// A turn with this number, from 1.
     pub(super) fn new(iteration: u32) -> Self {
@@ -120,7 +60,7 @@ impl ModelTurn {
     /// Compacts the conversation if it has to be, and sends the request.
     pub(super) fn begin(&mut self, parts: &mut Parts<'_>) -> Progress {
         match parts.conversation.next_compaction(parts.cx.plan) {
-            Some(plan) => self.compact(plan, parts),
+            Some((trigger, plan)) => self.before_compaction(trigger, plan, parts),
             None => self.ask_model(parts),
         }
     }
@@ -146,6 +86,7 @@ impl ModelTurn {
             Stage::Backoff(_)
             | Stage::New
             | Stage::Summarising(_)
+            | Stage::Compacting(_)
             | Stage::Held
             | Stage::Reading(_)
             | Stage::Failed(_)
@@ -156,6 +97,24 @@ impl ModelTurn {
     fn end(&mut self, reason: FinishReason, is_unsent: bool) -> Progress {
         self.stage = Stage::Over;
         Progress::Ends { reason, is_unsent }
+    }
+
+    /// Carries out a plan of compaction, unless a decision about it is due first.
+    fn before_compaction(
+        &mut self,
+        trigger: CompactionTrigger,
+        plan: compaction::CompactionPlan,
+        parts: &mut Parts<'_>,
+    ) -> Progress {
+        if !parts.cx.plan.config.asks.before_compaction {
+            return self.compact(plan, parts);
+        }
+        self.stage = Stage::Compacting(Box::new(plan));
+        let tokens = parts.conversation.tokens();
+        let question = QuestionKind::BeforeCompaction { trigger, tokens };
+        let (questions, out) = (&mut parts.cx.questions, &mut parts.cx.out);
+        questions.block(Subject::Compaction, question, out);
+        Progress::Waits
     }
 
     /// Carries out a plan of compaction, then sends the request. A summary has to be read first.
@@ -236,6 +195,18 @@ impl ModelTurn {
         reason = "a decision that its question does not admit never gets here; the rest is to proceed"
     )]
     pub(super) fn decide(&mut self, decision: Decision, parts: &mut Parts<'_>) -> Progress {
+        if matches!(self.stage, Stage::Compacting(_))
+            && let Stage::Compacting(plan) = mem::replace(&mut self.stage, Stage::New)
+        {
+            if parts.is_spent() {
+                return self.end(FinishReason::BudgetExceeded, self.overflows == 0);
+            }
+            return match decision {
+                // The same request would be refused again.
+                Decision::Deny(_) if self.overflows == 0 => self.ask_model(parts),
+                _ => self.compact(*plan, parts),
+            };
+        }
         if let Stage::Failed(error) = &mut self.stage {
             if let Decision::Reply(text) = decision {
                 return self.reply_with(&text, parts);
@@ -323,7 +294,12 @@ impl ModelTurn {
                     return self.close(Close::Failed(error), parts);
                 }
             }
-            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => {}
+            Stage::New
+            | Stage::Compacting(_)
+            | Stage::Held
+            | Stage::Backoff(_)
+            | Stage::Failed(_)
+            | Stage::Over => {}
         }
         Progress::Waits
     }
@@ -353,7 +329,7 @@ impl ModelTurn {
                     parts.conversation.learn_window(overflow);
                 }
                 // A summary may be long, and the window smaller than it was thought to be. A second summary would not help.
-                if let Some(plan) = parts.conversation.next_compaction(parts.cx.plan) {
+                if let Some((_, plan)) = parts.conversation.next_compaction(parts.cx.plan) {
                     let slide = match plan {
                         compaction::CompactionPlan::Slide(slide) => slide,
                         compaction::CompactionPlan::Summarise(plan) => plan.fallback(),
@@ -363,6 +339,7 @@ impl ModelTurn {
                 self.ask_model(parts)
             }
             stage @ (Stage::New
+            | Stage::Compacting(_)
             | Stage::Held
             | Stage::Backoff(_)
             | Stage::Failed(_)
@@ -435,7 +412,8 @@ impl ModelTurn {
             {
                 self.withdraw(*reply, &failure, parts);
                 self.overflows += 1;
-                return Ok(self.compact(compaction, parts));
+                let trigger = CompactionTrigger::Auto;
+                return Ok(self.before_compaction(trigger, compaction, parts));
             }
             reply.explain(&parts.conversation.overflow_advice(plan));
             failure = reply.failure().unwrap_or(failure);
@@ -543,7 +521,8 @@ impl ModelTurn {
                     CancelledTurn::Unsent
                 }
             }
-            Stage::New | Stage::Held => CancelledTurn::Unsent,
+            Stage::Compacting(_) if self.overflows > 0 => CancelledTurn::Sent,
+            Stage::New | Stage::Compacting(_) | Stage::Held => CancelledTurn::Unsent,
             Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => CancelledTurn::Sent,
         }
     }
@@ -553,18 +532,40 @@ impl ModelTurn {
         let purpose = match self.stage {
             Stage::Reading(_) => Purpose::Reply,
             Stage::Summarising(_) => Purpose::Summary,
-            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => {
+            Stage::New
+            | Stage::Compacting(_)
+            | Stage::Held
+            | Stage::Backoff(_)
+            | Stage::Failed(_)
+            | Stage::Over => {
                 return Progress::Waits;
             }
         };
         if !parts.is_spent() {
             return Progress::Waits;
         }
+        self.take_back(purpose, "the budget was spent before", parts);
+        self.end(FinishReason::BudgetExceeded, true)
+    }
+
+    /// Calls the first request back if the conversation is to be compacted before it, and something can go.
+    pub(super) fn compact_first(&mut self, parts: &mut Parts<'_>) -> Progress {
+        if !matches!(self.stage, Stage::Reading(_)) {
+            return Progress::Waits;
+        }
+        let Some((trigger, plan)) = parts.conversation.next_compaction(parts.cx.plan) else {
+            return Progress::Waits;
+        };
+        self.take_back(Purpose::Reply, "the conversation is compacted first", parts);
+        self.before_compaction(trigger, plan, parts)
+    }
+
+    /// Takes a request back of which nothing was read.
+    fn take_back(&self, purpose: Purpose, why: &str, parts: &mut Parts<'_>) {
         parts.cx.out.close_model();
-        let error = ModelError::new(ModelErrorKind::Other, "the budget was spent before");
+        let error = ModelError::new(ModelErrorKind::Other, why);
         self.end_call(purpose, None, Usage::default(), Some(error), parts);
         parts.calls.execution.end_reply();
-        self.end(FinishReason::BudgetExceeded, true)
     }
 
     /// The model call is lost. A reply of which nothing was used is requested again, and that does not count as an attempt of the retry
@@ -578,6 +579,7 @@ impl ModelTurn {
             }
             stage @ (Stage::New
             | Stage::Summarising(_)
+            | Stage::Compacting(_)
             | Stage::Held
             | Stage::Reading(_)
             | Stage::Backoff(_)

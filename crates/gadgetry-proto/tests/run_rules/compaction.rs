@@ -7,12 +7,13 @@ use gadgetry_proto::error::{ModelError, ModelErrorKind, Overflow};
 use gadgetry_proto::event::{CompactionStrategy, EventKind};
 use gadgetry_proto::id::BlockId;
 use gadgetry_proto::message::{Attributes, Content, CustomContentBlock, Message, Purpose, Role};
-use gadgetry_proto::run::{Command, Output};
+use gadgetry_proto::run::{Command, Input, Output, Question, QuestionKind, Run};
 use gadgetry_proto::tags::BlockConfig;
+use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::{Price, Usage};
 
 use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
-use crate::support::sim::{Log, play};
+use crate::support::sim::{Log, drain, play};
 
 /// A gadget that says much, and a model that asks for it `times` times.
 pub(crate) fn talkative(times: usize, strategy: CompactionStrategy) -> Script {
@@ -240,6 +241,51 @@ fn compaction_on_request() {
         .replies(pause)
         .at(5, Command::Compact);
     assert_eq!(compactions(&play(&script)).len(), 1);
+}
+
+/// A command before anything of the first reply was read is about the first request.
+#[test]
+fn compaction_before_the_first_request() {
+    let mut script = talkative(0, CompactionStrategy::SlidingWindow);
+    let old = (0..8).map(|n| Message::text(Role::Assistant, format!("{n} ").repeat(200)));
+    script.conversation.extend(old);
+    script.conversation.push(Message::text(Role::User, "Go on"));
+    let check = |script: &Script, expected: &[&str]| {
+        let mut run = Run::new(&script.plan(), script.conversation.clone());
+        drain(&mut run);
+        run.handle(Time(0), Input::Command(Command::Compact))
+            .expect("a command");
+        let outputs = drain(&mut run)
+            .into_iter()
+            .filter_map(|output| match output {
+                Output::CloseModel => Some("closed".to_owned()),
+                Output::Send(request) => Some(format!("{} messages", request.messages.len())),
+                Output::Ask(Question {
+                    kind: QuestionKind::BeforeCompaction { trigger, .. },
+                    ..
+                }) => Some(format!("asked: {trigger:?}")),
+                Output::Event(event) => {
+                    let EventKind::Compaction(done) = event.kind else {
+                        return None;
+                    };
+                    Some(format!("{} removed", done.removed_turns))
+                }
+                Output::Ask(_)
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Wait(_)
+                | Output::Finished(_) => None,
+            });
+        assert_eq!(outputs.collect::<Vec<_>>(), expected);
+    };
+    check(&script, &["closed", "5 removed", "7 messages"]);
+    let asked = script
+        .clone()
+        .with(|spec| spec.asks.before_compaction = true);
+    check(&asked, &["closed", "asked: Manual"]);
+    // Nothing can go.
+    script.conversation.truncate(1);
+    check(&script, &[]);
 }
 
 #[test]

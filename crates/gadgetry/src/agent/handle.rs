@@ -67,7 +67,8 @@ impl AgentHandle {
         self.send(Command::Retract(text.into()))
     }
 
-    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
+    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Before the run was first
+    /// polled, that is its first request. Without
     /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
     ///
     /// Fails as [`AgentHandle::inject`] does.

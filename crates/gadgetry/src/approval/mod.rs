@@ -438,6 +438,7 @@ impl DynHook for OfToolbox {
                     .await
                     .into(),
                 QuestionKind::BeforeModelCall { .. }
+                | QuestionKind::BeforeCompaction { .. }
                 | QuestionKind::AfterModelCall { .. }
                 | QuestionKind::ModelError { .. }
                 | QuestionKind::AfterGadget { .. }

@@ -13,8 +13,9 @@ use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Start;
 
 use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, Hook, ModelFailure,
-    OnDependencySkipped, OnGadgetError, OnModelError, Reply, RunContext, UnmetDependency,
+    AfterGadget, AfterModelCall, BeforeCompaction, BeforeGadget, BeforeModelCall, CompactionDue,
+    GadgetDone, Hook, ModelFailure, OnDependencySkipped, OnGadgetError, OnModelError, Reply,
+    RunContext, UnmetDependency,
 };
 
 /// Defines a function, and the type that it returns.
@@ -46,6 +47,8 @@ macro_rules! closures {
 closures! {
     /// Decides about requests; see [`Hook::before_model_call`].
     before_model_call(Request) -> BeforeModelCall, BeforeModel;
+    /// Decides about compactions; see [`Hook::before_compaction`].
+    before_compaction(CompactionDue) -> BeforeCompaction, Compaction;
     /// Decides about replies; see [`Hook::after_model_call`].
     after_model_call(Reply) -> AfterModelCall, AfterModel;
     /// Decides about model errors; see [`Hook::on_model_error`].

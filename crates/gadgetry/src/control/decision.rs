@@ -3,7 +3,7 @@
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelError;
 use gadgetry_proto::message::{Message, Request};
-use gadgetry_proto::run::{AboutCall, Decision};
+use gadgetry_proto::run::{AboutCall, CompactionTrigger, Decision};
 use gadgetry_proto::usage::Usage;
 
 /// A complete reply.
@@ -64,6 +64,25 @@ pub enum BeforeModelCall {
     Reply(String),
     /// Sends nothing, and ends the run.
     Stop,
+}
+
+/// A compaction that is about to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionDue {
+    /// The reason.
+    pub trigger: CompactionTrigger,
+    /// The estimated length of the conversation, in tokens.
+    pub tokens: u64,
+}
+
+/// Decision about a compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BeforeCompaction {
+    /// Compacts the conversation.
+    #[default]
+    Proceed,
+    /// Leaves it as it is for the next request, unless the model has refused it because of its length.
+    Skip,
 }
 
 /// Decision about a reply.
@@ -172,6 +191,15 @@ impl From<BeforeModelCall> for Decision {
             BeforeModelCall::Replace(request) => Self::Request(request),
             BeforeModelCall::Reply(text) => Self::Reply(text),
             BeforeModelCall::Stop => Self::Stop,
+        }
+    }
+}
+
+impl From<BeforeCompaction> for Decision {
+    fn from(decided: BeforeCompaction) -> Self {
+        match decided {
+            BeforeCompaction::Proceed => Self::Proceed,
+            BeforeCompaction::Skip => Self::Deny(String::new()),
         }
     }
 }

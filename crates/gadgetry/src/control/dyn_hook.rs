@@ -9,7 +9,9 @@ use gadgetry_proto::time::Time;
 use gadgetry_proto::trace::TraceContext;
 
 use crate::control::hook::asks_of;
-use crate::control::{GadgetDone, Hook, ModelFailure, OnGadgetError, Reply, UnmetDependency};
+use crate::control::{
+    CompactionDue, GadgetDone, Hook, ModelFailure, OnGadgetError, Reply, UnmetDependency,
+};
 use crate::run_context::RunContext;
 
 /// A [`Hook`] of any type, as a run holds it: one method to watch, one to decide. A type whose questions are known only when the
@@ -80,6 +82,13 @@ async fn decide<H: Hook>(hook: &H, run: &RunContext, question: &QuestionKind) ->
     match question {
         QuestionKind::BeforeModelCall { request } => {
             hook.before_model_call(run, request).await.into()
+        }
+        QuestionKind::BeforeCompaction { trigger, tokens } => {
+            let due = CompactionDue {
+                trigger: *trigger,
+                tokens: *tokens,
+            };
+            hook.before_compaction(run, &due).await.into()
         }
         QuestionKind::AfterModelCall {
             iteration,

@@ -15,8 +15,9 @@ use gadgetry_proto::time::Time;
 use gadgetry_proto::trace::TraceContext;
 
 use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, ModelFailure,
-    OnDependencySkipped, OnGadgetError, OnModelError, Reply, UnmetDependency,
+    AfterGadget, AfterModelCall, BeforeCompaction, BeforeGadget, BeforeModelCall, CompactionDue,
+    GadgetDone, ModelFailure, OnDependencySkipped, OnGadgetError, OnModelError, Reply,
+    UnmetDependency,
 };
 use crate::run_context::RunContext;
 
@@ -91,6 +92,16 @@ pub trait Hook: Send + Sync {
         request: &Request,
     ) -> impl Future<Output = BeforeModelCall> + Send {
         let _ = (run, request);
+        undecided()
+    }
+
+    /// Decides about a compaction of the conversation before it begins.
+    fn before_compaction(
+        &self,
+        run: &RunContext,
+        due: &CompactionDue,
+    ) -> impl Future<Output = BeforeCompaction> + Send {
+        let _ = (run, due);
         undecided()
     }
 
@@ -182,6 +193,14 @@ impl<H: Hook> Hook for Arc<H> {
         (**self).before_model_call(run, request)
     }
 
+    fn before_compaction(
+        &self,
+        run: &RunContext,
+        due: &CompactionDue,
+    ) -> impl Future<Output = BeforeCompaction> + Send {
+        (**self).before_compaction(run, due)
+    }
+
     fn after_model_call(
         &self,
         run: &RunContext,
@@ -251,6 +270,7 @@ impl<T: Default> Future for Undecided<T> {
 /// Returns the questions that hooks of this type decide about: those for which the type has a method of its own.
 pub(super) fn asks_of<H: Hook>() -> Asks {
     Asks {
+        before_compaction: is_own(H::before_compaction),
         before_model_call: is_own(H::before_model_call),
         after_model_call: is_own(H::after_model_call),
         model_error: is_own(H::on_model_error),

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | anything happens | [`Hook::event`], [`Hook::input`], [`Hook::request`] | watch |
 //! | a request is about to be sent | [`Hook::before_model_call`] | replace it, reply instead of the model, end the run |
+//! | the conversation is about to be compacted | [`Hook::before_compaction`] | leave it as it is |
 //! | a reply was read | [`Hook::after_model_call`] | change what the conversation keeps of it, add messages, end the run, or keep it from its end |
 //! | a model call failed and is not retried | [`Hook::on_model_error`] | reply instead |
 //! | a gadget is about to start | [`Hook::before_gadget`] | change its parameters, answer instead, deny |
@@ -24,13 +25,14 @@ mod watch;
 #[doc(no_inline)]
 pub use gadgetry_proto::{
     event::{RunInfo, RunParent},
-    run::{AboutCall, Asks, Decision, QuestionKind, Start},
+    run::{AboutCall, Asks, CompactionTrigger, Decision, QuestionKind, Start},
 };
 
 pub use crate::run_context::{MissingValue, Need, RunContext, Values};
 pub use decision::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, GadgetDone, ModelFailure,
-    OnDependencySkipped, OnGadgetError, OnModelError, Reply, UnmetDependency,
+    AfterGadget, AfterModelCall, BeforeCompaction, BeforeGadget, BeforeModelCall, CompactionDue,
+    GadgetDone, ModelFailure, OnDependencySkipped, OnGadgetError, OnModelError, Reply,
+    UnmetDependency,
 };
 pub use dyn_hook::{DynHook, Seen};
 pub use hook::Hook;

@@ -214,6 +214,7 @@ impl fmt::Debug for Hooks {
 
 fn union(one: Asks, other: Asks) -> Asks {
     Asks {
+        before_compaction: one.before_compaction || other.before_compaction,
         before_model_call: one.before_model_call || other.before_model_call,
         after_model_call: one.after_model_call || other.after_model_call,
         model_error: one.model_error || other.model_error,
@@ -227,6 +228,7 @@ fn union(one: Asks, other: Asks) -> Asks {
 fn wants(asks: Asks, question: &QuestionKind) -> bool {
     match question {
         QuestionKind::BeforeModelCall { .. } => asks.before_model_call,
+        QuestionKind::BeforeCompaction { .. } => asks.before_compaction,
         QuestionKind::AfterModelCall { .. } => asks.after_model_call,
         QuestionKind::ModelError { .. } => asks.model_error,
         QuestionKind::BeforeGadget { .. } => asks.before_gadget,

@@ -85,6 +85,7 @@ fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
 fn asks_more(began: Asks, now: Asks) -> bool {
     let pairs = [
         (began.before_model_call, now.before_model_call),
+        (began.before_compaction, now.before_compaction),
         (began.after_model_call, now.after_model_call),
         (began.model_error, now.model_error),
         (began.before_gadget, now.before_gadget),

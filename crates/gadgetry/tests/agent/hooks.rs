@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gadgetry::control::{
-    AfterGadget, AfterModelCall, Asks, BeforeGadget, BeforeModelCall, GadgetDone,
+    AfterGadget, AfterModelCall, Asks, BeforeCompaction, BeforeGadget, BeforeModelCall, GadgetDone,
     OnDependencySkipped, OnModelError, Reply, RunContext, Start, UnmetDependency, closures,
 };
 use gadgetry::journal::MemoryJournal;
@@ -80,6 +80,13 @@ fn a_run_asks_only_what_a_hook_has_a_method_for() {
         &closures::before_model_call(async |_| BeforeModelCall::Proceed),
         Asks {
             before_model_call: true,
+            ..none
+        },
+    );
+    check(
+        &closures::before_compaction(async |_| BeforeCompaction::Skip),
+        Asks {
+            before_compaction: true,
             ..none
         },
     );

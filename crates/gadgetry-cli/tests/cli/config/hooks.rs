@@ -426,6 +426,62 @@ fn a_command_keeps_a_run_from_its_end() {
     check("exit 2", 11, "Reply 11.\n");
 }
 
+/// The run of a subagent is kept from its end, by its name, and that of the agent is not.
+#[test]
+fn a_command_keeps_a_subagent_from_its_end() {
+    let check = |matcher: &str, replies: &[&str], expected: &str| {
+        let configured = Configured::new("");
+        let agent = "---\nname: reviewer\ndescription: Reviews\n---\nYou review.";
+        std::fs::create_dir_all(configured.0.path(".claude/agents")).expect("a folder");
+        configured.0.write(".claude/agents/reviewer.md", agent);
+        let trusted = configured.ended(&["config", "trust"]);
+        assert_eq!(trusted.code, Some(0), "{trusted:?}");
+        let command = "cat >> seen; test -e ran || { touch ran; echo Look again. >&2; exit 2; }";
+        configured.user(&format!(
+            "[[hooks]]\nevent = 'SubagentStop'\n{matcher}command = '''{command}'''\n"
+        ));
+        let run = "!!!ARG:agent\nreviewer\n!!!ARG:prompt\nLook.\n";
+        let script = replies.iter().map(|it| reply(it)).collect::<String>();
+        let script = reply(&call("RunAgent:r", run)) + &script + &expecting(&[expected]);
+        configured.0.write("script.jsonl", &script);
+        let agent = ["agent", "Go!", "--model", "script:script.jsonl"];
+        let ended =
+            configured.ended(&[&agent[..], &["--no-session", "--approval", "allow *"]].concat());
+        assert_eq!(ended.stdout, "Done.\n", "{matcher}: {ended:?}");
+        configured.0.has("seen").then(|| configured.0.read("seen"))
+    };
+    let seen = check("", &["Fine.", "Not fine."], "Not fine.").expect("it ran");
+    let seen: Vec<serde_json::Value> = seen
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let said = |at: usize| {
+        let fields = ["hook_event_name", "agent_type", "last_assistant_message"];
+        let text = fields.map(|name| seen[at][name].as_str().unwrap_or_default());
+        (text, seen[at]["stop_hook_active"].clone())
+    };
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(
+        said(0),
+        (["SubagentStop", "reviewer", "Fine."], false.into())
+    );
+    assert_eq!(
+        said(1),
+        (["SubagentStop", "reviewer", "Not fine."], true.into())
+    );
+    let id = seen[0]["agent_id"].as_str().unwrap_or_default();
+    assert!(!id.is_empty() && seen[0]["session_id"] == id, "{seen:?}");
+    assert!(
+        check(
+            "matcher = 'review.*'\n",
+            &["Fine.", "Not fine."],
+            "Not fine."
+        )
+        .is_some()
+    );
+    assert_eq!(check("matcher = 'writer'\n", &["Fine."], "Fine."), None);
+}
+
 /// A project's hooks run after consent alone, which shows them.
 #[test]
 fn hooks_of_a_project_need_consent() {
@@ -454,8 +510,8 @@ fn mistakes_have_positions() {
     check("command = 'x'", "a hook needs an event");
     check("event = 'PreToolUse'", "a hook needs a command");
     check(
-        "event = 'PreCompact'\ncommand = 'x'",
-        "config.toml:2:9: there is no event \"PreCompact\"; there are PreToolUse, PostToolUse, PostToolUseFailure, UserPromptSubmit, Stop",
+        "event = 'PreTool'\ncommand = 'x'",
+        "config.toml:2:9: there is no event \"PreTool\"; there are PreToolUse, PostToolUse, PostToolUseFailure, UserPromptSubmit, Stop",
     );
     check(
         "event = 'PreToolUse'\ncommand = 'x'\nmatcher = '('",
@@ -475,6 +531,7 @@ fn mistakes_have_positions() {
             "x",
             "Stop is about nothing that a matcher could match",
         ),
+        ("PreCompact", "always", "manual, auto"),
         ("SessionStart", "start", "startup, resume, clear, compact"),
         ("Notification", "Bash", "permission_prompt, idle_prompt"),
     ] {

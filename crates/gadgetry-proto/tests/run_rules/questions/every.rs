@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
+use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::event::CompactionStrategy;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{
@@ -29,6 +31,7 @@ fn all() -> Asks {
 fn name(question: &QuestionKind) -> &'static str {
     match question {
         QuestionKind::BeforeModelCall { .. } => "BeforeModelCall",
+        QuestionKind::BeforeCompaction { .. } => "BeforeCompaction",
         QuestionKind::AfterModelCall { .. } => "AfterModelCall",
         QuestionKind::ModelError { .. } => "ModelError",
         QuestionKind::BeforeGadget { .. } => "BeforeGadget",
@@ -46,7 +49,12 @@ fn everything() -> Script {
         + &block("Fail:b", &[])
         + &block("Bell:c:b", &[])
         + &block("Oracle:d", &[]);
-    Script::default()
+    let mut script = Script::default();
+    // So long that it is compacted before the first request.
+    let old = |n: usize| Message::text(Role::Assistant, format!("{n} ").repeat(1500));
+    script.conversation.extend((1..5).map(old));
+    script.conversation.push(Message::text(Role::User, "Go on"));
+    script
         .gadget(gadget("Bell"))
         .gadget(gadget("Fail").fails("no"))
         .gadget(gadget("Oracle").asks("Which?"))
@@ -54,6 +62,12 @@ fn everything() -> Script {
             spec.asks = all();
             spec.text_only = OnTextOnlyReply::WaitForInput;
             spec.max_iterations = 4;
+            spec.context_window = Some(4_000);
+            spec.compaction = Some(Compaction {
+                strategy: CompactionStrategy::SlidingWindow,
+                keep_recent_turns: 1,
+                ..Compaction::default()
+            });
         })
         .reply(format!("So.{calls}"))
         .reply_cut("", Finish::Error("no line".to_owned()))
@@ -99,7 +113,7 @@ fn decisions() -> Vec<(Decision, &'static [&'static str])> {
         ),
         (
             Decision::Deny("denied".to_owned()),
-            &["BeforeGadget", "AfterGadget"],
+            &["BeforeCompaction", "BeforeGadget", "AfterGadget"],
         ),
         (Decision::Execute, &["DependencySkipped"]),
         (
@@ -109,7 +123,8 @@ fn decisions() -> Vec<(Decision, &'static [&'static str])> {
     ]
 }
 
-const QUESTIONS: [&str; 8] = [
+const QUESTIONS: [&str; 9] = [
+    "BeforeCompaction",
     "BeforeModelCall",
     "AfterModelCall",
     "ModelError",

@@ -31,6 +31,7 @@ fn about(mut script: Script, id: &'static str, delay_ms: u64, decision: Decision
             | QuestionKind::Human { about, .. }
             | QuestionKind::Interrupted { about, .. } => about.invocation_id.as_str(),
             QuestionKind::BeforeModelCall { .. }
+            | QuestionKind::BeforeCompaction { .. }
             | QuestionKind::AfterModelCall { .. }
             | QuestionKind::ModelError { .. }
             | QuestionKind::Input { .. } => "",

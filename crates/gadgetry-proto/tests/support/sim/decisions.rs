@@ -31,6 +31,7 @@ fn decision(random: &mut Random, question: &QuestionKind) -> Decision {
             1 | 2 => Decision::Request(changed(request)),
             _ => Decision::Reply(reply(random)),
         },
+        QuestionKind::BeforeCompaction { .. } => Decision::Deny(text),
         QuestionKind::AfterModelCall { .. } => {
             if random.one_in(5) {
                 return Decision::Stop;

@@ -262,6 +262,7 @@ impl Watch {
         self.questions += 1;
         let asked = match &question.kind {
             QuestionKind::BeforeModelCall { .. } => self.asks.before_model_call,
+            QuestionKind::BeforeCompaction { .. } => self.asks.before_compaction,
             QuestionKind::AfterModelCall { .. } => self.asks.after_model_call,
             QuestionKind::ModelError { .. } => {
                 self.again = true;

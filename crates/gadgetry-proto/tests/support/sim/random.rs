@@ -179,6 +179,8 @@ fn decided(random: &mut Random, spec: &mut RunConfig, code: &mut Code) {
             after_gadget: often(),
             dependency_skipped: often(),
             human: often(),
+            // Their conversations are short.
+            before_compaction: false,
         };
     }
     if often() {

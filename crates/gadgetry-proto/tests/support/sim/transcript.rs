@@ -168,6 +168,9 @@ fn subject(question: &QuestionKind) -> String {
         QuestionKind::BeforeModelCall { request } => {
             format!("beforeModelCall {}", request.iteration)
         }
+        QuestionKind::BeforeCompaction { trigger, .. } => {
+            format!("beforeCompaction {}", word(trigger))
+        }
         QuestionKind::AfterModelCall { iteration, .. } => format!("afterModelCall {iteration}"),
         QuestionKind::ModelError { error, .. } => {
             format!("modelError {}: {error}", word(&error.kind))

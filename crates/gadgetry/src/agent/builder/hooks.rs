@@ -11,8 +11,9 @@ use crate::agent::AgentBuilder;
 use crate::agent::builder::Setting;
 use crate::approval::Approvals;
 use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynHook, GadgetDone, ModelFailure,
-    OnDependencySkipped, OnGadgetError, OnModelError, Reply, UnmetDependency, closures,
+    AfterGadget, AfterModelCall, BeforeCompaction, BeforeGadget, BeforeModelCall, CompactionDue,
+    DynHook, GadgetDone, ModelFailure, OnDependencySkipped, OnGadgetError, OnModelError, Reply,
+    UnmetDependency, closures,
 };
 use crate::human::Human;
 use crate::observer::{Observer, as_hook};
@@ -119,6 +120,15 @@ impl AgentBuilder {
         R: Future<Output = BeforeModelCall> + Send + 'static,
     {
         self.hook(closures::before_model_call(decide))
+    }
+
+    /// Decides about each compaction of the conversation before it begins.
+    pub fn before_compaction<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(CompactionDue) -> R + Send + Sync + 'static,
+        R: Future<Output = BeforeCompaction> + Send + 'static,
+    {
+        self.hook(closures::before_compaction(decide))
     }
 
     /// Decides what is kept of each reply.
