@@ -95,7 +95,11 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
 ];
 
 /// Other names of commands.
-const ALSO: [(&str, &str); 2] = [("/clear", "/new"), ("/exit", "/quit")];
+const ALSO: [(&str, &str); 3] = [
+    ("/clear", "/new"),
+    ("/exit", "/quit"),
+    ("/sessions", "/resume"),
+];
 
 /// A command that was entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -288,6 +292,7 @@ mod tests {
         check("/export a b.md", Some(Entered::Export("a b.md".to_owned())));
         check("/model", Some(Entered::Model(None)));
         check("/resume", Some(Entered::Resume(None)));
+        check("/sessions", Some(Entered::Resume(None)));
         check("/resume a b", invalid("usage: /resume [NAME]"));
         check("/tools now", invalid("usage: /tools"));
         check(

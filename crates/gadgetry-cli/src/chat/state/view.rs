@@ -139,6 +139,8 @@ impl App {
             Activity::Calling => "calling model".to_owned(),
             Activity::Thinking => "thinking".to_owned(),
             Activity::Writing => "writing".to_owned(),
+            // Between a decision and the start of its gadget.
+            Activity::Working if running == 0 => "working".to_owned(),
             Activity::Working if running == 1 => "running 1 gadget".to_owned(),
             Activity::Working => format!("running {running} gadgets"),
             Activity::Retrying(words) => words.clone(),
