@@ -79,6 +79,7 @@ impl SqliteJournal {
         log.finish()?;
         Ok(exported)
     }
+
     /// Reads the entries of a run one after another. Returns why it ends there, if there are more that cannot be read.
     pub(crate) async fn each_entry(
         &self,

@@ -162,13 +162,14 @@ impl ReplyStage {
     /// Ends the reply. The stage is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
         let rules = &*self.rules;
-        let (watch, watched) = (&mut self.watch, self.watched.as_deref());
+        // No call ends a reply that is over.
+        let has_ended = self.watch.ended.is_some();
         self.scanner.finish(&mut |event| {
-            if !watch.ends(&event, watched, out) {
+            if !has_ended {
                 rules.apply(event, &mut None, out);
             }
         });
-        *watch = Watch::default();
+        self.watch = Watch::default();
     }
 }
 

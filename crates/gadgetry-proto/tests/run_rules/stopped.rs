@@ -124,6 +124,20 @@ fn a_call_that_cannot_become_valid_ends_the_reply() {
     }
 }
 
+/// What is kept of a reply is all of it, if only its end shows that a call cannot become valid.
+#[test]
+fn a_reply_that_is_over_is_not_ended() {
+    let reply = "!!!GADGET_START:Write:b\n!!!ARG:path\ny\n!!!ARG:path\n\n!!";
+    check(
+        reply,
+        reply,
+        &[
+            "0 call b Write malformed",
+            "0 error b: Error: Failed to parse parameters for 'Write':\n  Duplicate pointer: path",
+        ],
+    );
+}
+
 /// Calls that may still become valid, and those of gadgets that take anything, do not end it.
 #[test]
 fn other_calls_do_not() {
