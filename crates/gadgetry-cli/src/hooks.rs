@@ -16,5 +16,7 @@ mod stop;
 pub(crate) use calls::ConfiguredHooks;
 pub(crate) use commands::Commands;
 pub(crate) use compaction::CompactionHooks;
-pub(crate) use moments::{Ending, Moments, Start, Submitted, noted};
+#[cfg(feature = "chat")]
+pub(crate) use moments::Submitted;
+pub(crate) use moments::{Ending, Moments, Start, noted};
 pub(crate) use stop::StopHooks;

@@ -35,6 +35,7 @@ pub(crate) enum Asking {
     /// The user is prompted; without a terminal, a note says that the file is not used.
     Prompt,
     /// A note says that the file is not used.
+    #[cfg(feature = "acp")]
     Note,
     /// Nothing.
     Silent,
@@ -132,6 +133,7 @@ impl Project {
         let note = |printer: &Printer, why: &str| {
             let there = match asking {
                 Asking::Prompt => "",
+                #[cfg(feature = "acp")]
                 Asking::Note => " there",
                 Asking::Silent => return,
             };

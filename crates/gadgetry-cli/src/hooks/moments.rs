@@ -24,7 +24,7 @@ pub(crate) enum Start {
     /// One that is continued.
     Resume,
     /// A new one after another.
-    #[cfg_attr(not(feature = "chat"), expect(dead_code))]
+    #[cfg(feature = "chat")]
     Clear,
 }
 
@@ -32,10 +32,10 @@ pub(crate) enum Start {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Another one follows.
-    #[cfg_attr(not(feature = "chat"), expect(dead_code))]
+    #[cfg(feature = "chat")]
     Clear,
     /// The user has left.
-    #[cfg_attr(not(feature = "chat"), expect(dead_code))]
+    #[cfg(feature = "chat")]
     Left,
     /// Something else, such as the end of a run without a user.
     Other,
@@ -75,6 +75,7 @@ impl Moments {
     }
 
     /// Returns whether a prompt is put to a command.
+    #[cfg(feature = "chat")]
     pub(crate) fn is_about_prompts(&self) -> bool {
         let events = [HookEvent::SessionStart, HookEvent::UserPromptSubmit];
         let mut commands = self.commands.iter();
@@ -107,6 +108,7 @@ impl Moments {
             let source = match start {
                 Start::Startup => "startup",
                 Start::Resume => "resume",
+                #[cfg(feature = "chat")]
                 Start::Clear => "clear",
             };
             for hook in commands.about(HookEvent::SessionStart, source) {
@@ -149,7 +151,9 @@ impl Moments {
             return notes;
         }
         let reason = match ending {
+            #[cfg(feature = "chat")]
             Ending::Clear => "clear",
+            #[cfg(feature = "chat")]
             Ending::Left => "prompt_input_exit",
             Ending::Other => "other",
         };
