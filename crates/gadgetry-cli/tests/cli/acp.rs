@@ -16,7 +16,7 @@ use super::workshop::{Ended, Workshop, call, reply};
 const FOREVER: Duration = Duration::from_mins(5);
 
 /// The arguments of the agent in each test. Its data is in the folder of the test.
-const AGENT: [&str; 6] = [
+pub(super) const AGENT: [&str; 6] = [
     "acp",
     "--no-config",
     "--model",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::acp::{Editor, folder, prompt};
+use super::acp::{AGENT, Editor, folder, prompt};
 use super::workshop::{Ended, Workshop, call, reply};
 
 /// Begins a session; its id and options.
@@ -144,24 +144,18 @@ fn sessions_are_forked() {
         expecting("Two.", &["First", "One.", "Second"]),
     ];
     let workshop = Workshop::new(&script[0]);
-    let args = [
-        "acp",
-        "--no-config",
-        "--model",
-        "script:script.jsonl",
-        "--data-dir",
-        "data",
-    ];
-    let mut editor = Editor::new(&workshop, &args);
+    let mut editor = Editor::new(&workshop, &AGENT);
     let (_, answer) = editor.ask("initialize", json!({ "protocolVersion": 1 }));
     let abilities = &answer["result"]["agentCapabilities"]["sessionCapabilities"];
     assert!(abilities["fork"].is_object(), "{answer}");
     let (session, _) = begun(&mut editor, &workshop);
-    let fork = |editor: &mut Editor, session: &Value| {
+    let in_folder = |session: &Value| {
         let mut params = folder(&workshop);
         params["sessionId"] = session.clone();
-        editor.ask("session/fork", params).1
+        params
     };
+    let fork =
+        |editor: &mut Editor, session: &Value| editor.ask("session/fork", in_folder(session)).1;
     let none = fork(&mut editor, &session);
     assert_eq!(none["error"]["code"], -32002, "nothing was said: {none}");
     editor.ask("session/prompt", prompt(&session, "First"));
@@ -178,9 +172,7 @@ fn sessions_are_forked() {
         editor.ask("session/close", params);
     }
     let load = |editor: &mut Editor, session: &Value| {
-        let mut params = folder(&workshop);
-        params["sessionId"] = session.clone();
-        let (before, answer) = editor.ask("session/load", params);
+        let (before, answer) = editor.ask("session/load", in_folder(session));
         assert!(answer.get("error").is_none(), "{answer}");
         before.iter().map(ToString::to_string).collect::<String>()
     };
@@ -202,15 +194,7 @@ fn sessions_are_forked() {
 #[test]
 fn sessions_are_deleted() {
     let workshop = Workshop::new(&reply("Hi."));
-    let args = [
-        "acp",
-        "--no-config",
-        "--model",
-        "script:script.jsonl",
-        "--data-dir",
-        "data",
-    ];
-    let mut editor = Editor::new(&workshop, &args);
+    let mut editor = Editor::new(&workshop, &AGENT);
     let (session, _) = begun(&mut editor, &workshop);
     editor.ask("session/prompt", prompt(&session, "Hello."));
     let this = json!({ "sessionId": session });
