@@ -62,7 +62,7 @@ impl Approving {
         if rules.iter().next().is_none() && gadgets.iter().all(is_free) {
             return Ok(Self::Free);
         }
-        let approvals = Approvals::new(rules).unattended(UNATTENDED);
+        let approvals = by_rules(rules);
         Ok(Self::ByRules(match approver.filter(|_| is_at_terminal()) {
             Some(approver) => approvals.approver(ByTerminal(approver)),
             None => approvals,
@@ -80,6 +80,12 @@ impl Approving {
             }
         }
     }
+}
+
+/// Approvals by these rules. [`check_names`] says more of a misspelt name than the library could: where it is written, and which
+/// servers may have it.
+pub(crate) fn by_rules(rules: Rules) -> Approvals {
+    Approvals::new(rules).unattended(UNATTENDED).any_names()
 }
 
 /// Checks the names in rules, and returns a line about each rule that names no gadget of the agent.

@@ -93,7 +93,9 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         (Setting::Default, None) => (None, false),
     };
     need_approvals(&services)?;
-    if let Setting::On(approvals) = &builder.approvals {
+    if let Setting::On(approvals) = &builder.approvals
+        && approvals.checks_names()
+    {
         let known = services.toolbox.registry().iter();
         let known: Vec<&str> = known.map(RegisteredGadget::name).collect();
         if let Some((rule, near)) = approvals.rules().misspelt(&known) {

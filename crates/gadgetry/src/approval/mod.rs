@@ -88,6 +88,8 @@ struct Inner {
     approver: Option<Arc<dyn Approver>>,
     /// Reason for denying a call that needs the user if there is no approver.
     unattended: String,
+    /// Whether a rule about a misspelt gadget is an error.
+    checks_names: bool,
     /// Held while the approver decides: about one call at a time, of whatever run.
     turn: Arc<Mutex<()>>,
     decided: StdMutex<Decided>,
@@ -127,6 +129,7 @@ impl Approvals {
             rules: RwLock::new(rules),
             approver: None,
             unattended: "no user is available to approve it".to_owned(),
+            checks_names: true,
             turn: Arc::default(),
             decided: StdMutex::default(),
             changes: StdMutex::default(),
@@ -182,11 +185,24 @@ impl Approvals {
         self.with(|inner| inner.unattended = reason.into())
     }
 
+    /// Takes rules about gadgets that the agent does not have, whatever their names: the caller has checked them. By default, a name
+    /// that is that of a gadget with a slip is an error when the agent is built
+    /// ([`AgentError::RuleWithoutGadget`](crate::AgentError::RuleWithoutGadget)).
+    #[must_use]
+    pub fn any_names(self) -> Self {
+        self.with(|inner| inner.checks_names = false)
+    }
+
+    pub(crate) fn checks_names(&self) -> bool {
+        self.0.checks_names
+    }
+
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Inner {
             rules: RwLock::new(self.rules()),
             approver: self.0.approver.clone(),
             unattended: self.0.unattended.clone(),
+            checks_names: self.0.checks_names,
             turn: Arc::default(),
             decided: StdMutex::default(),
             changes: StdMutex::default(),

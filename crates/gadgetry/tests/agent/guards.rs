@@ -83,7 +83,10 @@ fn a_rule_about_a_misspelt_gadget_is_a_mistake() {
             rule: rule.to_owned(),
             near: near.to_owned(),
         });
-        let built = agent.approvals(Approvals::new(rules)).build();
+        let approvals = Approvals::new(rules);
+        let unchecked = agent.clone().approvals(approvals.clone().any_names());
+        assert_eq!(unchecked.build().err(), None, "{rule}");
+        let built = agent.approvals(approvals).build();
         assert_eq!(built.err(), expected, "{rule}");
     };
     check("deny WriteFlie(.git/**)", Some("WriteFile"));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Approver};
 use gadgetry::{Agent, Human};
 
-use crate::approvals::{UNATTENDED, rules, rules_in_mode};
+use crate::approvals::{by_rules, rules, rules_in_mode};
 use crate::build_agent::{Parts, Situation};
 use crate::chat::checkpoints::Checkpoints;
 use crate::chat::flight::Flight;
@@ -194,10 +194,10 @@ pub(super) fn approvals(options: &AgentOptions, user: &User) -> Result<Approvals
         // Without a user, the mode does not change.
         let edits = builtin_edits(&options.source);
         let rules = rules_in_mode(&options.approvals, &edits)?;
-        return Ok(Approvals::new(rules).unattended(UNATTENDED));
+        return Ok(by_rules(rules));
     };
     let rules = rules(&options.approvals)?;
-    let approvals = Approvals::new(rules.clone()).unattended(UNATTENDED);
+    let approvals = by_rules(rules.clone());
     let mode = user.mode.clone();
     Ok(approvals.approver(move |request: ApprovalRequest| {
         let (approver, mode, rules) = (Arc::clone(&approver), mode.clone(), rules.clone());

@@ -16,7 +16,7 @@ use super::describe::describe;
 use super::files::ClientFiles;
 use super::ground::{Base, Ground, add_servers, with_model, words};
 use super::past::past;
-use crate::approvals::{UNATTENDED, rules};
+use crate::approvals::{by_rules, rules};
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentOptions, SessionName};
 use crate::config::Asking;
@@ -172,10 +172,8 @@ impl AcpSession {
         // A key that is missing is another error than any other mistake.
         let model = base.model(&options).await?;
         add_servers(&mut options, &setup.servers, &setup.folder);
-        let approvals = Approvals::new(rules(&options.approvals).map_err(words)?);
-        let approvals = approvals
-            .unattended(UNATTENDED)
-            .approver(setup.client.clone());
+        let approvals = by_rules(rules(&options.approvals).map_err(words)?);
+        let approvals = approvals.approver(setup.client.clone());
         let mode = CurrentMode::new(options.approvals.approval_mode);
         let workspaces = if setup.client.reads_files() || setup.client.writes_files() {
             Workspaces::in_editor(Arc::new(ClientFiles(setup.client.clone())))
