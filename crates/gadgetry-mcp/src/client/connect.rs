@@ -236,19 +236,20 @@ impl Failed {
 
     /// The revision that the server speaks, judged by how it answered the question about it.
     fn spoken(&self) -> Option<Protocol> {
-        let late = if let Self::Handshake(error) = self {
-            Some(&**error)
-        } else {
-            None
-        };
-        match late {
+        use ClientInitializeError::{ConflictInitResponseId, UncorrelatedErrorResponse};
+
+        match self {
             // The answer came after the time for it, when the server was already taken for one that gives none.
-            Some(ClientInitializeError::ConflictInitResponseId(..)) => Some(Protocol::V2026_07_28),
-            Some(ClientInitializeError::UncorrelatedErrorResponse { .. }) => {
+            Self::Handshake(error) if matches!(**error, ConflictInitResponseId(..)) => {
+                Some(Protocol::V2026_07_28)
+            }
+            Self::Handshake(error) if matches!(**error, UncorrelatedErrorResponse { .. }) => {
                 Some(Protocol::V2025_11_25)
             }
             // Some servers end when the first request is one that they do not know.
-            _ => self.is_end().then_some(Protocol::V2025_11_25),
+            Self::Config(_) | Self::Handshake(_) | Self::Lists(_) | Self::Timeout => {
+                self.is_end().then_some(Protocol::V2025_11_25)
+            }
         }
     }
 

@@ -55,13 +55,9 @@ pub(super) fn coerce_noting(
     slips: &mut Slips,
     digits_are_kept: bool,
 ) -> Value {
-    let mut coercion = Coercion {
-        digits_are_kept,
-        ..Coercion::of_text(slips)
-    };
     let read = match place {
         None => plain(text),
-        Some(view) => coercion.typed(text, view),
+        Some(view) => Coercion::of_text(slips, digits_are_kept).typed(text, view),
     };
     read.unwrap_or_else(|| Value::String(text.to_owned()))
 }
@@ -90,7 +86,7 @@ pub fn coerce_json(value: Value, schema: Option<&Schema>) -> Value {
     let mut coercion = Coercion {
         // How a fraction was written is not known any more: `1.10` may be a version.
         numbers_as_written: false,
-        ..Coercion::of_text(&mut slips)
+        ..Coercion::of_text(&mut slips, false)
     };
     coercion.shape(Json::from(&value), Some(&schema.root()))
 }
@@ -102,13 +98,9 @@ pub(super) fn shape(
     slips: &mut Slips,
     digits_are_kept: bool,
 ) -> Value {
-    let mut coercion = Coercion {
-        digits_are_kept,
-        ..Coercion::of_text(slips)
-    };
     match schema {
         None => json.into_value(),
-        Some(schema) => coercion.shape(json, Some(&schema.root())),
+        Some(schema) => Coercion::of_text(slips, digits_are_kept).shape(json, Some(&schema.root())),
     }
 }
 
@@ -164,13 +156,13 @@ struct Coercion<'s> {
 }
 
 impl<'s> Coercion<'s> {
-    fn of_text(slips: &'s mut Slips) -> Self {
+    fn of_text(slips: &'s mut Slips, digits_are_kept: bool) -> Self {
         Self {
             slips,
             numbers_as_written: true,
             strings: 0,
             lenient: true,
-            digits_are_kept: false,
+            digits_are_kept,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Brings a subschema into one form: a list of alternatives, each a list of plain nodes that hold together.
+//! Brings a subschema into one form: a list of alternatives, each a list of nodes that hold together.
 //!
 //! What cannot be seen through (a remote or circular reference, too many combinations, `not`, `if`) is left out, so an
 //! alternative admits at least what the schema admits, never less.
@@ -13,7 +13,7 @@ const STEPS: usize = 256;
 /// Alternatives at one place.
 pub(super) const ALTERNATIVES: usize = 64;
 
-/// A plain node of a schema.
+/// An object of a schema, with its keywords.
 pub(super) type Node<'a> = &'a Map<String, Value>;
 
 /// Returns `true` if a node neither refers to others nor combines them, so that it is its only alternative.
