@@ -75,6 +75,27 @@ async fn rules_about_a_definition_that_changes() {
     check("ask Call@s#HASH", asks, asks).await;
 }
 
+/// The call that starts the server again is the first to see what the tool is then.
+#[tokio::test]
+async fn a_server_that_is_another_one_when_it_is_started_again() {
+    let check = async |rule: &str, expected: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark").display().to_string();
+        let servers = connect(&[("s", odd(&["reborn", &mark]))]).await;
+        let gadget = gadget(&servers, "Call");
+        let preview = gadget.preview(&json!({})).await.unwrap();
+        let rule = rule.replace("HASH", &preview.origin.unwrap().definition);
+        let died = call(&servers, "Change", json!({})).await.unwrap_err();
+        assert!(died.contains("the server ended during the call"), "{died}");
+        let approvals = Approvals::new(Rules::parse([rule.as_str()]).unwrap());
+        let text = said(&gadget, approvals).await;
+        assert!(text.contains(expected), "{rule}: {text}");
+        servers.close().await;
+    };
+    check("allow Call@s#HASH", "needs approval").await;
+    check("allow Call@s", "done").await;
+}
+
 /// The server defines the tool anew while the user reads what it was.
 #[tokio::test]
 async fn a_definition_that_changes_under_the_question() {

@@ -212,7 +212,8 @@ impl Remote {
         })
     }
 
-    /// Calls a tool. The result is what the server has sent.
+    /// Calls a tool, if `check` has no error once there is a connection: the server may have been started again, with other tools. The
+    /// result is what the server has sent.
     ///
     /// Cancel safety: dropping the future cancels the call at the server.
     pub(super) async fn call(
@@ -220,9 +221,11 @@ impl Remote {
         tool: &str,
         arguments: JsonObject,
         context: &ExecutionContext,
+        check: impl FnOnce() -> Result<(), String>,
     ) -> Result<Value, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         self.ask(context, async |call, peer| {
+            check().map_err(Sent::Unchecked)?;
             let mut params = params;
             for _ in 0..ROUNDS {
                 let request = CallToolRequest::new(params.clone());
@@ -313,6 +316,7 @@ impl Remote {
     async fn explain(&self, sent: Sent, peer: &Peer<RoleClient>) -> CallError {
         let error = match sent {
             Sent::TooManyRounds => return CallError::TooManyRounds(ROUNDS),
+            Sent::Unchecked(why) => return CallError::Refused(why),
             Sent::Failed(error) => error,
         };
         if error.is_authorization_required() {
@@ -417,6 +421,8 @@ fn subscribe(peer: &Peer<RoleClient>, reported: &Arc<Notify>) {
 enum Sent {
     Failed(ServiceError),
     TooManyRounds,
+    /// It was not sent, for this reason.
+    Unchecked(String),
 }
 
 impl From<ServiceError> for Sent {

@@ -21,11 +21,17 @@ const DESCRIPTION_LENGTH: usize = 8_000;
 /// Characters of the name of a gadget.
 const NAME_LENGTH: usize = 128;
 
-/// A tool of a server.
+/// A tool of a server, as a gadget.
 pub(super) struct ToolGadget {
     spec: GadgetSpec,
+    tool: Tool,
+}
+
+/// A tool of a server.
+#[derive(Clone)]
+struct Tool {
     remote: Arc<Remote>,
-    tool: String,
+    name: String,
     /// The definition that the model reads.
     definition: String,
 }
@@ -41,37 +47,38 @@ impl DynGadget for ToolGadget {
     }
 
     fn preview<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
-        Box::pin(ready(self.calls()))
+        Box::pin(ready(self.tool.calls()))
     }
 
     /// Calls the tool. Needs a tokio runtime with I/O and time enabled.
     ///
     /// Cancel safety: dropping the future cancels the call at the server.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let (remote, tool) = (Arc::clone(&self.remote), self.tool.clone());
-        let checked = self.calls().and_then(|now| {
-            let checked = context.check_approved(&now);
-            checked.map_err(|error| error.to_string())
-        });
+        let tool = self.tool.clone();
         Box::pin(async move {
-            if let Err(error) = checked {
-                return Outcome::error(error);
-            }
             let Value::Object(arguments) = parameters else {
                 return Outcome::error("the parameters must be a JSON object");
             };
-            match remote.call(&tool, arguments, &context).await {
-                Ok(result) => content::outcome(&remote.name, &tool, &result),
+            let check = || {
+                let checked = context.check_approved(&tool.calls()?);
+                checked.map_err(|error| error.to_string())
+            };
+            match tool
+                .remote
+                .call(&tool.name, arguments, &context, check)
+                .await
+            {
+                Ok(result) => content::outcome(&tool.remote.name, &tool.name, &result),
                 Err(error) => Outcome::error(error.to_string()),
             }
         })
     }
 }
 
-impl ToolGadget {
+impl Tool {
     /// Returns what a call would do: the tool as the server defines it now, which may be another one than at the start.
     fn calls(&self) -> Result<CallPreview, String> {
-        let (tool, server) = (&self.tool, &self.remote.name);
+        let (tool, server) = (&self.name, &self.remote.name);
         let lists = self.remote.lists();
         let mut tools = lists.tools.iter();
         let Some(now) = tools.find(|it| name_of(it) == Some(tool.as_str())) else {
@@ -223,9 +230,11 @@ fn gadget(
     match compiled {
         Ok(compiled) => Ok(ToolGadget {
             spec: compiled.spec().clone(),
-            remote: Arc::clone(remote),
-            tool: tool_name.to_owned(),
-            definition: definition(tool),
+            tool: Tool {
+                remote: Arc::clone(remote),
+                name: tool_name.to_owned(),
+                definition: definition(tool),
+            },
         }),
         Err(error) => Err(error.to_string()),
     }

@@ -57,12 +57,15 @@ def tools(page):
         return [tool("Change"), tool("New")]
     if mode == "change":
         return [tool("Change")]
-    if mode == "swap":
+    if mode in ("swap", "reborn"):
         return [tool("Change"), tool("Call", description="Something else" if changed else "Something")]
     return [tool("Call"), tool("Pid")]
 
 
-changed = False
+# The second process of a reborn server is another server.
+changed = mode == "reborn" and os.path.exists(sys.argv[2])
+if mode == "reborn":
+    open(sys.argv[2], "w").close()
 
 
 def call(name, arguments):
@@ -70,7 +73,7 @@ def call(name, arguments):
     global changed
     if name == "Pid":
         return text(str(os.getpid()))
-    if mode == "die":
+    if mode == "die" or mode == "reborn" and name == "Change":
         print("out of luck", file=sys.stderr, flush=True)
         os._exit(3)
     if mode == "hang":
