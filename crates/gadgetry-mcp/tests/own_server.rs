@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use gadgetry::agent::{AgentRun, single_call};
 use gadgetry::control::RunContext;
@@ -10,7 +11,8 @@ use gadgetry::{CancellationToken, Event, EventKind, Hook, MediaKind, Skills, Tra
 use gadgetry_mcp::config::Transport;
 use gadgetry_mcp::{GadgetServer, HttpOptions, Protocol, ServeError, ServerConfig, Servers};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::support::{LONG, Run, call, call_in, connect, ended, gadget, names, program, toolbox};
@@ -392,6 +394,33 @@ async fn sessions_are_limited() {
     for expected in [200, 200, 503] {
         let body = initialize().to_string();
         assert_eq!(status(&serving.url, &[], body).await, expected);
+    }
+    serving.end().await;
+}
+
+/// Bodies that do not come take the places of others for a while only.
+#[tokio::test]
+async fn slow_bodies_are_refused() {
+    let mut options = HttpOptions::default();
+    options.connections = 2;
+    options.body_timeout = Duration::from_millis(50);
+    let serving = Serving::start(options, Skills::new()).await;
+    let address = serving.url.trim_start_matches("http://");
+    let address = address.trim_end_matches("/mcp");
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                accept: application/json, text/event-stream\r\ncontent-length: 100\r\n\r\n{";
+    let mut slow = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let other = status(&serving.url, &[], initialize().to_string());
+    assert_eq!(tokio::time::timeout(LONG, other).await, Ok(200));
+    for mut stream in slow {
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 408");
     }
     serving.end().await;
 }

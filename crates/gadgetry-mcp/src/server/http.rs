@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -17,6 +18,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::handler::Handler;
 use super::{DRAIN, GadgetServer, ServeError};
@@ -43,6 +45,8 @@ pub struct HttpOptions {
     pub body_bytes: usize,
     /// Maximum time for the head of a request.
     pub header_timeout: Duration,
+    /// Maximum time for the body of a request. A connection whose body does not come has a place until then.
+    pub body_timeout: Duration,
     /// Connections at once.
     pub connections: usize,
     /// Sessions at once, of clients until revision 2025-11-25.
@@ -56,6 +60,7 @@ impl Default for HttpOptions {
             origins: Vec::new(),
             body_bytes: 4 << 20,
             header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
             connections: 1_024,
             sessions: 256,
         }
@@ -140,6 +145,8 @@ impl GadgetServer {
                 .collect(),
             sessions,
             limit: options.sessions,
+            body_bytes: options.body_bytes,
+            body_timeout: options.body_timeout,
         });
         let router = Router::new().nest_service(PATH, service);
         Ok(router.layer(from_fn_with_state(admission, admit)))
@@ -151,6 +158,8 @@ struct Admission {
     keys: Vec<[u8; 32]>,
     sessions: Arc<LocalSessionManager>,
     limit: usize,
+    body_bytes: usize,
+    body_timeout: Duration,
 }
 
 fn digest(key: &[u8]) -> [u8; 32] {
@@ -181,7 +190,25 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
         )
             .into_response();
     }
-    next.run(request).await
+    match whole(&admission, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refused) => refused,
+    }
+}
+
+/// Reads the body of a request, within a time and a number of bytes.
+async fn whole(admission: &Admission, request: Request) -> Result<Request, Response> {
+    let (head, body) = request.into_parts();
+    let limit = admission.body_bytes;
+    let Ok(read) = timeout(admission.body_timeout, to_bytes(body, limit)).await else {
+        let words = "the body did not arrive in time\n";
+        return Err((StatusCode::REQUEST_TIMEOUT, words).into_response());
+    };
+    let body = read.map_err(|_| {
+        let words = format!("the body has more than {limit} bytes, or did not arrive whole\n");
+        (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
+    })?;
+    Ok(Request::from_parts(head, Body::from(body)))
 }
 
 /// Returns whether a request has one of the keys. All are compared, so the time says nothing.
