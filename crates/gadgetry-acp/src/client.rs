@@ -31,9 +31,12 @@ struct Inner {
     abilities: Abilities,
     /// The id of the session, once there is one.
     session: OnceLock<String>,
-    /// Rules that would allow calls which wait, by the gadget and the call's id for the model.
-    rules: Mutex<HashMap<(String, String), Vec<Rule>>>,
+    /// Rules that would allow calls which wait.
+    rules: Mutex<HashMap<Asked, Vec<Rule>>>,
 }
+
+/// A call that waits: its run, which may be a subagent's, the gadget, and the call's id for the model.
+type Asked = (Arc<str>, String, String);
 
 /// What a client does for an agent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,8 +72,8 @@ impl Client {
     }
 
     /// Takes the rules that would allow a call.
-    pub(crate) fn rules_of(&self, gadget: &str, invocation: &str) -> Vec<Rule> {
-        let key = (gadget.to_owned(), invocation.to_owned());
+    pub(crate) fn rules_of(&self, run: &Arc<str>, gadget: &str, invocation: &str) -> Vec<Rule> {
+        let key = (Arc::clone(run), gadget.to_owned(), invocation.to_owned());
         self.rules().remove(&key).unwrap_or_default()
     }
 
@@ -132,7 +135,7 @@ impl Client {
         text.filter(|_| is_accepted)
     }
 
-    fn rules(&self) -> MutexGuard<'_, HashMap<(String, String), Vec<Rule>>> {
+    fn rules(&self) -> MutexGuard<'_, HashMap<Asked, Vec<Rule>>> {
         self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,7 +147,12 @@ impl Approver for Client {
         if rules.len() >= KEPT {
             rules.clear();
         }
-        let key = (request.gadget.clone(), request.invocation_id.to_string());
+        let run = Arc::clone(&request.run.id);
+        let key = (
+            run,
+            request.gadget.clone(),
+            request.invocation_id.to_string(),
+        );
         rules.insert(key, request.suggestions());
         async { Answer::Pending }.boxed()
     }
@@ -167,4 +175,33 @@ impl fmt::Debug for Client {
 /// An answer of the client as JSON that a type of the protocol has.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(answer: Option<Value>) -> Option<T> {
     serde_json::from_value(answer?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use gadgetry::proto::event::RunInfo;
+    use gadgetry::{CallPreview, Subject};
+
+    use super::*;
+
+    /// Subagents number their calls as the agent does.
+    #[test]
+    fn rules_are_those_of_the_run() {
+        let (peer, _messages) = Peer::new();
+        let client = Client::new(peer, Abilities::default());
+        let runs = ["a", "b"].map(|id| Arc::new(RunInfo::new(id, "m")));
+        for run in &runs {
+            let preview = CallPreview::of(Subject::command(format!("make {}", run.id)));
+            let request = ApprovalRequest::new(Arc::clone(run), "Run", preview);
+            assert_eq!(
+                client.approve(request).now_or_never(),
+                Some(Answer::Pending)
+            );
+        }
+        for run in &runs {
+            let rules = client.rules_of(&run.id, "Run", "gadget_1");
+            let first = rules.first().map(ToString::to_string);
+            assert_eq!(first, Some(format!("allow Run(make {})", run.id)));
+        }
+    }
 }

@@ -434,6 +434,8 @@ pub enum Past {
     Message(Vec<Content>),
     /// An event of the run.
     Event(Box<Event>),
+    /// Why the rest of the run cannot be shown, as text for the user.
+    Problem(String),
 }
 
 /// Makes the sessions of an agent.

@@ -17,6 +17,7 @@ use agent_client_protocol_schema::v1::{
     SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use gadgetry::CancellationToken;
+use gadgetry::proto::schema::read_plain_json;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -131,12 +132,9 @@ impl<H: Host> Server<H> {
                         .await
                 }
                 Line::Whole(line) if line.trim_ascii().is_empty() => true,
-                Line::Whole(line) => match serde_json::from_slice(&line) {
+                Line::Whole(line) => match parsed(&line) {
                     Ok(message) => self.message(message).await,
-                    Err(error) => {
-                        let error = refusal(ErrorCode::ParseError, error.to_string());
-                        self.refuse(RequestId::Null, error).await
-                    }
+                    Err(error) => self.malformed(&line, error).await,
                 },
             };
             if !answered {
@@ -150,6 +148,22 @@ impl<H: Host> Server<H> {
     async fn refuse(&self, id: RequestId, error: Refusal) -> bool {
         let sent = timeout(SLOWNESS, self.peer.respond(&id, Err(error))).await;
         matches!(sent, Ok(Ok(())))
+    }
+
+    /// Refuses a line that is not the JSON of a message. An answer is one that says no: a field that is there twice has two values, and
+    /// its request must not wait forever.
+    async fn malformed(&self, line: &[u8], error: String) -> bool {
+        let lenient: Option<Value> = serde_json::from_slice(line).ok();
+        let message = lenient.as_ref().and_then(Value::as_object);
+        let id = message.and_then(|it| it.get("id"));
+        let is_answer = message.is_some_and(|it| !it.contains_key("method"));
+        if let Some(id) = id.filter(|_| is_answer) {
+            self.peer.answered(id, Err(Value::from(error)));
+            return true;
+        }
+        let id = id.and_then(|id| serde_json::from_value(id.clone()).ok());
+        let error = refusal(ErrorCode::ParseError, error);
+        self.refuse(id.unwrap_or(RequestId::Null), error).await
     }
 
     async fn message(&mut self, message: Value) -> bool {
@@ -477,6 +491,12 @@ impl Drop for Listed {
     fn drop(&mut self) {
         lock(&self.0).remove(&self.1);
     }
+}
+
+/// Reads a line as JSON in which no field is there twice.
+fn parsed(line: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    read_plain_json(text).map_err(|error| error.to_string())
 }
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {

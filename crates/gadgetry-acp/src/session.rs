@@ -272,7 +272,10 @@ impl<S: HostSession> Session<S> {
         let Some(running) = &mut self.running else {
             return;
         };
-        let rules = self.client.rules_of(&approval.gadget_name, invocation);
+        let rules = event.run.as_ref().map_or_else(Vec::new, |run| {
+            let gadget = &approval.gadget_name;
+            self.client.rules_of(run, gadget, invocation)
+        });
         let at_once = if self.rejected.contains(approval) {
             let reason = "the user has rejected the same call before, for the whole session";
             Some(Answer::No(Some(reason.to_owned())))
@@ -344,6 +347,7 @@ impl<S: HostSession> Session<S> {
                 let now = match &item {
                     Past::Message(content) => Updates::message(content),
                     Past::Event(event) => shown(&self.host, &mut updates, event),
+                    Past::Problem(problem) => vec![updates.text(&format!("\n\n*{problem}*"))],
                 };
                 for update in now {
                     self.update(update).await;

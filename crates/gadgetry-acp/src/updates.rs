@@ -12,7 +12,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Approval, CallAnswer};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Content;
-use gadgetry::proto::visible::visible_line;
+use gadgetry::proto::visible::{visible, visible_line};
 use gadgetry::{Event, EventKind, Media, MediaData, MediaKind};
 use serde_json::Value;
 
@@ -245,6 +245,9 @@ impl Updates {
         let described = described(&approval.gadget_name, Some(&approval.parameters), describe);
         let changes = changes(approval.diff.as_deref().unwrap_or_default());
         let mut content: Vec<ToolCallContent> = changes.iter().map(|it| self.diff(it)).collect();
+        if changes.is_empty() {
+            content.extend(parameters(approval, &described.title));
+        }
         content.extend(notes(approval));
         let fields = self
             .fields(&described)
@@ -434,6 +437,29 @@ fn plan(steps: &[Step]) -> SessionUpdate {
         PlanEntry::new(step.text.clone(), PlanEntryPriority::Medium, status)
     });
     SessionUpdate::Plan(Plan::new(entries.collect()))
+}
+
+/// The parameters of a call that has no changes to show, unless its title has all of them: not every client shows its input, and a
+/// title is one line, and cut.
+fn parameters(approval: &Approval, title: &str) -> Vec<ToolCallContent> {
+    let subject = approval.subject.as_ref().map(|it| &*it.text);
+    let mut texts = Vec::new();
+    if let Some(subject) = subject.filter(|it| !title.contains(it)) {
+        texts.push(visible(subject).into_owned());
+    }
+    let is_shown = |value: &Value| match value {
+        Value::String(text) => Some(&**text) == subject || title.contains(text),
+        Value::Number(number) => title.contains(&number.to_string()),
+        Value::Null => true,
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+    };
+    let fields = approval.parameters.as_object();
+    if !fields.is_some_and(|it| it.values().all(is_shown)) {
+        let json = format!("{:#}", approval.parameters);
+        texts.push(visible(&json).into_owned());
+    }
+    let blocks = texts.iter().map(|text| text_block(fenced(text)));
+    blocks.map(content_block).collect()
 }
 
 /// Further facts for the user before a call is approved.

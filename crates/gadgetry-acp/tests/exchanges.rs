@@ -288,6 +288,60 @@ async fn permissions() {
     }
 }
 
+/// A field that is there twice has two values, and the call does not run.
+#[tokio::test]
+async fn answers_with_a_field_twice() {
+    let allow = r#"{"outcome":{"outcome":"selected","optionId":"allow"}}"#;
+    for answer in [
+        r#""result":{"outcome":{"outcome":"selected","optionId":"reject","optionId":"allow"}}"#,
+        r#""result":{"outcome":{"outcome":"cancelled","outcome":"selected","optionId":"allow"}}"#,
+        r#""result":{"outcome":{"outcome":"cancelled"},"outcome":{"outcome":"selected","optionId":"allow"}}"#,
+        &format!(r#""result":{{"outcome":{{"outcome":"cancelled"}}}},"result":{allow}"#),
+        &format!(r#""error":{{"code":1}},"result":{allow},"result":{allow}"#),
+        &format!(r#""id":0,"result":{allow}"#),
+        &format!(r#""result":{allow},"jsonrpc":"1.0""#),
+    ] {
+        let write = call("Write", &[("path", "a"), ("content", "hi")]);
+        let (mut connection, request) = asked(&[write], "Denied by the user").await;
+        let line = format!(r#"{{"jsonrpc":"2.0",{answer},"id":{}}}"#, request["id"]);
+        connection.send_raw(format!("{line}\n").as_bytes()).await;
+        let (_, ended) = connection.until_answer(1).await;
+        assert_eq!(ended, stopped("end_turn"), "{line}");
+        connection.end().await;
+    }
+}
+
+/// What a call does is in the question, whatever the client makes of title and input.
+#[tokio::test]
+async fn questions_show_everything() {
+    let check = async |command: &str, expected: &[&str]| {
+        let run = call("Run", &[("command", command)]);
+        let (mut connection, request) = asked(&[run], "Denied by the user").await;
+        let content = request["params"]["toolCall"]["content"].as_array();
+        let texts = content.into_iter().flatten();
+        let texts: Vec<_> = texts
+            .map(|it| it["content"]["text"].as_str().unwrap())
+            .collect();
+        assert_eq!(texts, expected, "{command}");
+        answer(&mut connection, &request, "reject").await;
+        connection.until_answer(1).await;
+        connection.end().await;
+    };
+    check("make", &[]).await;
+    check("echo hi\nrm -rf x", &["```\necho hi\nrm -rf x\n```"]).await;
+    check("a  b\u{202e}", &["```\na  b\\u{202e}\n```"]).await;
+    check("a\n```\nb", &["````\na\n```\nb\n````"]).await;
+    let long = format!("make {} ; rm -rf x", "a".repeat(300));
+    check(&long, &[&format!("```\n{long}\n```")]).await;
+
+    let note = call("Note", &[("text", "hi"), ("list/0", "a")]);
+    let (connection, request) = asked(&[note], "").await;
+    let text = &request["params"]["toolCall"]["content"][0]["content"]["text"];
+    let expected = "```\n{\n  \"text\": \"hi\",\n  \"list\": [\n    \"a\"\n  ]\n}\n```";
+    assert_eq!(text, expected);
+    connection.end().await;
+}
+
 #[tokio::test]
 async fn modes() {
     let write = call("Write", &[("path", "a"), ("content", "hi")]);

@@ -76,6 +76,65 @@ impl Gadget for Write {
     }
 }
 
+/// Runs nothing, and needs approval.
+struct Run;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct RunParams {
+    command: String,
+}
+
+impl Gadget for Run {
+    type Params = RunParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new("Run", "Runs a command")
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    async fn preview(&self, params: RunParams) -> Result<CallPreview, GadgetError> {
+        Ok(CallPreview::of(Subject::command(params.command)))
+    }
+
+    async fn execute(&self, _: RunParams, _: ExecutionContext) -> Result<String, GadgetError> {
+        Ok("run".to_owned())
+    }
+}
+
+/// Notes nothing, and needs approval.
+struct Note;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct NoteParams {
+    text: String,
+    list: Vec<String>,
+}
+
+impl Gadget for Note {
+    type Params = NoteParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new("Note", "Notes a text")
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    async fn execute(
+        &self,
+        params: NoteParams,
+        _: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        Ok(format!("{} {}", params.text, params.list.len()))
+    }
+}
+
 /// Never ends by itself, and reports when it begins and when it is cancelled.
 struct Wait(mpsc::UnboundedSender<&'static str>);
 
@@ -156,6 +215,8 @@ impl TestHost {
         let agent = Agent::builder()
             .model(model)
             .gadget(Write)
+            .gadget(Run)
+            .gadget(Note)
             .gadget(Wait(self.waits.clone()))
             .gadget(Ask)
             .gadget(Todo)
@@ -287,6 +348,9 @@ impl HostSession for TestSession {
                 let mut call = CallDescription::new(CallKind::Think, "Plan");
                 call.steps = vec![Step::new(step, StepProgress::InProgress)];
                 call
+            }
+            ("Run", ..) => {
+                CallDescription::new(CallKind::Execute, text("command").unwrap_or_default())
             }
             ("Wait", ..) => CallDescription::new(CallKind::Execute, "sleep 9"),
             _ => CallDescription::default(),

@@ -201,6 +201,42 @@ fn sessions() {
     editor.leave().check("", "", 0);
 }
 
+/// A run that is damaged is shown as far as it can be read, and the client is told that there is more.
+#[test]
+fn a_damaged_run_is_reported() {
+    let workshop = Workshop::new(&format!("{}{}", reply("First."), reply("Second.")));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = answer["result"]["sessionId"].clone();
+    for text in ["One", "Two"] {
+        let (_, answer) = editor.ask("session/prompt", prompt(&session, text));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    }
+    editor.leave().check("", "", 0);
+    let damage = "import sqlite3; it = sqlite3.connect('data/sessions/sessions.db'); it.execute(\"UPDATE entries SET lines = x'7b22ff' \
+        WHERE id = (SELECT max(id) FROM entries WHERE id < (SELECT max(key) FROM runs) << 32)\"); it.commit()";
+    let mut python = Command::new("python3");
+    python.args(["-c", damage]).current_dir(workshop.path(""));
+    assert!(python.status().expect("python3").success());
+
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let mut load = folder(&workshop);
+    load["sessionId"] = session;
+    let (loaded, answer) = editor.ask("session/load", load);
+    assert!(answer.get("result").is_some(), "{answer}");
+    let loaded: Vec<Value> = loaded
+        .iter()
+        .map(|it| it["params"]["update"].clone())
+        .collect();
+    assert_eq!(texts(&loaded, "user_message_chunk"), "OneTwo");
+    let said = texts(&loaded, "agent_message_chunk");
+    assert!(said.contains("The rest is not shown: "), "{said}");
+    assert!(said.ends_with("Second."), "{said}");
+    editor.leave().check("", "", 0);
+}
+
 /// In plan mode nothing is changed, whatever rules say.
 #[test]
 fn read_only() {

@@ -21,7 +21,9 @@ pub(super) async fn past(
     let prompt = sessions.prompt(run).await.map_err(words)?;
     let mut seen = Seen(vec![Past::Message(prompt)]);
     let replayed = replay.run(run, &mut seen).await;
-    replayed.map_err(|error| words(problem(&error)))?;
+    let unread = replayed.map_err(|error| words(problem(&error)))?;
+    let unread = unread.map(|error| format!("The rest is not shown: {}", problem(&error)));
+    seen.0.extend(unread.map(Past::Problem));
     Ok(seen.0)
 }
 
