@@ -87,7 +87,10 @@ impl LiveExchange {
         self.end_reply(None);
         self.replies += 1;
         self.is_open = true;
-        self.change(|recorder| recorder.title_of(request));
+        self.change(|recorder| {
+            recorder.title_of(request);
+            recorder.change_title(|title| self.inspector.0.redaction.text(title));
+        });
         self.add(json!({ "type": "model_call_start", "iteration": self.replies }));
         let messages: Vec<Value> = request.all_messages().map(shown).collect();
         self.add(json!({
@@ -289,6 +292,37 @@ mod tests {
         (types.collect(), lines.join("\n"))
     }
 
+    /// The title of the latest run.
+    fn title(inspector: &Inspector) -> String {
+        let (_, run) = inspector.list().remove(0);
+        let Source::Live(live) = &*run else {
+            panic!("it is live")
+        };
+        live.recorder().title().to_owned()
+    }
+
+    /// A title is the beginning of a message, which must not be that of a key.
+    #[test]
+    fn titles_have_no_part_of_a_key() {
+        let check = |message: String, expected: &str| {
+            let inspector = Inspector::new();
+            let mut exchange = inspector.exchange("req_1", "chat", "m");
+            let mut request = Request::default();
+            request.messages = Arc::new(vec![Message::text(Role::User, message)]);
+            exchange.sent(&request);
+            assert_eq!(title(&inspector), expected);
+        };
+        let key = "sk-0123456789abcdefghijklmnop";
+        check(format!("Use {key}, please"), "Use ***, please");
+        let words = "word ".repeat(21);
+        check(format!("{words}{key} and more"), words.trim_end());
+        let list = format!("[\"{}\",\"", "é".repeat(100));
+        check(format!("{list}{key}\"]"), &list);
+        check(format!("{} {key}", "x".repeat(117)), &"x".repeat(117));
+        // Nothing is left of it.
+        check("x".repeat(200), "run");
+    }
+
     #[test]
     fn a_request_is_a_run() {
         let inspector = Inspector::new();
@@ -309,6 +343,7 @@ mod tests {
             r#"{"type":"tool_call","id":"a","name":"look","input":{"at":"here"}}"#,
         ));
         exchange.end(None);
+        assert_eq!(title(&inspector), "Use ***");
         let (types, text) = records(&inspector);
         let expected = [
             "run_start",

@@ -100,26 +100,29 @@ impl Run {
     }
 }
 
+/// Kinds of records that have the text of a reply.
+const TEXTS: [&str; 2] = ["text", "reasoning"];
+
 /// Records with the text of each reply in one of them: a key in pieces would not be found.
 fn joined(values: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut records: Vec<Value> = Vec::new();
-    let mut open: HashMap<(String, String), usize> = HashMap::new();
+    // By the path of the agent and the kind of text.
+    let mut open: HashMap<(String, &str), usize> = HashMap::new();
     for value in values {
-        let kind = value["type"].as_str().unwrap_or_default().to_owned();
         let path = value.get("path").map(Value::to_string).unwrap_or_default();
-        match kind.as_str() {
-            "text" | "reasoning" => {
-                let at = *open.entry((path, kind)).or_insert(records.len());
-                let more = value["text"].as_str().unwrap_or_default();
-                if let Some(Value::String(text)) =
-                    records.get_mut(at).and_then(|it| it.get_mut("text"))
-                {
-                    text.push_str(more);
-                    continue;
-                }
+        let kind = value["type"].as_str().unwrap_or_default();
+        if let Some(kind) = TEXTS.iter().find(|it| **it == kind) {
+            let at = *open.entry((path, kind)).or_insert(records.len());
+            let more = value["text"].as_str().unwrap_or_default();
+            if let Some(Value::String(text)) = records.get_mut(at).and_then(|it| it.get_mut("text"))
+            {
+                text.push_str(more);
+                continue;
             }
-            "model_call_start" | "reply_withdrawn" => open.retain(|(other, _), _| *other != path),
-            _ => {}
+        } else if matches!(kind, "model_call_start" | "reply_withdrawn") {
+            for kind in TEXTS {
+                open.remove(&(path.clone(), kind));
+            }
         }
         records.push(value);
     }
@@ -261,6 +264,19 @@ mod tests {
         let page = check_events(events, BUDGET);
         assert!(page.contains("use ***"));
         assert!(!page.contains("6789abcdef01"));
+    }
+
+    /// The records of a file are what others have written.
+    #[test]
+    fn replies_of_many_agents_take_linear_time() {
+        let event = |kind: &str, at: u64| {
+            let path = json!([{ "call": at, "invocationId": "x", "agent": 0 }]);
+            json!({ "v": 1, "seq": 0, "timeMs": 0, "path": path, "type": kind, "text": "a", "iteration": 1 })
+        };
+        let texts = (0..50_000).map(|at| event("text", at));
+        // Quadratic, it would take many minutes.
+        let starts = (0..50_000).map(|at| event("model_call_start", at + 50_000));
+        assert_eq!(joined(texts.chain(starts)).len(), 100_000);
     }
 
     #[test]

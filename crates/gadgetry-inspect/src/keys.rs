@@ -131,7 +131,8 @@ fn masked(text: String, mut ranges: Vec<Range<usize>>) -> String {
     out
 }
 
-fn is_of_key(c: char) -> bool {
+/// Returns whether a character is one of words that may be keys.
+pub(crate) fn is_of_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.=+/~".contains(c)
 }
 

@@ -44,11 +44,11 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | `keys` | keys in texts, by their form |
 //! | `record` | records of a run as lines of JSON, within limits |
 //! | `recording` | [`Recording`]: the records of one run |
 //! | `recorder` | [`Recorder`], which makes them of events, requests and replies |
 //! | `read` | recordings from logs and files of events |
-//! | `keys` | keys in texts, by their form |
 //! | `redact` | [`Redaction`]: keys removed from values |
 //! | `assets` | files of the page |
 //! | `html` | [`html()`] |

@@ -13,6 +13,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{Event, Observer};
 use serde_json::{Value, json};
 
+use crate::keys::is_of_key;
 use crate::record::{Content, Records, Turn, without_media};
 use crate::recording::Recording;
 
@@ -22,7 +23,7 @@ const REPLY: usize = 8 << 20;
 /// Maximum number of calls of a reply through the interface of a provider.
 const TOOL_CALLS: usize = 1_000;
 
-/// Bytes of a title.
+/// Characters of a title.
 const TITLE: usize = 120;
 
 /// Runs whose requests are compared: a run and its subagents.
@@ -227,11 +228,16 @@ impl Recorder {
                 None
             }
         });
-        let text: String = texts.flat_map(str::chars).take(TITLE).collect();
-        let line = text.trim().lines().next().unwrap_or_default().trim();
+        let text: String = texts.flat_map(str::chars).take(TITLE + 1).collect();
+        let line = beginning(text.trim().lines().next().unwrap_or_default(), TITLE).trim();
         if !line.is_empty() {
             self.title = Some(line.to_owned());
         }
+    }
+
+    /// Changes the title.
+    pub(crate) fn change_title(&mut self, change: impl FnOnce(&str) -> String) {
+        self.title = self.title.as_deref().map(change);
     }
 
     fn exchange(&mut self, run: Option<&str>) -> Option<&mut Exchange> {
@@ -289,6 +295,14 @@ fn append(open: &mut EventKind, more: &EventKind) -> bool {
     };
     text.push_str(more);
     true
+}
+
+/// The first `most` characters of a text. A word that would be cut is left out: half a key has not the form of one.
+fn beginning(text: &str, most: usize) -> &str {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => text[..end].trim_end_matches(is_of_key),
+        None => text,
+    }
 }
 
 /// A message as it is shown: as the model wrote it, and without media.

@@ -126,8 +126,17 @@ fn entry(sessions: &Arc<Sessions>, name: &SessionName, run: &RunRecord) -> RunEn
 
 fn title(name: &SessionName, run: &RunRecord) -> String {
     let prompt = run.prompt.as_deref().unwrap_or_default();
-    let prompt: String = prompt.chars().take(PROMPT).collect();
-    format!("{name}: {}", one_line(&prompt))
+    let shown = match prompt.char_indices().nth(PROMPT) {
+        // Half a key would not be recognised as one.
+        Some((end, _)) => {
+            prompt[..end]
+                .rsplit_once(char::is_whitespace)
+                .unwrap_or_default()
+                .0
+        }
+        None => prompt,
+    };
+    format!("{name}: {}", one_line(shown))
 }
 
 async fn read(sessions: &Sessions, run: &RunId) -> Result<Recording, LogError> {
