@@ -1,9 +1,13 @@
-//! The command line at a real model on a real server, which `cargo xtask test servers` installs.
+//! The command line and the library at a real model on a real server, which `cargo xtask test servers` installs.
 
 #[path = "../../../gadgetry-gateway/tests/support/llama.rs"]
 #[expect(dead_code, reason = "the tests of the gateway use all of it")]
 mod llama;
 
+use gadgetry::provider::Resolver;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::{Agent, gadget};
 use serde_json::{Value, json};
 
 use super::workshop::{Ended, Workshop};
@@ -86,5 +90,54 @@ fn a_real_model_is_measured() {
                 assert!(error.is_empty() || error.contains(cut), "{call}");
             }
         }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
+#[schemars(crate = "gadgetry::schemars")]
+enum Mood {
+    Happy,
+    Angry,
+}
+
+/// The review of a customer
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde")]
+#[schemars(crate = "gadgetry::schemars")]
+struct Review {
+    mood: Mood,
+    /// Whole stars
+    #[schemars(range(min = 1, max = 5))]
+    stars: u8,
+}
+
+/// Searches the shop
+#[gadget]
+fn search(query: String) -> String {
+    format!("nothing about {query}")
+}
+
+/// A model of this size calls nothing by itself. That its answer is a value is the work of the grammar, whatever else it calls before.
+#[tokio::test]
+async fn a_real_model_answers_with_a_value() {
+    let Some(llama) = Llama::start(4096, &[]) else {
+        return;
+    };
+    let resolver = Resolver::new([("", "")]).base_url(llama.url());
+    let resolver = resolver.max_tokens(300).temperature(0.0);
+    let model = resolver.connect("smollm2").await.expect("a model");
+    let alone = Agent::builder().model(model.clone());
+    let with_another = Agent::builder()
+        .model(model)
+        .gadget(Search)
+        .max_iterations(2);
+    for agent in [alone, with_another] {
+        let agent = agent.system("Read the review: It leaks! One star.");
+        let agent = agent.build().expect("an agent");
+        let review = agent.ask("Which mood, how many stars?").typed::<Review>();
+        let review = review.await.expect("a review");
+        assert!(matches!(review.value.mood, Mood::Happy | Mood::Angry));
+        assert!((1..=5).contains(&review.value.stars), "{review:?}");
     }
 }

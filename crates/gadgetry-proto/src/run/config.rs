@@ -63,6 +63,11 @@ pub struct RunConfig {
     /// one request.
     #[serde(skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
+    /// Name of the gadget whose call is the answer of the run, if it has one. Where replies are constrained and `tool_choice` leaves it to the
+    /// model, the last reply that the run may have is a call of it, and replies before that must call any gadget: those of a
+    /// small model ([`model_size`](Self::model_size)) always, those of a large one after a reply that called nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_gadget: Option<String>,
     /// The notation by which replies with calls in their text are constrained, if the server of the model does that: to calls that are valid, by
     /// `tool_choice`. Set [`Anchoring::LineStart`] with it, because the text of a constrained reply may have markers within its lines.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,6 +168,7 @@ impl Default for RunConfig {
             model_size: ModelSize::default(),
             constrain: None,
             tool_choice: ToolChoice::default(),
+            answer_gadget: None,
             markers: Markers::default(),
             anchoring: Anchoring::default(),
             custom_blocks: Vec::new(),

@@ -14,6 +14,8 @@ use crate::convo::escape_markers;
 use crate::error::Overflow;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
+use crate::run::calls::Calls;
+use crate::run::constraints::tool_choice;
 use crate::run::ephemeral::RunStatus;
 use crate::run::plan::Plan;
 use crate::run::question::CompactionTrigger;
@@ -153,18 +155,14 @@ impl RunConversation {
         self.tokens.recount(self.history.messages());
     }
 
-    /// The next request. A forced tool choice ends with the first call of the run: a model that must call a gadget each
-    /// time could never answer.
-    pub(super) fn request(&self, status: &RunStatus, has_called: bool, plan: &Plan) -> Request {
+    /// The next request.
+    pub(super) fn request(&self, status: &RunStatus, calls: &Calls, plan: &Plan) -> Request {
         let mut request = self.history.request(status.iteration);
         if !plan.worked_turns.is_empty() {
             request.messages = Arc::new(plan.worked_turns.shown(&request.messages));
         }
-        let choice = &plan.config.tool_choice;
-        if !(choice.is_forced() && has_called) {
-            request.tool_choice = choice.clone();
-        }
-        request.constraint = plan.constraint(&request.tool_choice);
+        request.tool_choice = tool_choice(status, calls.has_called(), &plan.config);
+        request.constraint = plan.constraint(&request.tool_choice, calls.has_outputs());
         request.sampling = plan.config.sampling.clone();
         let texts = plan.trailing(status);
         request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();

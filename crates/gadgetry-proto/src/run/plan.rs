@@ -11,6 +11,7 @@ use crate::convo::viewer;
 use crate::dialect::Dialect;
 use crate::error::{Classified, Fault};
 use crate::event::RunInfo;
+use crate::grammar::ModelSize;
 use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
@@ -127,6 +128,9 @@ impl Plan {
             config.dialects.include(Dialect::Hermes);
         }
         let mut registry = registry.into();
+        if let Some(name) = &mut config.answer_gadget {
+            registered(name, &registry)?;
+        }
         let has_viewer = config.output_limit.is_some() && !registry.is_empty();
         if has_viewer {
             Arc::make_mut(&mut registry)
@@ -140,7 +144,9 @@ impl Plan {
                 .add(spec)
                 .map_err(PlanError::Search)?;
         }
-        name_choice(&mut config.tool_choice, &registry)?;
+        if let ToolChoice::Gadget(name) = &mut config.tool_choice {
+            registered(name, &registry)?;
+        }
         let custom_blocks = custom_blocks(&config, &code)?;
         check_trailing(&config, &code)?;
         let format = Format {
@@ -205,8 +211,11 @@ impl Plan {
     }
 
     /// Returns the constraint of a reply to a request with this choice.
-    pub(super) fn constraint(&self, choice: &ToolChoice) -> Option<Constraint> {
-        self.constraints.of(choice, &self.config, &self.registry)
+    pub(super) fn constraint(&self, choice: &ToolChoice, has_outputs: bool) -> Option<Constraint> {
+        let is_useless = self.has_viewer && !has_outputs;
+        let without = is_useless.then_some(viewer::NAME);
+        self.constraints
+            .of(choice, without, &self.config, &self.registry)
     }
 
     /// The configuration. [`RunConfig::tool_choice`] has the gadget's name as it was registered.
@@ -303,12 +312,10 @@ impl Classified for PlanError {
 }
 
 /// Gives the gadget that the model must call the name under which the provider knows it.
-fn name_choice(choice: &mut ToolChoice, registry: &Registry) -> Result<(), PlanError> {
-    if let ToolChoice::Gadget(name) = choice {
-        let gadget = registry.get(name);
-        let gadget = gadget.ok_or_else(|| PlanError::ToolChoice(name.clone()))?;
-        gadget.name().clone_into(name);
-    }
+fn registered(name: &mut String, registry: &Registry) -> Result<(), PlanError> {
+    let gadget = registry.get(name);
+    let gadget = gadget.ok_or_else(|| PlanError::ToolChoice(name.clone()))?;
+    gadget.name().clone_into(name);
     Ok(())
 }
 
@@ -368,8 +375,8 @@ fn hidden(config: &RunConfig, registry: &Registry) -> Vec<String> {
         return Vec::new();
     }
     let mut hidden = config.gadget_search.hidden(registry, config.context_window);
-    // Results name the viewer, so it is described.
-    hidden.retain(|name| name != viewer::NAME);
+    // Results name the viewer, and the run ends with its answer, so both are described.
+    hidden.retain(|name| name != viewer::NAME && config.answer_gadget.as_ref() != Some(name));
     hidden
 }
 
@@ -382,17 +389,23 @@ fn gadget_instructions(config: &RunConfig, registry: &Registry, hidden: &[String
         0 => Cow::Borrowed(&config.prompt),
         _ => Cow::Owned(brief()),
     };
-    let shown = shown(registry, hidden);
+    let shown = shown(config, registry, hidden);
     let text = prompt.render_registry(&shown, call_style(config));
     text.unwrap_or_default().into()
 }
 
-/// The gadgets that the prompt describes.
-fn shown<'r>(registry: &'r Registry, hidden: &[String]) -> Cow<'r, Registry> {
+/// The gadgets that the prompt describes. A small model whose calls are constrained reads of the viewer in the notice that names it: the
+/// grammar knows its parameters, and a gadget in the prompt is one more that such a model calls for nothing.
+fn shown<'r>(config: &RunConfig, registry: &'r Registry, hidden: &[String]) -> Cow<'r, Registry> {
+    let mut hidden = Cow::Borrowed(hidden);
+    let is_constrained = config.constrain.is_some() && config.model_size == ModelSize::Small;
+    if is_constrained && config.output_limit.is_some() {
+        hidden.to_mut().push(viewer::NAME.to_owned());
+    }
     if hidden.is_empty() {
         Cow::Borrowed(registry)
     } else {
-        Cow::Owned(registry.without(hidden))
+        Cow::Owned(registry.without(&hidden))
     }
 }
 
@@ -401,7 +414,7 @@ fn worked_turns(config: &RunConfig, registry: &Registry, hidden: &[String]) -> A
         return Arc::default();
     }
     let style = call_style(config);
-    let turns = with_entries(&shown(registry, hidden), style, |entries| {
+    let turns = with_entries(&shown(config, registry, hidden), style, |entries| {
         WorkedTurns::new(config.examples, entries, style)
     });
     Arc::new(turns)

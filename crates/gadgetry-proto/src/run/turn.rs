@@ -169,8 +169,7 @@ impl ModelTurn {
             budget: plan.config.budget,
             calls_before: parts.calls.previous(),
         };
-        let has_called = parts.calls.has_called();
-        parts.conversation.request(&status, has_called, plan)
+        parts.conversation.request(&status, parts.calls, plan)
     }
 
     fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
@@ -226,7 +225,15 @@ impl ModelTurn {
             return self.end(FinishReason::BudgetExceeded, true);
         }
         match decision {
-            Decision::Request(request) => {
+            Decision::Request(mut request) => {
+                let asked = self.request(parts);
+                if request.tool_choice != asked.tool_choice
+                    && request.constraint == asked.constraint
+                {
+                    let plan = parts.cx.plan;
+                    request.constraint =
+                        plan.constraint(&request.tool_choice, parts.calls.has_outputs());
+                }
                 self.replacement_request = Some(request.clone());
                 self.transmit(request, parts);
             }

@@ -91,6 +91,18 @@ fn when_it_is_used() {
     check(20, Some(5_000), described(&["Echo"]), true, true);
 }
 
+/// A model that does not read how to answer cannot end its run.
+#[test]
+fn the_gadget_of_the_answer_is_always_described() {
+    for answer in [None, Some("echo".to_owned())] {
+        let is_described = answer.is_some();
+        let log = play(&script(30).with(|config| config.answer_gadget = answer));
+        let system = &systems(&log)[0];
+        assert!(system.contains("## FindGadgets"), "{system}");
+        assert_eq!(system.contains("## Echo\n"), is_described, "{system}");
+    }
+}
+
 /// A hundred tools cost at most 600 tokens until they are used: a token of a prompt has three bytes or more.
 #[test]
 fn a_hundred_tools_cost_little() {

@@ -37,7 +37,9 @@ impl AgentRun<'_> {
     /// parameter `answer`. The model reads the description of the fields from the doc comments of `T`. A call that does
     /// not fit is answered with what is wrong, and the model tries again; a reply that calls nothing is answered with a
     /// reminder. All of this counts as replies, which
-    /// [`max_iterations`](crate::AgentBuilder::max_iterations) limits.
+    /// [`max_iterations`](crate::AgentBuilder::max_iterations) limits. Where the server of the model constrains replies
+    /// ([`constrained`](crate::AgentBuilder::constrained)), a small model must call a gadget each time, a large one after a reminder, and the
+    /// last reply is the answer.
     ///
     /// Fails as [`AgentRun::text`] does; if a gadget or a hook has ended the run without an answer; if a gadget of the
     /// agent is called `FinalAnswer`; and if the stream of the run was read before.
@@ -147,6 +149,7 @@ impl Inner {
         let mut config = self.plan.config().clone();
         let reminder = format!("Give your answer by calling the gadget {NAME}, not as text.");
         config.text_only = OnTextOnlyReply::Remind(reminder);
+        config.answer_gadget = Some(NAME.to_owned());
         let registry = Arc::clone(services.toolbox.registry());
         let plan = Plan::new(config, registry, self.plan.code().clone())?;
         services.model = Agent::model_for(&self.model, &plan)?;

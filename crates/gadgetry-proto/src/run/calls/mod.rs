@@ -117,6 +117,11 @@ impl Calls {
         self.has_called
     }
 
+    /// Returns `true` if there is a result that only the viewer shows whole.
+    pub(super) fn has_outputs(&self) -> bool {
+        !self.execution.stored.outputs().is_empty()
+    }
+
     /// Calls in the previous reply; `None` before the first.
     pub(super) fn previous(&self) -> Option<u32> {
         self.execution.ledger.previous().map(index)
