@@ -14,7 +14,7 @@ fn workshop() -> Workshop {
         ),
         call(
             "RunCommand:c",
-            "!!!ARG:command\ntouch made; echo x > ../escaped\n",
+            "!!!ARG:command\ntouch made; echo x > ../escaped; true\n",
         ),
         call("TellUser:t:w", "!!!ARG:message\nWritten.\n"),
     ];
