@@ -57,9 +57,7 @@ struct Run {
 
 impl Run {
     fn of(recording: &Recording, redaction: &Redaction) -> Self {
-        let lines = recording.records.lines().iter();
-        let values = lines.filter_map(|line| serde_json::from_str(line).ok());
-        let mut records = joined(values);
+        let mut records = joined(recording.values());
         let redaction = redaction.learning(&records);
         for record in &mut records {
             redaction.clean(record);

@@ -31,14 +31,8 @@ const ARROWS: usize = 20_000;
 /// ```
 pub fn perfetto(recording: &Recording, redaction: &Redaction) -> String {
     let mut trace = Trace::default();
-    let lines = recording.records.lines();
-    let events = || {
-        lines
-            .iter()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-    };
-    let redaction = redaction.learning(events());
-    for mut event in events() {
+    let redaction = redaction.learning(recording.values());
+    for mut event in recording.values() {
         redaction.clean(&mut event);
         each_string(&mut event, &|text| {
             if let Some((end, _)) = text.char_indices().nth(TEXT) {
@@ -84,6 +78,11 @@ impl Trace {
     fn event(&mut self, event: &Value) {
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         let kind = text("type");
+        if kind == "inspect_limit" {
+            let name = text("message");
+            let missing = json!({ "ph": "i", "s": "g", "name": name, "pid": 1, "tid": 1, "ts": micros(self.now) });
+            self.out.push(missing);
+        }
         if kind.starts_with("inspect_") {
             return;
         }
@@ -233,6 +232,26 @@ fn slice(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A call must not hide from a file.
+    #[test]
+    fn records_that_cannot_be_read_are_reported() {
+        let start = json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "gadget_start", "call": 0, "invocationId": "x", "gadgetName": "Run" });
+        let mut event: gadgetry::Event = serde_json::from_value(start).expect("an event");
+        if let gadgetry::EventKind::GadgetStart { parameters, .. } = &mut event.kind {
+            *parameters = std::sync::Arc::new(json!({ "$serde_json::private::RawValue": "no" }));
+        }
+        let mut recorder = crate::Recorder::default();
+        gadgetry::Observer::event(&mut recorder, &event);
+        let recording = recorder.finish();
+        let redaction = Redaction::default();
+        for text in [
+            crate::html::html(std::slice::from_ref(&recording), &redaction),
+            perfetto(&recording, &redaction),
+        ] {
+            assert!(text.contains("A record cannot be read"), "{text}");
+        }
+    }
 
     #[test]
     fn calls_have_lanes_and_arrows() {

@@ -1,5 +1,7 @@
 //! One run, as records.
 
+use serde_json::{Value, json};
+
 use crate::record::Records;
 
 /// One run, as it is shown.
@@ -34,6 +36,16 @@ impl Recording {
     /// Returns whether the run has finished.
     pub fn is_finished(&self) -> bool {
         self.records.is_finished
+    }
+
+    /// The records as values, one after the other.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Value> {
+        self.records.lines().iter().map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| {
+                let message = format!("A record cannot be read: {error}");
+                json!({ "type": "inspect_limit", "message": message })
+            })
+        })
     }
 
     #[cfg(test)]

@@ -1,18 +1,118 @@
-//! JSON texts: their string literals, replaced without reading the rest; how deep a value may be nested in them; and values
-//! written with the blanks that models write.
+//! JSON texts: values of them, without what `serde_json` makes of keys of its own; their string literals, replaced without reading
+//! the rest; how deep a value may be nested in them; and values written with the blanks that models write.
 //!
 //! A saved run has each long text once, and references to it elsewhere. To find and replace them in the text takes one
 //! pass with few allocations; a tree of values would take one for every value.
 
 use std::borrow::Cow;
-use std::io;
+use std::{fmt, io};
 
 use memchr::{memchr, memchr2};
-use serde::Serialize as _;
-use serde_json::Value;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize as _};
 use serde_json::ser::{Formatter, Serializer};
+use serde_json::{Map, Value};
 
 use crate::limits::JSON_DEPTH;
+
+/// The beginning of keys that mean something to `serde_json`.
+///
+/// An object with such a key is read by it as another value: `{"$serde_json::private::RawValue": "[1, 2]"}` as `[1, 2]`, whatever limits
+/// the text was within, and as an error if its text is not JSON, so that what has it can be written and not read.
+pub const RESERVED: &str = "$serde_json::private::";
+
+/// Reads JSON of others as `serde_json` does, but for [reserved](RESERVED) keys, which are errors.
+///
+/// # Errors
+///
+/// If the text is not JSON, has more than 127 levels, or has such a key.
+///
+/// ```
+/// use gadgetry_proto::json::read_value;
+/// use serde_json::json;
+///
+/// assert_eq!(read_value(r#"{"a": [1, null]}"#)?, json!({"a": [1, null]}));
+/// assert!(read_value(r#"{"$serde_json::private::RawValue": "1"}"#).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn read_value(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).map(|Literal(value)| value)
+}
+
+/// A value that is what was written.
+struct Literal(Value);
+
+impl<'de> Deserialize<'de> for Literal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LiteralVisitor).map(Self)
+    }
+}
+
+struct LiteralVisitor;
+
+impl<'de> Visitor<'de> for LiteralVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Literal(value)) = items.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            if key == NUMBER {
+                // With the feature `arbitrary_precision` of `serde_json`, each number comes so.
+                let digits: String = fields.next_value()?;
+                let number = digits.parse().map_err(A::Error::custom)?;
+                return Ok(Value::Number(number));
+            }
+            if key.starts_with(RESERVED) {
+                return Err(A::Error::custom("a key of the JSON is reserved"));
+            }
+            values.insert(key, fields.next_value::<Literal>()?.0);
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+/// The key of a number that `serde_json` has not read.
+const NUMBER: &str = "$serde_json::private::Number";
 
 /// Levels of arrays and objects.
 pub(crate) fn depth(value: &Value) -> usize {
@@ -182,7 +282,31 @@ mod tests {
         })
     }
 
+    #[test]
+    fn reserved_keys_are_refused() {
+        let check = |text: &str, expected: Option<Value>| {
+            assert_eq!(read_value(text).ok(), expected, "{text}");
+        };
+        let raw = r#"{"$serde_json::private::RawValue": "[1]"}"#;
+        check(raw, None);
+        check(&raw.replace('$', "\\u0024"), None);
+        check(&format!(r#"[{{"a": 1, "b": {raw}}}]"#), None);
+        check(r#"{"$serde_json::private::Other": 1}"#, None);
+        check(r#"{"$serde_json::private::Number": "x"}"#, None);
+        // As a text it means nothing.
+        let text = "$serde_json::private::RawValue";
+        let value = serde_json::json!({ "a": text });
+        check(&value.to_string(), Some(value.clone()));
+        check(&"[".repeat(128), None);
+    }
+
     proptest! {
+        #[test]
+        fn values_are_those_of_serde_json(json in any_json()) {
+            let text = json.to_string();
+            prop_assert_eq!(read_value(&text).unwrap(), json);
+        }
+
         #[test]
         fn as_in_the_tree(json in any_json()) {
             // No two keys become the same one.

@@ -2,6 +2,7 @@
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::json::read_value;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
@@ -15,7 +16,7 @@ pub(super) fn sent(input: &Value) -> Value {
     match input {
         Value::Object(_) => input.clone(),
         Value::Null => Value::Object(Map::new()),
-        Value::String(text) => match serde_json::from_str(text) {
+        Value::String(text) => match read_value(text) {
             Ok(object @ Value::Object(_)) => object,
             _ => wrapped(input),
         },

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use gadgetry_proto::error::{Classified, Fault};
+use gadgetry_proto::json::read_value;
 use gadgetry_proto::message::{
     Content, Media, MediaData, MediaKind, Message, Request, Role, ToolChoice,
 };
@@ -297,7 +298,7 @@ pub(super) fn output(
 
 /// The arguments of a call. Text that is not JSON stays a text, which becomes an object when it is sent again.
 pub(super) fn arguments(json: &str) -> Value {
-    serde_json::from_str(json).unwrap_or_else(|_| json.into())
+    read_value(json).unwrap_or_else(|_| json.into())
 }
 
 pub(super) fn text(text: &str) -> Option<Content> {

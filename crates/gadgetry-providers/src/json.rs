@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 
+use gadgetry_proto::json::read_value;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -23,7 +24,7 @@ const OFFSET: u32 = 0x10_0000;
 ///
 /// The decoders of requests join the surrogates of each string before they use it.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(&without_lone_halves(text))
+    read_value(&without_lone_halves(text))
 }
 
 /// Returns whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use gadgetry_proto::json::read_value;
 use gadgetry_proto::schema::GadgetSpec;
-use serde_json::Value;
 
 /// The maximum length of a tool's name, at the providers that have one.
 const LENGTH: usize = 64;
@@ -107,7 +107,7 @@ impl ToolForms {
 
 /// The free text in the arguments of a call.
 pub(super) fn text_of(arguments: &str) -> String {
-    let parsed: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let parsed = read_value(arguments).unwrap_or_default();
     let text = parsed[TEXT_PARAMETER].as_str();
     text.unwrap_or_default().to_owned()
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use gadgetry_proto::call::Digits;
+use gadgetry_proto::json::read_value;
 use gadgetry_proto::message::{Content, Message, Role};
 use serde_json::Value;
 
@@ -137,9 +138,7 @@ impl CallResult {
     fn json(&self) -> Option<&Value> {
         let read = || {
             let is_small = most_values(&self.text) <= VALUES;
-            is_small
-                .then(|| serde_json::from_str(&self.text).ok())
-                .flatten()
+            is_small.then(|| read_value(&self.text).ok()).flatten()
         };
         self.json.get_or_init(read).as_ref()
     }

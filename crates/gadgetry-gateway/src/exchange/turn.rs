@@ -2,6 +2,7 @@
 
 use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::json::read_value;
 use serde_json::Value;
 
 use super::request::Input;
@@ -164,10 +165,10 @@ fn read(json: &str) -> Result<Input, String> {
     if most_values(json) > VALUES {
         return Err(not_json());
     }
-    let mut value = serde_json::from_str(json).map_err(|_| not_json())?;
+    let mut value = read_value(json).map_err(|_| not_json())?;
     // Some models write JSON in a string.
     if let Value::String(inner) = value {
-        value = serde_json::from_str(&inner).map_err(|_| not_json())?;
+        value = read_value(&inner).map_err(|_| not_json())?;
     }
     let digits = Digits::of(json, &value).map_err(|_| not_json())?;
     Ok((value, digits))

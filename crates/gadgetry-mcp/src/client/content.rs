@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gadgetry::proto::json::read_value;
 use gadgetry::{Media, MediaData, MediaKind, Outcome};
 use serde_json::Value;
 
@@ -132,7 +133,7 @@ impl Parts {
         let only = structured.as_object().filter(|fields| fields.len() == 1);
         let only = only.and_then(|fields| fields.values().next());
         let is_same = |text: &String| {
-            let read = serde_json::from_str::<Value>(text).ok();
+            let read = read_value(text).ok();
             let is = |value: &Value| read.as_ref() == Some(value);
             is(structured)
                 || only.is_some_and(|value| is(value) || value.as_str() == Some(text.as_str()))

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::accumulate::Accumulator;
 use crate::accumulate::error::StreamError;
 use crate::accumulate::open::OpenToolCall;
-use crate::json::bounded;
+use crate::json::{bounded, read_value};
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
 use crate::schema::read_json;
@@ -101,7 +101,7 @@ fn without_lone_halves(json: &str) -> Option<Value> {
         return None;
     }
     mended.push_str(&json[kept..]);
-    serde_json::from_str(&mended).ok()
+    read_value(&mended).ok()
 }
 
 /// Returns `true` if a number may be read with other digits: it has more than 64 bits hold, a fraction or an exponent.
@@ -132,7 +132,7 @@ pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Opt
     if json.trim_ascii().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);
     }
-    match serde_json::from_str(&json).map(bounded) {
+    match read_value(&json).map(bounded) {
         // `serde_json` would round an integer of more than 64 bits, and write `0.1000` as `0.1`.
         Ok(input) if !may_lose_digits(&json) => (input, None),
         Ok(input) => (read_json(&json).unwrap_or(input), None),

@@ -35,6 +35,12 @@ pub enum ParseError {
         /// The pointer as written.
         pointer: String,
     },
+    /// A name that `serde_json` reads as something else, see [`RESERVED`](crate::json::RESERVED).
+    #[error("Reserved name: {pointer}. Write another name")]
+    ReservedName {
+        /// The pointer as written.
+        pointer: String,
+    },
     /// An array element was left out.
     #[error("Array index gap: expected {expected}, got {got}")]
     ArrayIndexGap {

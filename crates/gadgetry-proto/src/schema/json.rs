@@ -12,6 +12,7 @@ use serde_json::Number;
 use serde_json::Value;
 
 use crate::error::JsonError;
+use crate::json::RESERVED;
 use crate::schema::slips::Slips;
 
 /// Levels of arrays and objects that are read.
@@ -272,6 +273,9 @@ impl<'a> JsonReader<'a> {
             }
             starts.push(self.at);
             let key = self.string()?;
+            if key.starts_with(RESERVED) {
+                return Err(self.fault("the key is reserved; write another one"));
+            }
             self.skip()?;
             if self.peek() != Some(b':') {
                 return Err(self.unexpected("`:`"));

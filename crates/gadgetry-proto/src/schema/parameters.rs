@@ -12,6 +12,7 @@ use serde_json::map::Entry;
 use crate::call::Digits;
 use crate::error::ParseError;
 use crate::error::PointerConflict;
+use crate::json::RESERVED;
 use crate::json::depth;
 use crate::limits::Limit;
 use crate::limits::LimitExceeded;
@@ -77,7 +78,8 @@ pub(crate) fn parameters_noting<'a>(
         notes,
     };
     for (written, text) in arguments {
-        if tree.view.is_none() && is_plain(written) {
+        let is_reserved = written.contains(RESERVED);
+        if tree.view.is_none() && is_plain(written) && !is_reserved {
             exceeds(written.len(), limits.pointer, Limit::Pointer)?;
             exceeds(text.len(), limits.value, Limit::Value)?;
             tree.set_key(written, text)?;
@@ -92,6 +94,10 @@ pub(crate) fn parameters_noting<'a>(
         }
         exceeds(pointer.len(), limits.pointer, Limit::Pointer)?;
         exceeds(text.len(), limits.value, Limit::Value)?;
+        if is_reserved {
+            let pointer = pointer.to_owned();
+            return Err(ParseError::ReservedName { pointer });
+        }
         tree.set(pointer, text)?;
     }
     Ok(tree.root)

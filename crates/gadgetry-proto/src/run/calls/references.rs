@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Parameters, find_text, reference};
 use crate::id::InvocationId;
-use crate::json::depth;
+use crate::json::{depth, read_value};
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
 use crate::run::plan::Plan;
@@ -154,7 +154,7 @@ impl<'a> Resolver<'a> {
         let parsed = self
             .parsed
             .entry(id)
-            .or_insert_with(|| serde_json::from_str(result).ok());
+            .or_insert_with(|| read_value(result).ok());
         let Some(json) = parsed else {
             return nothing(&format!("the result of \"{id}\" is not JSON"));
         };

@@ -316,6 +316,28 @@ fn a_leading_slash() {
     }
 }
 
+/// What has such a name could be written and not read again.
+#[test]
+fn reserved_names() {
+    let name = "$serde_json::private::RawValue";
+    for (pointer, text) in [
+        (name, "1"),
+        (&*format!("a/{name}"), "1"),
+        (&*format!("{name}/a"), "1"),
+    ] {
+        let error = parameters([(pointer, text)], None, MARKER, &Limits::default()).unwrap_err();
+        let expected = format!("Reserved name: {pointer}. Write another name");
+        assert_eq!(error.to_string(), expected);
+    }
+    let json = format!(r#"{{"{name}": "1"}}"#);
+    let typed = Schema::new(json!({ "properties": { "a": { "type": "object" } } })).unwrap();
+    let error = parameters([("a", &*json)], Some(&typed), MARKER, &Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("the key is reserved"), "{error}");
+    // Without a type it is a text.
+    let read = parameters([("a", &*json)], None, MARKER, &Limits::default());
+    assert_eq!(read, Ok(json!({ "a": json })));
+}
+
 #[test]
 fn ten_thousand_arguments_are_read_in_linear_time() {
     let schema =

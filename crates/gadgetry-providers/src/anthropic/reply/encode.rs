@@ -2,6 +2,7 @@
 
 use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
+use gadgetry_proto::json::read_value;
 use serde_json::{Value, json};
 
 use super::usage;
@@ -170,7 +171,7 @@ impl Encode for Encoder {
             Part::Text(text) | Part::Refusal(text) => json!({"type": "text", "text": text}),
             Part::Reasoning(text) => json!({"type": "thinking", "thinking": text, "signature": ""}),
             Part::Call { id, name, json, .. } => {
-                let input: Option<Value> = serde_json::from_str(json).ok();
+                let input = read_value(json).ok();
                 let input = input.unwrap_or_else(|| json!({}));
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})
             }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::json::read_value;
 use serde_json::Value;
 
 use crate::arguments::{self, Object};
@@ -317,7 +318,7 @@ impl Call {
 
     /// Name and arguments in a normal form, to compare calls.
     fn said(&self, json: &str) -> (String, String) {
-        let json = match serde_json::from_str::<Value>(json) {
+        let json = match read_value(json) {
             Ok(value) => value.to_string(),
             Err(_) if json.trim().is_empty() => "{}".to_owned(),
             Err(_) => json.trim().to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::json::read_value;
 use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
@@ -154,6 +155,6 @@ impl Call {
 
 /// Returns whether two texts are the same JSON. The repetition may have different whitespace.
 fn is_same(pieces: &str, whole: &str) -> bool {
-    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let value = |text: &str| read_value(text).ok();
     pieces.trim() == whole || value(pieces).is_some_and(|it| value(whole) == Some(it))
 }
