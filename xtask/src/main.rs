@@ -8,6 +8,7 @@
 mod bench;
 mod bindings;
 mod book;
+mod causes;
 mod disk;
 mod dist;
 mod errors;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::disk::read;
-use crate::{errors, summaries, titles, versions, words};
+use crate::{causes, errors, summaries, titles, versions, words};
 
 const MAX_LINES: usize = 600;
 
@@ -28,6 +28,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         problems.extend(test_problems(root, &package.join("tests"))?);
         let sources = rust_files(&package.join("src"))?;
         problems.extend(errors::problems(&sources, root)?);
+        problems.extend(causes::problems(&sources, root)?);
         problems.extend(summaries::problem(
             &relative(root, &package),
             &sources,

@@ -61,7 +61,7 @@ pub(crate) fn refusal(code: ErrorCode, message: impl Into<String>) -> Refusal {
 pub enum ServeError {
     /// A message of the client could not be read.
     #[error("cannot read from the client: {0}")]
-    Read(#[source] io::Error),
+    Read(io::Error),
 }
 
 impl Classified for ServeError {

@@ -116,6 +116,12 @@ async fn files_are_read() {
         Err("none.txt: there is no such file or folder"),
     )
     .await;
+    let missing = stage.call("ReadFile", json!({ "filePath": "none.txt" }));
+    let error = missing.await.unwrap_err();
+    assert!(
+        error.ends_with("folder"),
+        "not in other words again: {error}"
+    );
     check(
         "a.txt/x",
         None,

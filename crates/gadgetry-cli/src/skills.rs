@@ -17,9 +17,9 @@ impl SkillOptions {
         let mut skills = Skills::new();
         let mut read = Vec::new();
         for folder in self.skills.iter().chain(&self.configured_skills) {
-            let failed = |source| SkillError::Read {
+            let failed = |error| SkillError::Read {
                 path: folder.clone(),
-                source,
+                error,
             };
             let real = folder
                 .canonicalize()

@@ -62,12 +62,12 @@ pub struct Config {
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("cannot read {path}: {error}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Error of the system.
-        source: io::Error,
+        error: io::Error,
     },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]
@@ -99,9 +99,9 @@ impl Classified for ConfigError {
 ///
 /// At the first mistake, with its line and column.
 pub fn load(path: &Path, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, ConfigError> {
-    let read = |source| ConfigError::Read {
+    let read = |error| ConfigError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
     let text = files::text(path, LIMIT).map_err(read)?;
     parse(&text, resolver, patch).map_err(|mistake| {
@@ -389,9 +389,9 @@ pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
 ///
 /// If the file cannot be read, or a line has more than two words.
 pub fn read_keys(path: &Path) -> Result<Vec<(String, String)>, ConfigError> {
-    let text = files::text(path, LIMIT).map_err(|source| ConfigError::Read {
+    let text = files::text(path, LIMIT).map_err(|error| ConfigError::Read {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     let mut keys = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -17,12 +17,12 @@ pub enum WorkerError {
         problem: String,
     },
     /// The address cannot be listened on.
-    #[error("{address} cannot be listened on: {source}")]
+    #[error("{address} cannot be listened on: {error}")]
     Listen {
         /// The address.
         address: String,
         /// The cause.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// No one else could reach the worker at this address.
     #[error(
@@ -39,14 +39,14 @@ pub enum WorkerError {
     #[error("the identity key of Restate is invalid: {0}")]
     IdentityKey(String),
     /// Restate does not take the worker.
-    #[error("Restate at {admin} does not take this worker at {worker}: {source}")]
+    #[error("Restate at {admin} does not take this worker at {worker}: {error}")]
     Register {
         /// The address of Restate's admin interface.
         admin: String,
         /// The address of the worker.
         worker: String,
         /// The cause.
-        source: RestateError,
+        error: RestateError,
     },
 }
 
@@ -57,12 +57,12 @@ impl Classified for WorkerError {
                 Fault::Program
             }
             Self::Listen { .. } => Fault::Environment,
-            Self::Register { source, .. } => source.fault(),
+            Self::Register { error, .. } => error.fault(),
         }
     }
 
     fn is_retryable(&self) -> bool {
-        matches!(self, Self::Register { source, .. } if source.is_retryable())
+        matches!(self, Self::Register { error, .. } if error.is_retryable())
     }
 }
 

@@ -220,9 +220,9 @@ impl Worker {
     /// As [`Worker::serve`].
     pub async fn start(self) -> Result<ServingWorker, WorkerError> {
         let options = self.options;
-        let failed = |source| WorkerError::Listen {
+        let failed = |error| WorkerError::Listen {
             address: options.listen.to_string(),
-            source,
+            error,
         };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -258,10 +258,10 @@ impl Worker {
         };
         register(&self.admin, &advertise)
             .await
-            .map_err(|source| WorkerError::Register {
+            .map_err(|error| WorkerError::Register {
                 admin: self.admin.url().to_string(),
                 worker: advertise,
-                source,
+                error,
             })?;
         Ok(worker)
     }

@@ -9,10 +9,10 @@ use super::path::WorkspacePath;
 
 /// A folder that cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the workspace {}: {source}", folder.display())]
+#[error("cannot open the workspace {}: {error}", folder.display())]
 pub struct WorkspaceError {
     pub(super) folder: PathBuf,
-    pub(super) source: io::Error,
+    pub(super) error: io::Error,
 }
 
 impl Classified for WorkspaceError {
@@ -105,12 +105,12 @@ pub enum FileError {
         kept: Option<io::Error>,
     },
     /// The system refused.
-    #[error("{path}: {}", words(source))]
+    #[error("{path}: {}", words(error))]
     Io {
         /// The path as given.
         path: String,
         /// The cause.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -131,18 +131,18 @@ impl Classified for FileError {
 impl FileError {
     /// The same error about another path.
     pub(super) fn about(self, path: &WorkspacePath) -> Self {
-        let Self::Io { source, .. } = self else {
+        let Self::Io { error, .. } = self else {
             return self;
         };
-        Self::io(path, source)
+        Self::io(path, error)
     }
 
-    pub(crate) fn io(path: &(impl ToString + ?Sized), source: io::Error) -> Self {
+    pub(crate) fn io(path: &(impl ToString + ?Sized), error: io::Error) -> Self {
         let path = path.to_string();
-        if is_escape(&source) {
+        if is_escape(&error) {
             return Self::Outside(path);
         }
-        Self::Io { path, source }
+        Self::Io { path, error }
     }
 }
 

@@ -79,9 +79,9 @@ impl Workspace {
     /// [`WorkspaceError`] if it is not a folder that can be opened.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
         let folder = folder.as_ref();
-        let failed = |source| WorkspaceError {
+        let failed = |error| WorkspaceError {
             folder: folder.to_owned(),
-            source,
+            error,
         };
         let root = folder.canonicalize().map_err(failed)?;
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;

@@ -136,9 +136,7 @@ impl Place {
             Ok(metadata) if metadata.is_dir() => Err(FileError::IsFolder(path.clone())),
             Ok(metadata) if metadata.is_file() => {
                 let (file, metadata) = match open_file(&self.dir, &self.name, path, hard_links) {
-                    Err(FileError::Io { source, .. })
-                        if source.kind() == io::ErrorKind::NotFound =>
-                    {
+                    Err(FileError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                         return Ok(None);
                     }
                     opened => opened?,

@@ -55,7 +55,7 @@ impl Workspace {
                     missing.reverse();
                     return Ok((resolved, missing));
                 }
-                Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(FileError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
             if self.dir().symlink_metadata(existing).is_ok() {

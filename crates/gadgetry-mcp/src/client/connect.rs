@@ -318,7 +318,7 @@ fn start(
         variables: variables.collect::<Result<_, ConnectError>>()?,
         folder,
     };
-    ServerProcess::start(launch).map_err(|source| ConnectError::Start { program, source })
+    ServerProcess::start(launch).map_err(|error| ConnectError::Start { program, error })
 }
 
 /// The client with the tokens of the user's login, if there are any. A header of the configuration takes precedence.

@@ -17,7 +17,6 @@ pub struct ServerFailure {
     /// The name of the server in the configuration.
     pub server: String,
     /// Problem with it.
-    #[source]
     pub error: ConnectError,
 }
 
@@ -63,13 +62,12 @@ pub enum ConnectError {
     #[error("the header {0:?} has a name or a value that HTTP does not admit")]
     Header(String),
     /// The program cannot be started.
-    #[error("cannot start {program:?}: {}", start_hint(source))]
+    #[error("cannot start {program:?}: {}", start_hint(error))]
     Start {
         /// The program.
         program: String,
         /// The cause.
-        #[source]
-        source: io::Error,
+        error: io::Error,
     },
     /// The time is over.
     #[error(
@@ -149,7 +147,7 @@ impl Classified for ConnectError {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     #[error("the server is not available: {0}")]
-    Unavailable(#[from] ConnectError),
+    Unavailable(ConnectError),
     #[error(
         "no answer after {0:?}; the call was cancelled. It may have had an effect. Increase `timeout` of the server if it needs longer"
     )]
@@ -174,6 +172,12 @@ pub(super) enum CallError {
     Unexpected,
     #[error("cancelled")]
     Cancelled,
+}
+
+impl From<ConnectError> for CallError {
+    fn from(error: ConnectError) -> Self {
+        Self::Unavailable(error)
+    }
 }
 
 fn start_hint(error: &io::Error) -> String {

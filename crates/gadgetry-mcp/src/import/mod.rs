@@ -25,10 +25,16 @@ pub use imported::{ImportWarning, Imported, Source};
 pub enum ImportError {
     /// Not JSON. The message has line and column.
     #[error("not valid JSON: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// No servers.
     #[error("there is no list of servers: `mcpServers` is missing or not an object")]
     NoServers,
+}
+
+impl From<serde_json::Error> for ImportError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
 }
 
 impl Classified for ImportError {

@@ -42,7 +42,7 @@ pub enum LoginError {
     Page,
     /// The browser cannot reach this program.
     #[error("cannot listen on 127.0.0.1: {0}")]
-    Listen(#[source] io::Error),
+    Listen(io::Error),
     /// The time is over.
     #[error("no answer about the login after {0:?}; increase `startup-timeout` if it needs longer")]
     Timeout(Duration),

@@ -193,10 +193,16 @@ pub enum ServeError {
     BadKey,
     /// The listener cannot be used.
     #[error("cannot listen: {0}")]
-    Listen(#[from] io::Error),
+    Listen(io::Error),
     /// The client does not speak the protocol.
     #[error("the client does not speak MCP: {0}")]
     Client(String),
+}
+
+impl From<io::Error> for ServeError {
+    fn from(error: io::Error) -> Self {
+        Self::Listen(error)
+    }
 }
 
 impl Classified for ServeError {

@@ -193,7 +193,6 @@ pub enum RegistryError {
         /// The name of the gadget.
         name: String,
         /// The error of its schema.
-        #[source]
         error: SchemaError,
     },
     /// The default of a parameter would be refused in a call.

@@ -33,10 +33,10 @@ pub struct Provenance {
 pub enum TableError {
     /// The file could not be read or written.
     #[error("cannot read the model table: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Not JSON, or not in our format.
     #[error("malformed model table: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// Number of models that differs from the one in the head.
     #[error("truncated model table: {said} models announced, {found} found; download it again")]
     Count {
@@ -53,6 +53,18 @@ pub enum TableError {
     /// Larger than any table of models.
     #[error("the model table is larger than {} MiB uncompressed", LIMIT >> 20)]
     TooLarge,
+}
+
+impl From<io::Error> for TableError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<serde_json::Error> for TableError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
 }
 
 impl Classified for TableError {

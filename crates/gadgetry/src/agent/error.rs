@@ -96,7 +96,6 @@ pub enum AgentError {
         /// The id of the call.
         id: String,
         /// Reason.
-        #[source]
         error: WriteError,
     },
     /// Gadgets need approval, and there are no approvals.

@@ -13,12 +13,12 @@ use crate::toolbox::ToolboxError;
 #[non_exhaustive]
 pub enum GadgetFileError {
     /// The file cannot be read.
-    #[error("cannot read the gadget file {path}: {source}", path = path.display())]
+    #[error("cannot read the gadget file {path}: {error}", path = path.display())]
     Read {
         /// Path, as the caller gave it.
         path: PathBuf,
         /// Error of the file system.
-        source: io::Error,
+        error: io::Error,
     },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]

@@ -33,16 +33,22 @@ pub enum ResultForm {
 /// Error for a call of a program without a result. The model reads its text.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    #[error("cannot start {}: {}", program.display(), start_hint(source))]
-    Start { program: PathBuf, source: io::Error },
+    #[error("cannot start {}: {}", program.display(), start_hint(error))]
+    Start { program: PathBuf, error: io::Error },
     #[error("lost the connection to the program: {0}")]
-    Pipe(#[from] io::Error),
+    Pipe(io::Error),
     #[error("wrote more than {STDOUT_MIB} MiB to stdout and was stopped; ask it for less")]
     TooMuchOutput,
     #[error("cancelled")]
     Cancelled,
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Pipe(error)
+    }
 }
 
 fn start_hint(error: &io::Error) -> String {
@@ -71,7 +77,7 @@ pub(super) async fn run(
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let program = command.as_std().get_program().into();
     let mut processes =
-        Processes::spawn(command, grace).map_err(|source| Failure::Start { program, source })?;
+        Processes::spawn(command, grace).map_err(|error| Failure::Start { program, error })?;
     let stdout = match form {
         ResultForm::Text => Stdout::Text(Vec::new()),
         ResultForm::JsonLines => Stdout::Lines(Lines::new(context)),

@@ -23,9 +23,9 @@ const LIMIT: u64 = 16 << 20;
 /// Fails if the file cannot be read, if something in it is not a gadget, and if a program does not exist; the error says
 /// where in the file.
 pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
-    let read = |source| GadgetFileError::Read {
+    let read = |error| GadgetFileError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
     let text = files::text(path, LIMIT).map_err(read)?;
     // A later change of the working directory must not change which program a gadget is.

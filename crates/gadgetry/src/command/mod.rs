@@ -213,9 +213,9 @@ impl DynGadget for CommandGadget {
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
     /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let command = self.command().map_err(|source| exec::Failure::Start {
+        let command = self.command().map_err(|error| exec::Failure::Start {
             program: self.program.clone(),
-            source,
+            error,
         });
         let (grace, result) = (self.grace, self.result);
         Box::pin(async move {

@@ -94,7 +94,7 @@ pub enum JournalError {
     Load(#[from] LoadError),
     /// The storage failed.
     #[error("the journal cannot be used: {0}")]
-    Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Storage(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Classified for JournalError {

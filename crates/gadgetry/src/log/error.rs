@@ -12,7 +12,7 @@ pub(super) const VERSION: u32 = 3;
 #[non_exhaustive]
 pub enum LogError {
     /// The file.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// Empty log.
     #[error("the log is empty")]
@@ -29,21 +29,21 @@ pub enum LogError {
     #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
     Version(u32),
     /// The gadgets cannot be registered.
-    #[error("{0}")]
+    #[error(transparent)]
     Gadgets(#[from] RegistryError),
     /// The configuration is invalid.
-    #[error("{0}")]
+    #[error(transparent)]
     Plan(#[from] PlanError),
     /// The run has code that decides about it, which no log can hold.
     #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
     Code(String),
     /// An input that no run of this log ever had.
-    #[error("line {line}: {source}")]
+    #[error("line {line}: {error}")]
     Misuse {
         /// Number of the line, one-based.
         line: usize,
         /// Mistake in the input.
-        source: Misuse,
+        error: Misuse,
     },
 }
 

@@ -207,9 +207,9 @@ fn play(
         };
         observer.input(entry.time, &entry.input);
         run.handle(entry.time, entry.input)
-            .map_err(|source| LogError::Misuse {
+            .map_err(|error| LogError::Misuse {
                 line: index + 1,
-                source,
+                error,
             })?;
         summary = drain(&mut run, observer);
     }

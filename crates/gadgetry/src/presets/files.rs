@@ -54,12 +54,12 @@ struct Call {
 
 /// A model call could not be written: the folder is at fault, or the disk.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}: {source}", path = path.display())]
+#[error("cannot write {path}: {error}", path = path.display())]
 pub struct FileLoggingError {
     /// The folder, or the file.
     pub path: PathBuf,
     /// Error of the file system.
-    pub source: io::Error,
+    pub error: io::Error,
 }
 
 impl Classified for FileLoggingError {
@@ -74,9 +74,9 @@ impl FileLogging {
         let folder = folder.into();
         let (next, error) = match prepare(&folder) {
             Ok(last) => (last.saturating_add(1), None),
-            Err(source) => {
+            Err(error) => {
                 let path = folder.clone();
-                (1, Some(FileLoggingError { path, source }))
+                (1, Some(FileLoggingError { path, error }))
             }
         };
         Self {
@@ -143,9 +143,7 @@ impl FileLogging {
         let path = self.folder.join(format!("{number:04}.{kind}"));
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-        self.error = written
-            .err()
-            .map(|source| FileLoggingError { path, source });
+        self.error = written.err().map(|error| FileLoggingError { path, error });
     }
 }
 

@@ -54,9 +54,9 @@ impl ScriptedModel {
     ///
     /// Fails if the file cannot be read, and at the first line that is not a reply.
     pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
-        let text = files::text(path, LIMIT).map_err(|source| ScriptError::Read {
+        let text = files::text(path, LIMIT).map_err(|error| ScriptError::Read {
             path: path.to_owned(),
-            source,
+            error,
         })?;
         let name = path.display().to_string();
         Ok(Self {
@@ -135,12 +135,12 @@ impl Model for ScriptedModel {
 #[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
-    #[error("cannot read the script {path}: {source}", path = path.display())]
+    #[error("cannot read the script {path}: {error}", path = path.display())]
     Read {
         /// Path, as the caller gave it.
         path: PathBuf,
         /// Error of the file system.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A line is not a reply.
     #[error("{script}:{line}:{column}: {message}")]

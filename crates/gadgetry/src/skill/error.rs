@@ -10,12 +10,12 @@ use gadgetry_proto::error::{Classified, Fault};
 #[non_exhaustive]
 pub enum SkillError {
     /// A folder or a `SKILL.md` cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("cannot read {path}: {error}", path = path.display())]
     Read {
         /// The folder or the file.
         path: PathBuf,
         /// Error of the file system.
-        source: io::Error,
+        error: io::Error,
     },
     /// `SKILL.md` is a folder or a device, or a link that leads out of the skill's folder.
     #[error(
@@ -209,12 +209,12 @@ pub enum ResourceError {
         size: u64,
     },
     /// The system refused.
-    #[error("cannot read {path:?}: {source}")]
+    #[error("cannot read {path:?}: {error}")]
     Read {
         /// Path, as the caller gave it.
         path: String,
         /// Error of the file system.
-        source: io::Error,
+        error: io::Error,
     },
 }
 

@@ -45,9 +45,9 @@ pub struct FrontMatter {
 /// done in another way.
 pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String), SkillError> {
     let path = named.join(SKILL_FILE);
-    let read = |source| SkillError::Read {
+    let read = |error| SkillError::Read {
         path: path.clone(),
-        source,
+        error,
     };
     // The system's own words for what is missing; links are judged below.
     std::fs::metadata(&path).map_err(read)?;
@@ -65,9 +65,9 @@ pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String),
 /// Reads a Markdown file that other programs use as a command or an agent. What they accept is accepted: front matter that is
 /// missing or no YAML, names with other letters, and long descriptions.
 pub(super) fn load_file(path: &Path) -> Result<(FrontMatter, String), SkillError> {
-    let read = |source| SkillError::Read {
+    let read = |error| SkillError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
     if !std::fs::metadata(path).map_err(read)?.is_file() {
         return Err(SkillError::NotAFile {

@@ -86,9 +86,9 @@ impl Skill {
     /// Fails if there is no `SKILL.md` that can be read, or its front matter is wrong; the error has line and column.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
         let named = dir.as_ref();
-        let dir = named.canonicalize().map_err(|source| SkillError::Read {
+        let dir = named.canonicalize().map_err(|error| SkillError::Read {
             path: named.to_owned(),
-            source,
+            error,
         })?;
         let (front_matter, body) = front_matter::load(&dir, named)?;
         Ok(Self {
@@ -117,9 +117,9 @@ impl Skill {
     /// ```
     pub fn from_markdown(file: impl AsRef<Path>) -> Result<Self, SkillError> {
         let file = file.as_ref();
-        let real = file.canonicalize().map_err(|source| SkillError::Read {
+        let real = file.canonicalize().map_err(|error| SkillError::Read {
             path: file.to_owned(),
-            source,
+            error,
         })?;
         let (front_matter, body) = front_matter::load_file(file)?;
         Ok(Self {

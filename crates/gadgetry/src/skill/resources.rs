@@ -84,9 +84,9 @@ pub(super) fn read(folder: &Path, path: &str) -> Result<String, Error> {
     if size > RESOURCE_LIMIT {
         return Err(too_large(size));
     }
-    let bytes = read_at_most(&file, RESOURCE_LIMIT).map_err(|source| Error::Read {
+    let bytes = read_at_most(&file, RESOURCE_LIMIT).map_err(|error| Error::Read {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     // It may have grown since.
     let bytes = bytes.ok_or_else(|| too_large(RESOURCE_LIMIT + 1))?;
@@ -114,13 +114,13 @@ pub(super) fn resolve(folder: &Path, path: &str) -> Result<(PathBuf, u64), Error
     if !is_inside(Path::new(path)) {
         return Err(outside());
     }
-    let failed = |source: io::Error| {
+    let failed = |error: io::Error| {
         let path = given();
-        if matches!(source.kind(), NotFound | NotADirectory) {
+        if matches!(error.kind(), NotFound | NotADirectory) {
             let closest = Vec::new();
             return Error::NotFound { path, closest };
         }
-        Error::Read { path, source }
+        Error::Read { path, error }
     };
     let file = folder.join(path).canonicalize().map_err(failed)?;
     if !file.strip_prefix(folder).is_ok_and(is_inside) {

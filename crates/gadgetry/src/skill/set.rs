@@ -110,9 +110,9 @@ impl Skills {
 
 /// `dir`, or the folders in it, that have a `SKILL.md`, by name.
 fn skill_folders(dir: &Path) -> Result<Vec<PathBuf>, SkillError> {
-    let read = |source| SkillError::Read {
+    let read = |error| SkillError::Read {
         path: dir.to_owned(),
-        source,
+        error,
     };
     // A `SKILL.md` that is a broken link is an error to report, not a folder without one.
     let is_skill = |folder: &Path| folder.join(SKILL_FILE).symlink_metadata().is_ok();
