@@ -3,16 +3,15 @@
 //! The runs of a conversation repeat its messages, the long results that these name, the configuration and the gadgets. So the first two are lists
 //! that share their items ([`list`]), and the others one text that is stored once ([`values`]).
 
-use std::mem;
-
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry::log::LogHeader;
+use gadgetry::proto::convo::StoredOutput;
 use gadgetry::proto::message::{Content, Message};
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::error::ReadError;
-use crate::list::{self, Item, Known};
+use crate::list::{self, Known, NewList, Written};
 use crate::values::{self, LongValue};
 use crate::{chunk, sum};
 
@@ -32,28 +31,27 @@ const OUTPUTS: &str = "outputs";
 pub(crate) struct NewHeader {
     rest: String,
     long: Vec<LongValue>,
-    conversation: Vec<Item>,
-    outputs: Vec<Item>,
+    conversation: NewList,
+    outputs: NewList,
     prompt: String,
     /// Number of bytes of all of it.
     pub(crate) bytes: u64,
 }
 
 impl NewHeader {
-    pub(crate) fn of(header: &LogHeader) -> Result<Self, JournalError> {
-        let mut rest = header.clone();
-        let conversation = mem::take(&mut rest.conversation);
-        let prompt = prompt(&conversation);
-        let conversation = list::items(conversation.iter().map(serde_json::to_string))?;
-        let rest = serde_json::to_value(rest).and_then(serde_json::from_value);
+    /// Writes down a header, without what is `written` of its lists.
+    pub(crate) fn of(header: &LogHeader, written: &mut WrittenLists) -> Result<Self, JournalError> {
+        let prompt = prompt(&header.conversation);
+        let conversation = written.conversation.list(&header.conversation)?;
+        let outputs = written.outputs.list(header.outputs.outputs())?;
+        let rest = serde_json::to_value(header.without_conversation());
+        let rest = rest.and_then(serde_json::from_value);
         let mut rest: Map<String, Value> = rest.map_err(JournalError::storage)?;
         rest.remove(CONVERSATION);
-        let outputs = rest.get_mut(OUTPUTS).and_then(|it| it.get_mut(OUTPUTS));
-        let outputs = match outputs.map(Value::take) {
-            Some(Value::Array(outputs)) => outputs,
-            _ => Vec::new(),
-        };
-        let outputs = list::items(outputs.iter().map(serde_json::to_string))?;
+        if outputs.bytes > 0 {
+            // It is left out if it is empty otherwise.
+            rest.entry(OUTPUTS).or_insert_with(|| Map::new().into());
+        }
         let mut shared = Map::new();
         for part in SHARED_PARTS {
             if let Some(value) = rest.remove(part) {
@@ -63,7 +61,7 @@ impl NewHeader {
         let shared = Value::Object(shared).to_string();
         rest.insert(SHARED.to_owned(), shared.into());
         let rest = Value::Object(rest).to_string();
-        let bytes = rest.len() as u64 + list::bytes(&conversation) + list::bytes(&outputs);
+        let bytes = rest.len() as u64 + conversation.bytes + outputs.bytes;
         let (rest, long) = values::take_over(rest, LONG);
         Ok(Self {
             rest,
@@ -73,6 +71,12 @@ impl NewHeader {
             prompt,
             bytes,
         })
+    }
+
+    /// Returns whether what was written down before is still there.
+    pub(crate) fn can_keep(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        Ok(list::can_keep(connection, &self.conversation)?
+            && list::can_keep(connection, &self.outputs)?)
     }
 
     /// Keeps it as that of a new run.
@@ -111,6 +115,26 @@ fn prompt(conversation: &[Message]) -> String {
         }
     }
     prompt
+}
+
+/// The lists of headers that were written down, which those of other runs may continue.
+#[derive(Default)]
+pub(crate) struct WrittenLists {
+    conversation: Written<Message>,
+    outputs: Written<StoredOutput>,
+}
+
+impl WrittenLists {
+    /// Number of items that were written down.
+    pub(crate) fn items_written(&self) -> u64 {
+        self.conversation.count + self.outputs.count
+    }
+
+    /// Writes down the next lists from their beginning.
+    pub(crate) fn forget(&mut self) {
+        self.conversation.forget();
+        self.outputs.forget();
+    }
 }
 
 /// The lists of headers that were read, which those of other runs may continue.

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use gadgetry_files as files;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use crate::error::ReadError;
-use crate::header::{self, NewHeader};
+use crate::header::{self, NewHeader, WrittenLists};
 use crate::owner::{now_ms, refuse_if_alive, sweep};
 use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
@@ -38,6 +38,7 @@ pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
+    written: Mutex<WrittenLists>,
     ended: [Ended; 2],
 }
 
@@ -87,6 +88,7 @@ impl SqliteJournalBuilder {
                 path: self.path,
                 writer,
                 reader,
+                written: Mutex::default(),
                 ended: [writing, reading],
             }),
         })
@@ -166,6 +168,46 @@ impl SqliteJournal {
         let _ = self.inner.writer.write(Durability::Written, nothing).await;
     }
 
+    /// Returns the number of messages and long results that were written down for runs that began. Those with which a conversation
+    /// continues the last ones are not written down again.
+    pub fn items_written(&self) -> u64 {
+        self.written().items_written()
+    }
+
+    fn written(&self) -> MutexGuard<'_, WrittenLists> {
+        let written = self.inner.written.lock();
+        written.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes `owner` the owner of a run, which begins if it is not there. Returns its key, whether it has begun, and the size of its
+    /// header.
+    async fn take_up(
+        &self,
+        id: &RunId,
+        header: Option<&LogHeader>,
+        owner: &str,
+    ) -> Result<(i64, bool, u64), JournalError> {
+        let take_up = async |new: Option<NewHeader>| {
+            let bytes = new.as_ref().map_or(0, |it| it.bytes);
+            let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.to_owned());
+            let take_up = move |connection: &mut Connection| {
+                take_up(connection, &path, &run, new.as_ref(), &name)
+            };
+            // A run whose beginning is lost in a power failure begins again. The first step that must not be lost syncs this, too.
+            let taken = self.inner.writer.write(Durability::Written, take_up);
+            let taken = taken.await?;
+            Ok::<_, JournalError>(taken.map(|(key, is_new)| (key, is_new, bytes)))
+        };
+        let new = header.map(|it| NewHeader::of(it, &mut self.written()));
+        if let Some(taken) = take_up(new.transpose()?).await? {
+            return Ok(taken);
+        }
+        self.written().forget();
+        let whole = header.map(|it| NewHeader::of(it, &mut WrittenLists::default()));
+        let taken = take_up(whole.transpose()?).await?;
+        taken.ok_or_else(|| JournalError::Unknown(id.clone()))
+    }
+
     /// Closes the file, if this is the last handle of the journal: waits until everything is written. Runs that are still
     /// driven keep the file open, so drop them before.
     ///
@@ -204,19 +246,11 @@ impl Journal for SqliteJournal {
         header: Option<&'a LogHeader>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
-            let new = header.map(NewHeader::of).transpose()?;
-            let new_bytes = new.as_ref().map_or(0, |it| it.bytes);
             let owner = self.inner.writer.owner()?;
-            let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
-            let take_up = move |connection: &mut Connection| {
-                take_up(connection, &path, &run, new.as_ref(), &name)
-            };
-            // A run whose beginning is lost in a power failure begins again. The first step that must not be lost syncs this, too.
-            let taken = self.inner.writer.write(Durability::Written, take_up);
-            let (key, is_new) = taken.await?;
+            let (key, is_new, bytes) = self.take_up(id, header, &owner.name).await?;
             // From here on the recorder releases the run.
             let writer = self.inner.writer.clone();
-            let mut recorder = SqliteRecorder::new(writer, id.clone(), key, new_bytes);
+            let mut recorder = SqliteRecorder::new(writer, id.clone(), key, bytes);
             let mut messages = self.inner.reader.inbox(key, owner.name.clone());
             let inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
             if let Some(header) = header.filter(|_| is_new) {
@@ -245,14 +279,15 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// Makes `owner` the owner of the run, which begins if it is not there. Returns its key, and whether it has begun.
+/// Makes `owner` the owner of the run, which begins if it is not there. Returns its key, and whether it has begun; `None` if what its
+/// header continues was removed.
 fn take_up(
     connection: &mut Connection,
     path: &Path,
     id: &RunId,
     header: Option<&NewHeader>,
     owner: &str,
-) -> Result<(i64, bool), JournalError> {
+) -> Result<Option<(i64, bool)>, JournalError> {
     let sqlite = |error: rusqlite::Error| JournalError::storage(error);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -268,6 +303,9 @@ fn take_up(
     let is_new = known.is_none();
     let key = match (known, header) {
         (None, None) => return Err(JournalError::Unknown(id.clone())),
+        (None, Some(header)) if !header.can_keep(&transaction).map_err(sqlite)? => {
+            return Ok(None);
+        }
         (None, Some(header)) => begin(&transaction, id, header, owner).map_err(sqlite)?,
         (Some((key, other, lease_ms)), _) => {
             if let Some(other) = other {
@@ -283,7 +321,7 @@ fn take_up(
         }
     };
     transaction.commit().map_err(sqlite)?;
-    Ok((key, is_new))
+    Ok(Some((key, is_new)))
 }
 
 fn begin(

@@ -5,6 +5,7 @@
 
 use gadgetry::journal::JournalError;
 use rusqlite::{Connection, OptionalExtension as _};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
@@ -12,34 +13,130 @@ use crate::chunk;
 use crate::error::ReadError;
 use crate::values::{self, Hash, LongValue};
 
+/// Lists that a journal remembers, so that those that continue them are not written down again from the beginning.
+const REMEMBERED: usize = 4;
+
+/// Bytes of their items.
+const REMEMBERED_BYTES: u64 = 64 << 20;
+
 /// An item that is to be kept.
-pub(crate) struct Item {
+struct Item {
     hash: Hash,
     json: String,
     long: Vec<LongValue>,
 }
 
-/// The items of a list of documents.
-pub(crate) fn items(
-    documents: impl IntoIterator<Item = serde_json::Result<String>>,
-) -> Result<Vec<Item>, JournalError> {
-    let (mut items, mut before) = (Vec::new(), None);
-    for document in documents {
-        let (json, long) = values::take(document.map_err(JournalError::storage)?);
-        let hash = hash(before.as_ref(), &json);
-        before = Some(hash);
-        items.push(Item { hash, json, long });
-    }
-    Ok(items)
+/// A list that is to be kept: its items after those that another list begins with, too.
+pub(crate) struct NewList {
+    /// The hash of the last item before them.
+    after: Option<Hash>,
+    items: Vec<Item>,
+    /// Number of bytes of the whole list.
+    pub(crate) bytes: u64,
 }
 
-/// Number of bytes of the items.
-pub(crate) fn bytes(items: &[Item]) -> u64 {
-    let long = |item: &Item| item.long.iter().map(|it| it.bytes as u64).sum::<u64>();
-    items
-        .iter()
-        .map(|item| item.json.len() as u64 + long(item))
-        .sum()
+/// The lists that were written down last.
+pub(crate) struct Written<T> {
+    /// The latest one first.
+    lists: Vec<WrittenList<T>>,
+    /// Number of items that were written down.
+    pub(crate) count: u64,
+}
+
+struct WrittenList<T> {
+    items: Vec<WrittenItem<T>>,
+    bytes: u64,
+}
+
+struct WrittenItem<T> {
+    value: T,
+    hash: Hash,
+    bytes: u64,
+}
+
+impl<T> Default for Written<T> {
+    fn default() -> Self {
+        Self {
+            lists: Vec::new(),
+            count: 0,
+        }
+    }
+}
+
+impl<T> Default for WrittenList<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl<T: Clone + PartialEq + Serialize> Written<T> {
+    /// Writes down a list, without the items that one of the last lists begins with, too.
+    pub(crate) fn list(&mut self, values: &[T]) -> Result<NewList, JournalError> {
+        let mut list = self.take(values);
+        let after = list.items.last().map(|it| it.hash);
+        let mut items = Vec::new();
+        for value in &values[list.items.len()..] {
+            let json = serde_json::to_string(value).map_err(JournalError::storage)?;
+            let (json, long) = values::take(json);
+            let hash = hash(list.items.last().map(|it| &it.hash), &json);
+            let bytes = json.len() as u64 + long.iter().map(|it| it.bytes as u64).sum::<u64>();
+            list.bytes += bytes;
+            list.items.push(WrittenItem {
+                value: value.clone(),
+                hash,
+                bytes,
+            });
+            items.push(Item { hash, json, long });
+        }
+        self.count += items.len() as u64;
+        let bytes = list.bytes;
+        self.remember(list);
+        Ok(NewList {
+            after,
+            items,
+            bytes,
+        })
+    }
+
+    /// Takes the list that begins with most of the values, up to where it differs.
+    fn take(&mut self, values: &[T]) -> WrittenList<T> {
+        let common = |list: &WrittenList<T>| {
+            let pairs = list.items.iter().zip(values);
+            pairs
+                .take_while(|(item, value)| item.value == **value)
+                .count()
+        };
+        let lengths = self.lists.iter().map(common).enumerate();
+        let longest = lengths.max_by_key(|(_, length)| *length);
+        let Some((index, length)) = longest.filter(|(_, length)| *length > 0) else {
+            return WrittenList::default();
+        };
+        let mut list = self.lists.remove(index);
+        let others = list.items.drain(length..);
+        list.bytes -= others.map(|it| it.bytes).sum::<u64>();
+        list
+    }
+
+    fn remember(&mut self, list: WrittenList<T>) {
+        if !list.items.is_empty() {
+            self.lists.insert(0, list);
+        }
+        let is_too_much = |lists: &[WrittenList<T>]| {
+            let bytes: u64 = lists.iter().map(|it| it.bytes).sum();
+            lists.len() > REMEMBERED || bytes > REMEMBERED_BYTES
+        };
+        while is_too_much(&self.lists) {
+            self.lists.pop();
+        }
+    }
+
+    /// Writes down the next lists from their beginning.
+    pub(crate) fn forget(&mut self) {
+        self.lists.clear();
+    }
 }
 
 /// Hash of an item after others.
@@ -50,19 +147,34 @@ fn hash(before: Option<&Hash>, json: &str) -> Hash {
     hash.finalize().into()
 }
 
-/// Keeps the items that are not there yet. Returns the last one; `None` for an empty list.
-pub(crate) fn keep(connection: &Connection, items: &[Item]) -> rusqlite::Result<Option<i64>> {
-    let (mut last, mut known) = (None, 0);
+/// Returns whether the items before those of the list are still there.
+pub(crate) fn can_keep(connection: &Connection, list: &NewList) -> rusqlite::Result<bool> {
+    match &list.after {
+        Some(hash) => Ok(find(connection, hash)?.is_some()),
+        None => Ok(true),
+    }
+}
+
+/// Finds an item that is kept.
+fn find(connection: &Connection, hash: &Hash) -> rusqlite::Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT id FROM items WHERE hash = ?1")?;
+    find.query_row([&hash[..]], |row| row.get(0)).optional()
+}
+
+/// Keeps the items that are not there yet. Returns the last one; `None` for an empty list.
+pub(crate) fn keep(connection: &Connection, list: &NewList) -> rusqlite::Result<Option<i64>> {
+    let items = &list.items;
+    let (mut last, mut known) = (None, 0);
     // From the end: all but the last few are there, as a rule.
     for (index, item) in items.iter().enumerate().rev() {
-        last = find
-            .query_row([&item.hash[..]], |row| row.get(0))
-            .optional()?;
+        last = find(connection, &item.hash)?;
         if last.is_some() {
             known = index + 1;
             break;
         }
+    }
+    if let (None, Some(before)) = (last, &list.after) {
+        last = find(connection, before)?;
     }
     for item in items.iter().skip(known) {
         connection

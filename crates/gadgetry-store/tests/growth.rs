@@ -92,6 +92,62 @@ async fn a_turn_costs_the_same_in_a_long_conversation() {
 }
 
 #[tokio::test]
+async fn each_message_is_written_down_once() {
+    for runs in [10, 40] {
+        let place = Place::new();
+        let journal = place.open();
+        talk(&journal, runs).await;
+        let stored = number(&journal, ITEMS).unsigned_abs();
+        assert_eq!(journal.items_written(), stored, "{runs} runs");
+        assert!(stored > 3 * runs as u64, "{stored} items");
+    }
+}
+
+#[tokio::test]
+async fn several_conversations_are_written_down_once() {
+    let place = Place::new();
+    let journal = place.open();
+    let agent = agent();
+    let ask = async |conversation: &Conversation, name: &str| {
+        let durable = agent.durable(&journal).run_id(name);
+        let run = durable.after(conversation.clone()).ask(name).await;
+        Conversation::from(run.unwrap().finish().await.unwrap())
+    };
+    let mut talks = [Conversation::default(), Conversation::default()];
+    for turn in 0..6 {
+        for (index, talk) in talks.iter_mut().enumerate() {
+            *talk = ask(talk, &format!("talk{index}.{turn}")).await;
+        }
+    }
+    let stored = || number(&journal, ITEMS).unsigned_abs();
+    assert_eq!(journal.items_written(), stored());
+
+    // A fork has its beginning from the conversation before, which goes on after that.
+    let fork = Conversation::from(talks[0].messages()[..4].to_vec());
+    ask(&fork, "fork").await;
+    let last = ask(&talks[0], "talk0.6").await;
+    let header = journal.header(&id("talk0.6")).await.unwrap();
+    assert_eq!(
+        header.conversation[..],
+        last.messages()[..header.conversation.len()]
+    );
+    assert_eq!(header.outputs, *talks[0].outputs());
+
+    // What was written down before may be removed meanwhile.
+    for run in journal.runs().await.unwrap() {
+        journal.forget(&run.id).await.unwrap();
+    }
+    assert_eq!(stored(), 0);
+    ask(&last, "talk0.7").await;
+    let header = journal.header(&id("talk0.7")).await.unwrap();
+    assert_eq!(
+        header.conversation[..last.messages().len()],
+        *last.messages()
+    );
+    assert_eq!(header.outputs, *last.outputs());
+}
+
+#[tokio::test]
 async fn runs_are_played_again_with_each_message_read_once() {
     let check = async |runs: usize| {
         let place = Place::new();

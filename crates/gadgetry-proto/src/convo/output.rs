@@ -108,6 +108,15 @@ impl OutputStore {
         &self.outputs
     }
 
+    /// Returns a store without results, which gives the same ids to the next ones.
+    #[must_use]
+    pub fn without_outputs(&self) -> Self {
+        Self {
+            outputs: Vec::new(),
+            counter: self.counter,
+        }
+    }
+
     /// Returns the part of a stored result that is requested, or an error text that names the latest ids.
     pub fn view(&self, id: &str, request: &ViewRequest, max_chars: usize) -> String {
         if let Some(output) = self.get(id.trim()) {

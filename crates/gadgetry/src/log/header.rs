@@ -58,6 +58,20 @@ impl LogHeader {
         }
     }
 
+    /// Returns the header without its conversation and the results that this names.
+    #[must_use]
+    pub fn without_conversation(&self) -> Self {
+        Self {
+            version: self.version,
+            config: self.config.clone(),
+            gadgets: self.gadgets.clone(),
+            conversation: Vec::new(),
+            outputs: self.outputs.without_outputs(),
+            run: self.run.clone(),
+            code: self.code.clone(),
+        }
+    }
+
     /// Returns the plan of the run, validated.
     ///
     /// # Errors
