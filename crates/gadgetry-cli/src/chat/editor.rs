@@ -45,6 +45,8 @@ pub(crate) struct Editor {
     awaits_files: bool,
     /// Names that complete the arguments of commands.
     names: Names,
+    /// The command that a picker began with, which the user has not typed.
+    picker: Option<String>,
 }
 
 /// Result of a key on the input line.
@@ -74,6 +76,7 @@ impl Editor {
             files: None,
             awaits_files: false,
             names: Names::default(),
+            picker: None,
         }
     }
 
@@ -114,11 +117,14 @@ impl Editor {
         self.history.leave();
     }
 
-    /// Shows a text to change and to send, unless there is one. For a slash command, its completions are open.
+    /// Shows a text to change and to send, unless there is one. For a slash command, its completions are open as a picker, which Esc
+    /// closes with the command.
     pub(crate) fn propose(&mut self, text: &str) {
         if self.is_empty() {
             self.set(&without_invisible(text));
             if text.starts_with('/') {
+                let is_command = text.find(char::is_whitespace) == Some(text.len() - 1);
+                self.picker = is_command.then(|| text.to_owned());
                 self.complete();
             }
         }
@@ -293,6 +299,7 @@ impl Editor {
         self.area = area(text);
         self.menu = None;
         self.search = None;
+        self.picker = None;
     }
 
     fn recall(&mut self, find: impl FnOnce(&mut History, &str) -> Option<String>) {
@@ -344,7 +351,7 @@ impl Editor {
         match key.code {
             KeyCode::Up => menu.select_previous(),
             KeyCode::Down => menu.select_next(),
-            KeyCode::Esc => self.close_menu(),
+            KeyCode::Esc => self.leave_menu(),
             KeyCode::Tab => self.accept(),
             KeyCode::Enter if key.modifiers.is_empty() && menu.completes_on_enter() => {
                 self.accept();
@@ -363,6 +370,16 @@ impl Editor {
             self.area.insert_str(menu.selected());
         }
         self.close_menu();
+    }
+
+    /// Closes the completions. A picker is left with its command.
+    fn leave_menu(&mut self) {
+        self.close_menu();
+        let text = self.visible();
+        let is_picker = |command: &String| text.starts_with(command.as_str());
+        if self.picker.as_ref().is_some_and(is_picker) {
+            self.clear();
+        }
     }
 
     fn close_menu(&mut self) {

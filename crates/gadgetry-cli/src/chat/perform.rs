@@ -89,14 +89,19 @@ async fn reports(
         Entered::Tools => vec![talk.gadgets().await],
         Entered::Skills => vec![talk.skills()],
         Entered::Compact => {
-            match run {
+            let words = match run {
                 Some(run) => {
                     // A run that is over has no next request.
                     let _ = run.compact();
+                    "the conversation is compacted before the next request, if anything in it can go"
                 }
-                None => talk.compact_next(),
-            }
-            let words = "the conversation is compacted before the next request";
+                None if talk.compact_next() => {
+                    "the conversation is compacted before the next request"
+                }
+                None => {
+                    "there is nothing to compact: the latest replies stay, and there are no others"
+                }
+            };
             vec![Report::plain(words)]
         }
         Entered::Undo(count) => talk.undo(count).await?,

@@ -6,15 +6,17 @@ mod options;
 mod rewind;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
+use gadgetry::proto::convo::{TextForm, TokenEstimate};
 use gadgetry::proto::event::FinishReason;
-use gadgetry::proto::message::{Content, Role};
-
+use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry::proto::run::RunConfig;
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
@@ -366,9 +368,10 @@ impl Talk {
         self.conversation = Conversation::from(finished);
     }
 
-    /// Compacts the conversation before the next request.
-    pub(super) fn compact_next(&mut self) {
-        self.compacts_next = true;
+    /// Compacts the conversation before the next request. Returns `false` if nothing in it can go by then.
+    pub(super) fn compact_next(&mut self) -> bool {
+        self.compacts_next = can_compact(self.agent.plan().config(), &self.conversation);
+        self.compacts_next
     }
 
     /// Undoes the latest changes of files. The model reads about it with the next message, also if the session is continued by
@@ -478,4 +481,22 @@ impl Talk {
             None => Ok(()),
         }
     }
+}
+
+/// Returns whether the conversation is shorter when it is compacted before the next message.
+fn can_compact(config: &RunConfig, conversation: &Conversation) -> bool {
+    let Some(compaction) = &config.compaction else {
+        return false;
+    };
+    let next = Message::text(Role::User, "The next message.");
+    let messages = [conversation.messages(), &[next]].concat();
+    let form = TextForm {
+        markers: &config.markers,
+        anchoring: config.anchoring,
+        xml_names: &BTreeMap::new(),
+    };
+    let tokens = TokenEstimate::of(&messages);
+    let window = config.context_window.unwrap_or_default();
+    let plan = compaction.plan_now(&messages, &tokens, window, &form);
+    plan.is_some()
 }

@@ -57,10 +57,7 @@ fn slash_commands_are_carried_out() {
     check("next", "From another model.");
     check("/export talk.md", "talk.md has the conversation");
     check("/export talk.md", "cannot write talk.md");
-    check(
-        "/compact",
-        "the conversation is compacted before the next request",
-    );
+    check("/compact", "there is nothing to compact");
     check(
         "/profile",
         "there are no profiles; add a table [profiles.NAME] to the configuration",

@@ -59,6 +59,36 @@ fn keys_edit_the_text() {
 }
 
 #[test]
+fn escape_leaves_a_picker_with_its_command() {
+    let check = |proposed: &str, keys: &str, text: &str| {
+        let mut editor = Editor::new(History::new(Vec::new()));
+        editor.set_names(Names {
+            sessions: vec![("monday".to_owned(), String::new())],
+            ..Names::default()
+        });
+        editor.propose(proposed);
+        for c in keys.chars() {
+            let code = match c {
+                '^' => KeyCode::Esc,
+                '#' => KeyCode::Tab,
+                '<' => KeyCode::Backspace,
+                c => KeyCode::Char(c),
+            };
+            editor.key(KeyEvent::new(code, KeyModifiers::NONE));
+        }
+        assert_eq!(editor.visible(), text, "{proposed:?}, {keys:?}");
+    };
+    check("/resume ", "^", "");
+    check("/resume ", "mon^", "");
+    check("/resume ", "mon#^", "/resume monday");
+    check("/resume ", "<^", "/resume");
+    // The user has typed these.
+    check("", "/resume mon^", "/resume mon");
+    check("/resume mon", "^", "/resume mon");
+    check("/resume ", "^/resume m^", "/resume m");
+}
+
+#[test]
 fn files_are_ranked_by_their_names() {
     let files = [
         "src/main.rs",
