@@ -45,6 +45,9 @@ pub(crate) struct Details {
     /// Changes of files that the user has undone, about which the model has not read yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undone: Vec<String>,
+    /// The session whose runs came before its first one, those with lower numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forked_from: Option<String>,
 }
 
 impl Details {
@@ -64,6 +67,7 @@ impl Details {
             folder,
             added: Vec::new(),
             undone: Vec::new(),
+            forked_from: None,
         };
         details.set_options(settings)?;
         Ok(details)

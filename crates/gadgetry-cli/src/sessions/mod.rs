@@ -85,6 +85,26 @@ impl Sessions {
         Ok(found.find(|session| session.name == *name))
     }
 
+    /// The runs of a session with their numbers, after those of the sessions that it was forked from, if these are still there.
+    pub(crate) async fn runs_with_parents(
+        &self,
+        session: &Session,
+    ) -> Result<Vec<(u32, RunId)>, Error> {
+        let numbered =
+            |(number, run): (&u32, &RunRecord)| -> (u32, RunId) { (*number, run.id.clone()) };
+        let mut parts: Vec<Vec<_>> = vec![session.runs.iter().map(numbered).collect()];
+        let mut parent = session.parent();
+        while let Some((name, first)) = parent
+            && let Some(session) = self.find(&name).await?
+        {
+            let earlier: Vec<_> = session.runs.range(..first).map(numbered).collect();
+            // The numbers fall, so this ends.
+            parent = session.parent().filter(|_| !earlier.is_empty());
+            parts.push(earlier);
+        }
+        Ok(parts.into_iter().rev().flatten().collect())
+    }
+
     /// The message that a run began with.
     pub(crate) async fn prompt(&self, run: &RunId) -> Result<Vec<Content>, Error> {
         let prompt = self.journal.prompt(run).await;
@@ -199,6 +219,13 @@ impl Session {
         let last = self.runs.last_key_value();
         let (number, run) = last.ok_or_else(|| unknown(&self.name))?;
         Ok((*number, run))
+    }
+
+    /// The session that it was forked from, and the number of its own first run.
+    fn parent(&self) -> Option<(SessionName, u32)> {
+        let (number, first) = self.runs.first_key_value()?;
+        let parent = details(first)?.forked_from?;
+        Some((parent.parse().ok()?, *number))
     }
 
     /// The run of this number, or the last one.

@@ -142,6 +142,7 @@ fn sessions_are_forked() {
         expecting("One.", &["First"]),
         expecting("Forked.", &["First", "One.", "Aside"]),
         expecting("Two.", &["First", "One.", "Second"]),
+        expecting("Nested.", &["First", "One.", "Aside", "Forked.", "Third"]),
     ];
     let workshop = Workshop::new(&script[0]);
     let mut editor = Editor::new(&workshop, &AGENT);
@@ -176,11 +177,6 @@ fn sessions_are_forked() {
         assert!(answer.get("error").is_none(), "{answer}");
         before.iter().map(ToString::to_string).collect::<String>()
     };
-    let own = load(&mut editor, &other);
-    assert!(
-        own.contains("Aside") && own.contains("Forked.") && !own.contains("First"),
-        "{own}"
-    );
     let first = load(&mut editor, &session);
     assert!(
         first.contains("First") && !first.contains("Aside"),
@@ -188,7 +184,34 @@ fn sessions_are_forked() {
     );
     let (_, answer) = editor.ask("session/prompt", prompt(&session, "Second"));
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+
+    // Loaded, a fork shows what it has from the others, and nothing that they have since.
+    let shows = |editor: &mut Editor, session: &Value, expected: &[&str]| {
+        let shown = load(editor, session);
+        let words = [
+            "First", "One.", "Aside", "Forked.", "Second", "Two.", "Third",
+        ];
+        let found = words.into_iter().filter(|it| shown.contains(it));
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{shown}");
+    };
+    shows(&mut editor, &other, &["First", "One.", "Aside", "Forked."]);
+    workshop.write("script.jsonl", &script[3]);
+    let nested = fork(&mut editor, &other)["result"]["sessionId"].clone();
+    let (_, answer) = editor.ask("session/prompt", prompt(&nested, "Third"));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let all = ["First", "One.", "Aside", "Forked.", "Third"];
+    shows(&mut editor, &nested, &all);
     editor.leave().check("", "", 0);
+    // So it is for another program, and as far as the others are still there.
+    for (removed, expected) in [(None, &all[..]), (Some(&session), &all[2..])] {
+        let mut editor = Editor::new(&workshop, &AGENT);
+        editor.begin();
+        if let Some(removed) = removed {
+            editor.ask("session/delete", json!({ "sessionId": removed }));
+        }
+        shows(&mut editor, &nested, expected);
+        editor.leave().check("", "", 0);
+    }
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(super) struct AcpSession {
     is_new: bool,
     details: Details,
     conversation: Conversation,
-    /// The runs, by number.
+    /// The runs, by number. Those of a session that it was forked from are the first ones.
     runs: Vec<(u32, RunId)>,
     /// Plays the runs again while their past is read.
     replay: Option<Replay>,
@@ -107,6 +107,7 @@ impl AcpSession {
             .map_err(|error| words(Error::machine(&error)))?;
         details.added.clone_from(&kept.added);
         details.undone.clone_from(&kept.undone);
+        details.forked_from.clone_from(&kept.forked_from);
         let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
         let is_script = settings.text(MODEL).and_then(connect::script).is_some();
         let replies = if is_script && !is_over {
@@ -114,6 +115,7 @@ impl AcpSession {
         } else {
             0
         };
+        let runs = sessions.runs_with_parents(&stored).await.map_err(words)?;
         let at = (sessions, stored.name.clone());
         // It keeps what it began with.
         let header = at.0.journal.header(&last).await;
@@ -121,10 +123,7 @@ impl AcpSession {
         let context = kept.context(&header.config).map_err(words)?;
         let options = (settings, details, context);
         let mut session = Self::new(base, at, options, replies, setup).await?;
-        let runs = stored.runs.iter();
-        session.runs = runs
-            .map(|(number, run)| (*number, run.id.clone()))
-            .collect();
+        session.runs = runs;
         session.is_interrupted = !is_over;
         session.begins(Start::Resume);
         if is_over {
@@ -139,7 +138,8 @@ impl AcpSession {
         Ok(session)
     }
 
-    /// Begins a session with the conversation and the options of another one. Nothing is kept of it before its first prompt.
+    /// Begins a session with the conversation and the options of another one, whose runs are its first ones. Nothing is kept of it
+    /// before its first prompt.
     pub(super) async fn fork(
         ground: &Arc<Ground>,
         sessions: Sessions,
@@ -155,8 +155,8 @@ impl AcpSession {
         let name = free_name(&sessions).await?;
         let mut session = Self::open(ground, sessions, stored, setup).await?;
         session.id = name.to_string();
+        session.details.forked_from = Some(session.name.to_string());
         session.name = name;
-        session.runs.clear();
         session.details.added.clear();
         Ok(session)
     }
