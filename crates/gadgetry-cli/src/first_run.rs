@@ -18,13 +18,16 @@ use crate::usable::{Usable, shortcuts_of};
 const MOST: usize = 9;
 
 const NOTHING: &str = "\
-gadgetry found no key in the environment, and no server of models on this machine. To begin, do one of these:
+gadgetry found no key in the environment, and no server of models on this
+machine. To begin, do one of these:
 
-  export ANTHROPIC_API_KEY=…   then `gadgetry chat --model haiku`; OPENAI_API_KEY for gpt5, GEMINI_API_KEY for flash
-  start a local server         such as Ollama, LM Studio or llama.cpp, then run `gadgetry` again
-  gadgetry demo                shows what it does, without a key and without a network
+  export ANTHROPIC_API_KEY=…   then `gadgetry chat --model haiku`
+  export OPENAI_API_KEY=…      then `gadgetry chat --model gpt5`
+  export GEMINI_API_KEY=…      then `gadgetry chat --model flash`
+  start a local server         such as Ollama or llama.cpp, then run `gadgetry`
+  gadgetry demo                shows what it does, without a key or a network
 
-`gadgetry doctor` shows which keys and servers count, `gadgetry --help` all verbs.
+`gadgetry doctor` shows which keys count, `gadgetry --help` all verbs.
 ";
 
 /// A provider or a server with models.

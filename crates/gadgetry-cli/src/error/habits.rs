@@ -7,7 +7,9 @@ const RUN_ALL: &str =
     "--yes --sandbox runs all calls without a question, and keeps commands in the workspace";
 const AGENT: &str = "`gadgetry agent PROMPT --model NAME` runs an agent";
 const PRINT: &str = "`gadgetry agent -p PROMPT --model NAME` prints the answer and nothing else";
-const CONTINUE: &str = "`gadgetry agent --continue [NAME] [PROMPT]` continues a session";
+const TALK: &str = "`gadgetry chat --model NAME` holds a conversation";
+const EITHER: &str = "`gadgetry chat PROMPT --model NAME` begins a conversation, `gadgetry agent PROMPT --model NAME` runs one task";
+const CONTINUE: &str = "`gadgetry chat --continue [NAME]` continues a session, and so does `gadgetry agent --continue [NAME] [PROMPT]`";
 const ALLOW: &str = "--approval 'allow …' names calls that run without a question";
 const KEYS: &str = "keys are read from the environment; `gadgetry doctor` shows which";
 
@@ -39,6 +41,7 @@ const HABITS: &[(&str, &str)] = &[
         "--message",
         "the prompt is a word of its own: `gadgetry agent PROMPT`",
     ),
+    ("--model", EITHER),
     ("--no-interactive", PRINT),
     ("--permission-mode", ALLOW),
     ("--print", PRINT),
@@ -51,12 +54,13 @@ const HABITS: &[(&str, &str)] = &[
     ("--yolo", RUN_ALL),
     ("-C", "--workspace DIR is the folder that gadgets work in"),
     ("-c", CONTINUE),
+    ("-m", EITHER),
     ("-p", PRINT),
     ("-r", CONTINUE),
     ("-y", RUN_ALL),
     ("ask", AGENT),
     ("auth", KEYS),
-    ("code", "`gadgetry chat --model NAME` holds a conversation"),
+    ("code", TALK),
     ("exec", PRINT),
     ("login", KEYS),
     ("prompt", AGENT),
@@ -69,7 +73,7 @@ const HABITS: &[(&str, &str)] = &[
         "setup",
         "`gadgetry` alone on a terminal helps with the first steps, `gadgetry init` writes a configuration",
     ),
-    ("start", "`gadgetry chat --model NAME` holds a conversation"),
+    ("start", TALK),
 ];
 
 /// The tip for an option or a verb that is not there.
@@ -82,6 +86,10 @@ pub(super) fn tip(error: &Error) -> Option<&'static str> {
         let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
         typed(ContextKind::InvalidArg).filter(|_| is_unknown)
     })?;
+    if typed.contains(char::is_whitespace) && !typed.starts_with('-') {
+        // A prompt where a verb is expected.
+        return Some(EITHER);
+    }
     let typed = typed.split('=').next().unwrap_or(typed);
     let found = HABITS.binary_search_by_key(&typed, |(habit, _)| habit);
     let (_, tip) = HABITS.get(found.ok()?)?;

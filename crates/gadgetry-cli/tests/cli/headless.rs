@@ -283,6 +283,25 @@ fn habits_have_tips() {
         &["agent", "Go!", "--json"],
         "unexpected argument '--json' found; tip: --output-format json prints one object about the run",
     );
+    let either = "`gadgetry chat PROMPT --model NAME` begins a conversation, `gadgetry agent PROMPT --model NAME` runs one task";
+    for (args, problem) in [
+        (
+            &["fix the bug"][..],
+            "unrecognized subcommand 'fix the bug'",
+        ),
+        (
+            &["--model", "x", "Go!"],
+            "unexpected argument '--model' found",
+        ),
+        (&["-m", "x"], "unexpected argument '-m' found"),
+    ] {
+        check(args, &format!("{problem}; tip: {either}"));
+    }
+    check(
+        &["chat", "--resume"],
+        "unexpected argument '--resume' found; tip: `gadgetry chat --continue [NAME]` continues a session, and so does \
+         `gadgetry agent --continue [NAME] [PROMPT]`",
+    );
     // A slip of an option has the tip about that.
     check(
         &["agent", "Go!", "--modle", "x"],
