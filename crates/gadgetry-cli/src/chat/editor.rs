@@ -375,11 +375,15 @@ impl Editor {
     /// Closes the completions. A picker is left with its command.
     fn leave_menu(&mut self) {
         self.close_menu();
-        let text = self.visible();
-        let is_picker = |command: &String| text.starts_with(command.as_str());
-        if self.picker.as_ref().is_some_and(is_picker) {
+        if self.is_picker() {
             self.clear();
         }
+    }
+
+    /// Returns whether the text is a command that the user has not typed, and the beginning of its argument.
+    fn is_picker(&self) -> bool {
+        let command = self.picker.as_ref();
+        command.is_some_and(|it| self.visible().starts_with(it.as_str()))
     }
 
     fn close_menu(&mut self) {
@@ -390,11 +394,19 @@ impl Editor {
     /// Looks for completions of the word before the cursor.
     fn complete(&mut self) -> Edited {
         self.close_menu();
+        if !self.is_picker() {
+            self.picker = None;
+        }
         let is_first_line = self.is_on_row(0);
         match Word::of(self.before_cursor(), is_first_line) {
             Some(Word::Command(word)) => self.menu = Menu::of_commands(word, &self.names),
             Some(Word::Argument(command, word)) => {
                 self.menu = Menu::of_argument(command, word, &self.names);
+                if self.is_picker()
+                    && let Some(menu) = &mut self.menu
+                {
+                    menu.be_strict();
+                }
             }
             Some(Word::File(word)) => {
                 let word = word.to_owned();

@@ -153,9 +153,12 @@ fn a_conversation_is_forked_and_begun_anew() {
 #[test]
 fn another_session_is_resumed_from_a_list() {
     let workshop = Workshop::new(&reply("Hello."));
-    let screen = chat(&workshop, &["--session", "one", "The first message"]);
-    screen.shows("Hello.");
-    screen.leave();
+    // The latest one is the first of the list, whatever their names.
+    for (name, message) in [("a", "Long ago"), ("one", "The first message")] {
+        let screen = chat(&workshop, &["--session", name, message]);
+        screen.shows("Hello.");
+        screen.leave();
+    }
     workshop.write("script.jsonl", &(reply("Two.") + &reply("Again.")));
     let mut screen = chat(&workshop, &["--session", "two", "Another"]);
     screen.shows("Two.");
@@ -164,7 +167,7 @@ fn another_session_is_resumed_from_a_list() {
     screen.shows("there is no session nope");
     screen.say("/resume");
     screen.shows("› one  The first message");
-    screen.keys("\x1b[B\r");
+    screen.keys("\r");
     screen.shows("> /resume one");
     screen.say("");
     screen.shows("> The first message\n\nHello.");
@@ -199,7 +202,7 @@ fn changes_and_rules_are_listed_and_the_answer_copied() {
     screen.say("/approvals");
     screen.shows("  allow  *\n");
     screen.say("/copy");
-    screen.shows("the terminal has the answer");
+    screen.shows("the answer is in the clipboard");
     assert!(
         screen
             .bytes()

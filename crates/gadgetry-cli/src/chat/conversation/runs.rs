@@ -240,7 +240,10 @@ impl Conversation {
             return self.note(Tone::Bad, "there is no answer to copy".to_owned());
         };
         match Terminal::copy(answer) {
-            Ok(()) => self.note(Tone::Plain, "the terminal has the answer".to_owned()),
+            Ok(()) => self.note(
+                Tone::Plain,
+                "the answer is in the clipboard, if the terminal admits it (OSC 52)".to_owned(),
+            ),
             Err(error) => self.note(Tone::Bad, error.to_string()),
         }
     }

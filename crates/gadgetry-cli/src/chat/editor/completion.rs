@@ -87,7 +87,9 @@ impl Menu {
             "/resume" => names.sessions.clone(),
             _ => return None,
         };
-        let mut menu = Self::ranked(word, &all)?;
+        // Sessions are in the order of time.
+        let by_length = command != "/resume";
+        let mut menu = Self::ranked(word, &all, by_length)?;
         menu.is_strict = false;
         Some(menu)
     }
@@ -101,14 +103,17 @@ impl Menu {
         Self::of(word, entries.collect())
     }
 
-    /// Returns the matching names, the best ones first.
-    fn ranked(word: &str, all: &[(String, String)]) -> Option<Self> {
+    /// Returns the matching names, the best ones first. Those that match as well are in order of length, or stay as they are.
+    fn ranked(word: &str, all: &[(String, String)], by_length: bool) -> Option<Self> {
         let (wanted, mut lowercase) = (word.to_lowercase(), String::new());
         let ranked = all
             .iter()
             .filter_map(|(name, note)| Some((rank(&wanted, name, &mut lowercase)?, name, note)));
         let mut ranked: Vec<_> = ranked.collect();
-        ranked.sort_unstable_by_key(|(rank, name, _)| (Reverse(*rank), name.len(), *name));
+        if by_length {
+            ranked.sort_by_key(|(_, name, _)| (name.len(), *name));
+        }
+        ranked.sort_by_key(|(rank, ..)| Reverse(*rank));
         let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
             text: name.clone(),
             note: note.clone(),
@@ -144,6 +149,11 @@ impl Menu {
     /// Returns whether Enter completes the word, and does not send the text: not if it is written in full.
     pub(super) fn completes_on_enter(&self) -> bool {
         (self.is_strict || self.is_chosen) && self.selected() != self.word
+    }
+
+    /// Lets Enter complete the word.
+    pub(super) fn be_strict(&mut self) {
+        self.is_strict = true;
     }
 
     pub(super) fn select_next(&mut self) {

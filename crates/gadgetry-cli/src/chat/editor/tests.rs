@@ -59,7 +59,7 @@ fn keys_edit_the_text() {
 }
 
 #[test]
-fn escape_leaves_a_picker_with_its_command() {
+fn keys_of_a_picker() {
     let check = |proposed: &str, keys: &str, text: &str| {
         let mut editor = Editor::new(History::new(Vec::new()));
         editor.set_names(Names {
@@ -71,6 +71,7 @@ fn escape_leaves_a_picker_with_its_command() {
             let code = match c {
                 '^' => KeyCode::Esc,
                 '#' => KeyCode::Tab,
+                '\n' => KeyCode::Enter,
                 '<' => KeyCode::Backspace,
                 c => KeyCode::Char(c),
             };
@@ -82,6 +83,11 @@ fn escape_leaves_a_picker_with_its_command() {
     check("/resume ", "mon^", "");
     check("/resume ", "mon#^", "/resume monday");
     check("/resume ", "<^", "/resume");
+    // Enter takes the one that is marked.
+    check("/resume ", "\n", "/resume monday");
+    check("/resume ", "mo\n", "/resume monday");
+    check("", "/resume mo\n", "/resume mo");
+    check("/resume ", "<<<<<<<</resume mo\n", "/resume mo");
     // The user has typed these.
     check("", "/resume mon^", "/resume mon");
     check("/resume mon", "^", "/resume mon");
