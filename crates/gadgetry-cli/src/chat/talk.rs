@@ -217,7 +217,8 @@ impl Talk {
         let header = kept.sessions.journal.header(&kept.run).await;
         let header = header.map_err(|error| problem(&error))?;
         let prompt = header.conversation.last();
-        let prompt = prompt.map(|it| text_of(&it.content)).unwrap_or_default();
+        let full = || prompt.map(|it| text_of(&it.content));
+        let prompt = stored.typed.clone().or_else(full).unwrap_or_default();
         let summary = last.progress.summary.as_ref();
         let is_script = connect::script(args.options.model.name()).is_some();
         let replies = match summary {
@@ -287,6 +288,8 @@ impl Talk {
         if let Some(note) = self.user.mode.note() {
             message = format!("{message}\n\n{note}");
         }
+        let typed = (message != prompt.typed).then(|| prompt.typed.clone());
+        self.details_mut()?.typed = typed;
         let claim = self.next_run().await?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let workspace = self.user.workspaces.current();

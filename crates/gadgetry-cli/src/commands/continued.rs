@@ -205,7 +205,9 @@ impl Continued<'_> {
         let ended = ended.unwrap_or_else(RunError::into_finished);
         self.kept.run = self.kept.name.run(number).map_err(Error::input)?;
         self.details.added.clear();
+        let typed = prompt.clone();
         let prompt = self.details.with_undone(prompt);
+        self.details.typed = (prompt != typed).then_some(typed);
         self.kept.store(&self.details).await?;
         let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
         let run = durable.after(Conversation::from(&ended)).ask(prompt).await;

@@ -125,7 +125,7 @@ fn entry(sessions: &Arc<Sessions>, name: &SessionName, run: &RunRecord) -> RunEn
 }
 
 fn title(name: &SessionName, run: &RunRecord) -> String {
-    let prompt = run.prompt.as_deref().unwrap_or_default();
+    let prompt = crate::sessions::title(run);
     let shown = match prompt.char_indices().nth(PROMPT) {
         // Half a key would not be recognised as one.
         Some((end, _)) => {
@@ -134,7 +134,7 @@ fn title(name: &SessionName, run: &RunRecord) -> String {
                 .unwrap_or_default()
                 .0
         }
-        None => prompt,
+        None => &prompt,
     };
     format!("{name}: {}", one_line(shown))
 }

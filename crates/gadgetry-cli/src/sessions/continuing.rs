@@ -48,8 +48,10 @@ pub(crate) fn merged(stored: &Details, settings: &Settings) -> Result<Details, E
         details.leave_out(name);
     }
     details.folder.clone_from(&stored.folder);
+    details.typed.clone_from(&stored.typed);
     details.added.clone_from(&stored.added);
     details.undone.clone_from(&stored.undone);
+    details.forked_from.clone_from(&stored.forked_from);
     Ok(details)
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct Details {
     pub(crate) left_out: Vec<String>,
     /// The working directory.
     pub(crate) folder: String,
+    /// The first prompt of the run as the user has typed it, if the model reads more: notes, files, the text of a skill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) typed: Option<String>,
     /// The prompts that were added to the run after its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) added: Vec<String>,
@@ -65,6 +68,7 @@ impl Details {
             options: Json::Null,
             left_out: Vec::new(),
             folder,
+            typed: None,
             added: Vec::new(),
             undone: Vec::new(),
             forked_from: None,

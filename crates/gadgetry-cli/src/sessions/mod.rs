@@ -34,6 +34,9 @@ const FILE: [&str; 2] = ["sessions", "sessions.db"];
 /// The file next to it that a process locks while it begins a session of a name.
 const LOCK: &str = "begin.lock";
 
+/// Characters of a title, as many as a journal keeps of a prompt.
+const TITLE: usize = 500;
+
 /// The stored sessions.
 pub(crate) struct Sessions {
     pub(crate) journal: SqliteJournal,
@@ -110,6 +113,16 @@ impl Sessions {
         let prompt = self.journal.prompt(run).await;
         let prompt = prompt.map_err(|error| problem(&error))?;
         Ok(prompt.map(|message| message.content).unwrap_or_default())
+    }
+
+    /// What the user has typed for a run, without what the model reads in addition.
+    pub(crate) async fn typed(&self, run: &RunId) -> Result<String, Error> {
+        let record = self.journal.run(run).await;
+        let record = record.map_err(|error| problem(&error))?;
+        match details(&record).and_then(|it| it.typed) {
+            Some(typed) => Ok(typed),
+            None => Ok(text_of(&self.prompt(run).await?)),
+        }
     }
 
     /// The session of this name, which must be there.
@@ -265,6 +278,14 @@ impl Session {
     /// The known cost of all its runs, in US dollars.
     pub(crate) fn cost(&self) -> f64 {
         self.runs.values().map(|run| run.progress.known_cost).sum()
+    }
+}
+
+/// The beginning of what the user has typed for a run.
+pub(crate) fn title(run: &RunRecord) -> String {
+    match details(run).and_then(|it| it.typed) {
+        Some(typed) => typed.chars().take(TITLE).collect(),
+        None => run.prompt.clone().unwrap_or_default(),
     }
 }
 

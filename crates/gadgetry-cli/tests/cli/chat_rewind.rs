@@ -180,6 +180,32 @@ fn another_session_is_resumed_from_a_list() {
     );
 }
 
+/// Without what the model reads in addition.
+#[test]
+fn a_message_is_shown_again_as_it_was_typed() {
+    let script = expecting("It is here.", &["run a command", "hello", "What is it?"]);
+    let workshop = Workshop::new(&script);
+    let mut screen = chat(&workshop, &["--session", "s"]);
+    screen.shows("script:script.jsonl");
+    screen.say("!echo hello; exit 3");
+    screen.shows("· exit 3\n  hello\n");
+    screen.say("What is it?");
+    screen.shows("It is here.");
+    screen.hides("Esc interrupts");
+    screen.leave();
+    let mut screen = chat(&workshop, &["--continue", "s"]);
+    let text = screen.shows("> What is it?\n\nIt is here.");
+    assert!(!text.contains("run a command"), "{text}");
+    screen.say("/rewind 1");
+    screen.shows("\n> What is it?\nscript:");
+    // It empties the line.
+    screen.keys("\u{15}");
+    screen.leave();
+    let listed = workshop.command(&["sessions", "list"]).output();
+    let listed = String::from_utf8(listed.expect("sessions").stdout).expect("UTF-8");
+    assert!(listed.ends_with("  What is it?\n"), "{listed}");
+}
+
 #[test]
 fn changes_and_rules_are_listed_and_the_answer_copied() {
     let write = call(

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::lines::{one_line, short};
 use crate::modes::Mode;
 use crate::project::filled_in;
-use crate::sessions::{Sessions, no_sessions};
+use crate::sessions::{Sessions, no_sessions, title};
 use crate::skills;
 
 /// Sessions that are listed.
@@ -139,9 +139,8 @@ impl Talk {
         let mut rows = Vec::new();
         for session in here.take(SESSIONS) {
             let first = session.runs.values().next();
-            let prompt = first.and_then(|it| it.prompt.as_deref());
-            let title = short(&one_line(prompt.unwrap_or_default()));
-            rows.push((session.name.to_string(), title));
+            let title = first.map(title).unwrap_or_default();
+            rows.push((session.name.to_string(), short(&one_line(&title))));
         }
         self.facts.names.sessions.clone_from(&rows);
         Ok(table(rows, "there is no other session of this folder"))

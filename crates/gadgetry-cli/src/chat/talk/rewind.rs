@@ -8,7 +8,7 @@ use crate::chat::report::{Report, Tone};
 use crate::error::Error;
 use crate::hooks::{Commands, Ending, Moments, Start};
 use crate::lines::{one_line, short};
-use crate::sessions::{no_sessions, problem, text_of};
+use crate::sessions::{no_sessions, problem};
 
 /// Messages that are listed.
 const LISTED: usize = 20;
@@ -134,6 +134,6 @@ impl Talk {
         }
         let kept = self.kept.as_ref().or(self.last.as_ref());
         let kept = kept.ok_or_else(no_sessions)?;
-        Ok(text_of(&kept.sessions.prompt(&turn.run).await?))
+        kept.sessions.typed(&turn.run).await
     }
 }

@@ -11,7 +11,7 @@ use super::session::AcpSession;
 use crate::cli::SessionName;
 use crate::error::Error;
 use crate::lines::{one_line, short};
-use crate::sessions::{Session, Sessions, details};
+use crate::sessions::{Session, Sessions, details, title};
 
 /// Makes sessions.
 pub(super) struct AcpHost {
@@ -47,8 +47,8 @@ impl AcpHost {
         let (_, last) = session.last().ok()?;
         let mut entry = SessionEntry::new(session.name.to_string(), details(last)?.folder);
         let first = session.runs.values().next()?;
-        let title = first.prompt.as_deref().map(|it| short(&one_line(it)));
-        entry.title = title.filter(|it| !it.is_empty());
+        let title = short(&one_line(&title(first)));
+        entry.title = Some(title).filter(|it| !it.is_empty());
         let updated = session.updated().duration_since(UNIX_EPOCH).ok();
         entry.updated = updated.map(|it| it.as_secs());
         Some(entry)

@@ -106,6 +106,7 @@ impl AcpSession {
         let mut details = Details::in_folder(&settings, setup.folder.clone())
             .map_err(|error| words(Error::machine(&error)))?;
         details.added.clone_from(&kept.added);
+        details.typed.clone_from(&kept.typed);
         details.undone.clone_from(&kept.undone);
         details.forked_from.clone_from(&kept.forked_from);
         let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
@@ -294,7 +295,11 @@ impl AcpSession {
     }
 
     /// Begins the next run.
-    async fn next(&mut self, prompt: Prompt) -> Result<(u32, AgentRun<'static>), HostError> {
+    async fn next(
+        &mut self,
+        typed: String,
+        prompt: Prompt,
+    ) -> Result<(u32, AgentRun<'static>), HostError> {
         let number = self.runs.last().map_or(1, |(number, _)| number + 1);
         let run = self.name.run(number);
         let run = run.map_err(|error| HostError::Failed(error.to_string()))?;
@@ -305,6 +310,7 @@ impl AcpSession {
             let text = self.details.with_undone(prompt.texts());
             prompt.with_first_text(text)
         };
+        self.details.typed = (prompt.texts() != typed).then_some(typed);
         self.store(&run).await?;
         let durable = self.durable(&run).after(self.conversation.clone());
         let begun = durable.ask_with(prompt.into_content()).await;
@@ -398,6 +404,7 @@ impl HostSession for AcpSession {
             let options = self.base.options(&self.settings)?;
             self.rebuild(options).await?;
         }
+        let typed = prompt.texts();
         let prompt = self.expanded(prompt)?;
         let submitted = self.moments.submit(Some(&self.id), &prompt.texts()).await;
         let submitted = submitted.map_err(words)?;
@@ -410,7 +417,7 @@ impl HostSession for AcpSession {
         let (number, run) = if self.is_interrupted {
             self.resume(prompt).await?
         } else {
-            self.next(prompt).await?
+            self.next(typed, prompt).await?
         };
         Ok(Turn::new(number, run))
     }

@@ -87,8 +87,8 @@ impl Listed {
             cost: session.total_cost(),
             known_cost: session.cost(),
             folder: session.folder(),
-            title: first.prompt.clone().unwrap_or_default(),
-            last_prompt: last.prompt.clone().unwrap_or_default(),
+            title: crate::sessions::title(first),
+            last_prompt: crate::sessions::title(last),
         })
     }
 
