@@ -111,7 +111,9 @@ fn a_call_is_approved_for_the_session() {
     let (workshop, args) = with_approval();
     let mut screen = Screen::chat(&workshop, 80, &args);
     screen.shows("Run Echo?");
-    press(&mut screen, "s", "✓ Echo one");
+    press(&mut screen, "s", "Enter allows for this session: Echo");
+    screen.keys(ENTER);
+    screen.shows("✓ Echo one");
     let text = screen.shows("Done.");
     assert!(text.contains("✓ Echo two"), "{text}");
     assert_eq!(count(&text, "? Echo"), 1, "{text}");

@@ -27,6 +27,8 @@ fn the_configuration_is_enough() {
     screen.keys("\t");
     screen.shows("a always: WriteFile(src/**)");
     screen.keys("a");
+    screen.shows("Enter always allows: WriteFile(src/**)");
+    screen.keys("\r");
     screen.shows("Written.");
     screen.keys("\x04");
     let (code, text) = screen.ends();

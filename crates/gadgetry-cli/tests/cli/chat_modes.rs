@@ -120,6 +120,8 @@ fn a_plan_is_accepted_and_carried_out() {
     // It counts as an answer after a pause without keys.
     screen.shows("1 yes, ask before changes  2 yes, accept edits");
     screen.keys("2");
+    screen.shows("Enter carries out the plan and accepts all edits");
+    screen.keys("\r");
     screen.shows("Written.");
     let text = screen.shows("accepts edits");
     assert!(text.contains("> Carry out the plan."), "{text}");

@@ -1,11 +1,12 @@
 //! Approvals and questions, one after the other, and the keys that answer them.
 //!
 //! A key counts as an answer only if nothing is in the input line and no key was pressed for a while, so that what is being
-//! typed when a dialog opens never approves anything.
+//! typed when a dialog opens never approves anything. An answer that lasts needs a second key, Enter, because a message may begin with
+//! its letter.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::dialog::{Dialog, Kind, RequestId};
+use super::dialog::{Dialog, Kind, Lasting, RequestId};
 use super::{App, Effect};
 use crate::approvals::{Choice, Verdict};
 use crate::modes::Mode;
@@ -70,6 +71,9 @@ impl App {
         reason = "the other keys have no meaning of their own"
     )]
     pub(super) fn answer(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        if let Some(effects) = self.confirm(key) {
+            return Some(effects);
+        }
         if self.page(key) {
             return Some(Vec::new());
         }
@@ -80,9 +84,7 @@ impl App {
         if !self.activate() {
             return None;
         }
-        let is_plain = !key
-            .modifiers
-            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        let is_plain = !has_command(key);
         let dialog = self.dialogs.front_mut()?;
         let is_unseen = !dialog.unseen.is_empty();
         let id = dialog.id;
@@ -99,15 +101,15 @@ impl App {
                 };
             }
             Kind::Plan => {
-                let mode = match key.code {
-                    KeyCode::Char('1') if is_plain => Mode::Ask,
-                    KeyCode::Char('2') if is_plain => Mode::AcceptEdits,
+                return match key.code {
+                    KeyCode::Char('1') if is_plain => Some(self.carry_out_plan(Mode::Ask)),
+                    KeyCode::Char(key @ '2') if is_plain => {
+                        dialog.selected = Some((Lasting::AcceptEdits, key));
+                        Some(Vec::new())
+                    }
                     // Any other key begins a message.
-                    _ => return None,
+                    _ => None,
                 };
-                self.close(id);
-                let message = CARRY_OUT.to_owned();
-                return Some(vec![Effect::Mode(mode), Effect::Send(message)]);
             }
             Kind::Approval { .. } if dialog.has_input => match key.code {
                 KeyCode::Enter if key.modifiers.is_empty() => {
@@ -123,6 +125,7 @@ impl App {
             },
             Kind::Approval { approval, rule } => {
                 let has_rule = *rule < approval.rules.len();
+                let letter = key.code.as_char().unwrap_or_default();
                 let choice = match key.code {
                     // It shows the next page, if there is one, and begins no message.
                     KeyCode::Char(' ') if is_plain => return Some(Vec::new()),
@@ -139,8 +142,14 @@ impl App {
                         return Some(Vec::new());
                     }
                     Some(Choice::Once) => Verdict::Once,
-                    Some(Choice::Session) if has_rule => Verdict::Session(*rule),
-                    Some(Choice::Always) if has_rule => Verdict::Always(*rule),
+                    Some(Choice::Session) if has_rule => {
+                        dialog.selected = Some((Lasting::Session, letter));
+                        return Some(Vec::new());
+                    }
+                    Some(Choice::Always) if has_rule => {
+                        dialog.selected = Some((Lasting::Always, letter));
+                        return Some(Vec::new());
+                    }
                     Some(Choice::No) => {
                         dialog.has_input = true;
                         return Some(Vec::new());
@@ -150,15 +159,66 @@ impl App {
                 }
             }
         };
-        let dialog = self.dialogs.pop_front();
-        if let Some(Kind::Approval { approval, .. }) = dialog.map(|it| it.kind)
+        Some(self.decide(verdict))
+    }
+
+    /// The key as the second one of a lasting answer; `None` if no such answer is selected, or if the key belongs to a message.
+    fn confirm(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let is_empty = self.editor.is_empty();
+        let dialog = self.dialogs.front_mut()?;
+        let (lasting, _) = dialog.selected?;
+        if key.code == KeyCode::Enter && key.modifiers.is_empty() {
+            // A line that was typed at once is a message.
+            if !is_empty || !dialog.is_ready(self.now, self.last_key) {
+                return Some(Vec::new());
+            }
+            let rule = match dialog.kind {
+                Kind::Approval { rule, .. } => rule,
+                Kind::Question | Kind::Plan => 0,
+            };
+            return Some(match lasting {
+                Lasting::Session => self.decide(Verdict::Session(rule)),
+                Lasting::Always => self.decide(Verdict::Always(rule)),
+                Lasting::AcceptEdits => self.carry_out_plan(Mode::AcceptEdits),
+            });
+        }
+        if matches!(key.code, KeyCode::Char(_)) && !has_command(key) {
+            self.unselect();
+            return None;
+        }
+        dialog.selected = None;
+        Some(Vec::new())
+    }
+
+    /// Takes the key that has selected a lasting answer as the first one of a message.
+    pub(super) fn unselect(&mut self) {
+        let selected = self.dialogs.front_mut().and_then(|it| it.selected.take());
+        if let Some((_, letter)) = selected {
+            self.editor.key(KeyCode::Char(letter).into());
+        }
+    }
+
+    /// Decides about the call of the first dialog.
+    fn decide(&mut self, verdict: Verdict) -> Vec<Effect> {
+        let Some(dialog) = self.dialogs.pop_front() else {
+            return Vec::new();
+        };
+        if let Kind::Approval { approval, .. } = dialog.kind
             && approval.diff.is_some()
             && !matches!(verdict, Verdict::No(_))
         {
             self.seen.push((approval.gadget, approval.subject));
         }
         self.show_first();
-        Some(vec![Effect::Decide(id, verdict)])
+        vec![Effect::Decide(dialog.id, verdict)]
+    }
+
+    /// Accepts the plan of the first dialog.
+    fn carry_out_plan(&mut self, mode: Mode) -> Vec<Effect> {
+        self.dialogs.pop_front();
+        self.show_first();
+        let message = CARRY_OUT.to_owned();
+        vec![Effect::Mode(mode), Effect::Send(message)]
     }
 
     /// Shows the next page of the first dialog if the key is for that, and returns whether it is.
@@ -206,4 +266,10 @@ impl App {
         self.show_first();
         vec![Effect::Answer(id, answer)]
     }
+}
+
+/// Returns whether a letter with these modifiers is a command, and not typed.
+fn has_command(key: KeyEvent) -> bool {
+    let modifiers = KeyModifiers::CONTROL | KeyModifiers::ALT;
+    key.modifiers.intersects(modifiers)
 }

@@ -30,6 +30,26 @@ pub(super) struct Dialog {
     pub(super) shown: Option<Duration>,
     /// Whether the input line holds the answer to it: to a question, or the reason of a refusal.
     pub(super) has_input: bool,
+    /// A lasting answer and the key that selected it. Enter confirms it.
+    pub(super) selected: Option<(Lasting, char)>,
+}
+
+/// An answer that also allows calls that the user has not seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasting {
+    Session,
+    Always,
+    AcceptEdits,
+}
+
+impl Lasting {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Session => "allows for this session",
+            Self::Always => "always allows",
+            Self::AcceptEdits => "carries out the plan and accepts all edits",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -70,6 +90,7 @@ impl Dialog {
             unseen: pages.into(),
             shown: None,
             has_input: false,
+            selected: None,
         }
     }
 
@@ -144,7 +165,9 @@ impl Dialog {
                 question.push(Span::styled(more, DIM));
                 rows.push(Line::from(question));
                 // What does not count yet is not offered.
-                rows.push(if !self.unseen.is_empty() {
+                rows.push(if let Some((lasting, _)) = self.selected {
+                    confirming(lasting, approval.rules.get(*rule), is_ready)
+                } else if !self.unseen.is_empty() {
                     Line::from(keys_for_more(&self.unseen))
                 } else if is_ready {
                     Line::from(keys(approval, *rule))
@@ -163,6 +186,10 @@ impl Dialog {
             Kind::Plan => {
                 let key = |key: &'static str| Span::styled(key, NAME);
                 rows.push(Line::styled("Carry out this plan?", ALERT));
+                if let Some((lasting, _)) = self.selected {
+                    rows.push(confirming(lasting, None, is_ready));
+                    return rows;
+                }
                 if !is_ready && !is_typing {
                     rows.push(Line::styled("…", DIM));
                     return rows;
@@ -205,6 +232,23 @@ fn keys_for_more(unseen: &VecDeque<Vec<Row>>) -> Vec<Span<'static>> {
         Span::styled(no.key().to_string(), NAME),
         Span::raw(format!(" {}", no.words())),
     ]
+}
+
+/// What Enter would allow from now on.
+fn confirming(lasting: Lasting, rule: Option<&String>, is_ready: bool) -> Line<'static> {
+    let enter = if is_ready { "Enter" } else { "…" };
+    let mut spans = vec![
+        Span::styled("Esc", NAME),
+        Span::raw(" goes back  "),
+        Span::styled(enter, NAME),
+        Span::raw(format!(" {}", lasting.words())),
+    ];
+    // It is last, because it may be longer than the room.
+    if let Some(rule) = rule {
+        spans.push(Span::raw(": "));
+        spans.push(Span::styled(clean(rule), BOLD));
+    }
+    Line::from(spans)
 }
 
 fn keys(approval: &Approval, rule: usize) -> Vec<Span<'static>> {

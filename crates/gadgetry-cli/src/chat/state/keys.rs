@@ -130,6 +130,7 @@ impl App {
             return Vec::new();
         }
         self.leaving = None;
+        self.unselect();
         // A paste is typing, and it never answers a dialog by itself.
         self.activate();
         let edited = self.editor.paste(text);

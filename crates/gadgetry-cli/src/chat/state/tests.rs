@@ -1,3 +1,4 @@
+mod answers;
 mod ends;
 
 use std::time::Duration;
@@ -183,74 +184,6 @@ fn a_call_fills_in_runs_and_settles() {
     );
     played.step(0, Message::Ended(Err(Failure::Run("no luck".to_owned()))));
     assert_eq!(played.screen(60, 24).0, "no luck");
-}
-
-#[test]
-fn keys_approve_only_after_a_pause_and_with_an_empty_line() {
-    let approve = |keys: fn(&mut Played) -> &mut Played| {
-        let mut played = Played::new();
-        played.step(0, Message::Began(String::new())).approval(7);
-        keys(&mut played);
-        played.effects()
-    };
-    let decided = |verdict: Verdict| vec![Effect::Decide(7, verdict)];
-    let check = |keys: fn(&mut Played) -> &mut Played, expected: Vec<Effect>| {
-        assert_eq!(approve(keys), expected);
-    };
-    check(
-        |it| it.press(300, KeyCode::Char('y')),
-        decided(Verdict::Once),
-    );
-    check(
-        |it| it.press(300, KeyCode::Char('Y')),
-        decided(Verdict::Once),
-    );
-    check(
-        |it| it.press(300, KeyCode::Char('s')),
-        decided(Verdict::Session(0)),
-    );
-    check(
-        |it| it.press(300, KeyCode::Char('a')),
-        decided(Verdict::Always(0)),
-    );
-    check(
-        |it| it.press(300, KeyCode::Tab).press(300, KeyCode::Char('s')),
-        decided(Verdict::Session(1)),
-    );
-    check(
-        |it| it.press(300, KeyCode::Char('n')).press(1, KeyCode::Enter),
-        decided(Verdict::No(None)),
-    );
-    check(
-        |it| it.press(300, KeyCode::Char('n')).keys("too bad\n"),
-        decided(Verdict::No(Some("too bad".to_owned()))),
-    );
-    check(
-        |it| {
-            it.press(300, KeyCode::Char('n'))
-                .press(1, KeyCode::Esc)
-                .press(300, KeyCode::Char('y'))
-        },
-        decided(Verdict::Once),
-    );
-    check(|it| it.control(10, 'c'), decided(Verdict::No(None)));
-    check(|it| it.press(10, KeyCode::Esc), decided(Verdict::No(None)));
-    // None of these approves.
-    check(|it| it.press(300, KeyCode::Char('1')), vec![]);
-    check(|it| it.press(299, KeyCode::Char('y')), vec![]);
-    check(
-        |it| it.press(300, KeyCode::Enter).press(10, KeyCode::Char('y')),
-        vec![],
-    );
-    check(
-        |it| {
-            it.press(300, KeyCode::Char('x'))
-                .press(400, KeyCode::Char('y'))
-        },
-        vec![],
-    );
-    check(|it| it.step(300, Message::Paste("y".to_owned())), vec![]);
-    check(|it| it.keys("yes").press(400, KeyCode::Char('y')), vec![]);
 }
 
 #[test]
@@ -535,9 +468,23 @@ fn a_plan_is_accepted_by_a_key_and_never_by_typing() {
         [Effect::Mode(mode), Effect::Send(message)]
     };
     check(|it| it.press(300, KeyCode::Char('1')), &accepted(Mode::Ask));
+    // It allows edits that the user has not seen.
+    check(|it| it.press(300, KeyCode::Char('2')), &[]);
     check(
-        |it| it.press(300, KeyCode::Char('2')),
+        |it| it.press(300, KeyCode::Char('2')).press(300, KeyCode::Enter),
         &accepted(Mode::AcceptEdits),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('2')).press(299, KeyCode::Enter),
+        &[],
+    );
+    check(
+        |it| {
+            it.press(300, KeyCode::Char('2'))
+                .keys(" bugs")
+                .press(300, KeyCode::Esc)
+        },
+        &[],
     );
     check(|it| it.press(299, KeyCode::Char('2')), &[]);
     check(|it| it.keys("x").press(400, KeyCode::Char('2')), &[]);
