@@ -198,7 +198,11 @@ impl Conversation {
             self.paint()?;
             match self.wait(&mut interrupts).await {
                 Happened::Terminal(event) => self.terminal_event(event)?,
-                Happened::Run(event) => self.run_event(event.map(|event| *event)).await,
+                Happened::Run(event) => {
+                    // The event may be the end of a command.
+                    self.take_output();
+                    self.run_event(event.map(|event| *event)).await;
+                }
                 Happened::Submitted(decision) => self.decided(decision).await,
                 Happened::Request(Some(request)) => {
                     if let Some(message) = self.answers.open(request) {
@@ -211,12 +215,17 @@ impl Conversation {
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
                 Happened::Time => {
-                    for (call, end) in self.talk.output().take_new() {
-                        self.update(Message::Output(call, end));
-                    }
+                    self.take_output();
                     self.update(Message::Tick);
                 }
             }
+        }
+    }
+
+    /// Takes what commands have written since the last time.
+    fn take_output(&mut self) {
+        for (call, end) in self.talk.output().take_new() {
+            self.update(Message::Output(call, end));
         }
     }
 

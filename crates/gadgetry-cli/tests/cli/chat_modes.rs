@@ -110,8 +110,8 @@ fn a_plan_is_accepted_and_carried_out() {
     ];
     let mut screen = chat(&workshop, &args);
     screen.shows("I would write a.txt.");
-    let text = screen.shows("Carry out this plan?");
-    assert!(text.contains("plans (read only)"), "{text}");
+    screen.shows("Carry out this plan?");
+    screen.shows("plans (read only)");
     // A message is another plan.
     screen.say("Rather b.txt.");
     screen.shows("I would write b.txt.");
@@ -255,6 +255,28 @@ fn calls_are_shown_by_what_they_do() {
     screen.shows("  Hm, forty-two.");
     screen.keys("q");
     screen.leave();
+}
+
+/// Ctrl-C cancels the command, Esc the run.
+#[test]
+fn the_output_of_a_cancelled_command_stays_on_the_screen() {
+    let run = call(
+        "RunCommand:r",
+        "!!!ARG:command\necho half of it; sleep 600\n",
+    );
+    for (key, end) in [
+        ("\x03", "Done."),
+        ("\x1b", "interrupted; what was received"),
+    ] {
+        let workshop = Workshop::new(&(reply(&run) + &reply("Done.")));
+        let mut screen = chat(&workshop, &["Go!", "--approval", "allow RunCommand"]);
+        screen.shows("\n  half of it\n");
+        screen.keys(key);
+        screen.shows(end);
+        let text = screen.leave();
+        assert!(text.contains("sleep 600"), "{text}");
+        assert!(text.contains("\n  half of it\n  "), "{text}");
+    }
 }
 
 /// A command of the user runs without a question, and the model reads its output with the next message.

@@ -1,5 +1,6 @@
 //! A call of a gadget: its parameters while the model writes them, its time while it runs, and its result.
 
+use std::mem;
 use std::time::Duration;
 
 use gadgetry::proto::call::Parameters;
@@ -162,6 +163,14 @@ impl CallItem {
         }
     }
 
+    /// Takes the end of what its command has written, which a result without it would remove from the screen.
+    fn take_output(&mut self) -> String {
+        match &mut self.phase {
+            Phase::Running { output, .. } => mem::take(output),
+            Phase::Writing { .. } | Phase::Waiting | Phase::Done { .. } => String::new(),
+        }
+    }
+
     pub(super) fn has_key(&self, key: &str) -> bool {
         self.is_running() && self.key == key
     }
@@ -192,11 +201,15 @@ impl CallItem {
     /// Takes the answer. `was_seen` says whether the user has seen the change of the file already.
     pub(super) fn answer(&mut self, is_ok: bool, text: &str, took: Duration, was_seen: bool) {
         self.whole = end_of(text);
+        let output = self.take_output();
         let mut fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
         let mut remark = String::new();
         let gadget = &*self.gadget;
         let text = if !is_ok {
-            excerpt(text)
+            if !output.is_empty() {
+                self.whole = format!("{text}\n\n{output}");
+            }
+            after(output, &excerpt(text))
         } else if READING.contains(&gadget) {
             let lines = body(text).lines().count();
             if lines > 0 {
@@ -243,10 +256,11 @@ impl CallItem {
     /// No more events about it come.
     pub(super) fn abandon(&mut self) {
         if !self.is_complete() {
+            let output = self.take_output();
             self.phase = Phase::Done {
                 fate: Fate::Abandoned,
                 remark: String::new(),
-                text: "ended with the run".to_owned(),
+                text: after(output, "ended with the run"),
                 took: Duration::ZERO,
             };
         }
@@ -393,6 +407,14 @@ pub(super) fn diff_style(line: &str) -> Style {
 
 fn result_style(text: &str, line: &str) -> Style {
     if is_diff(text) { diff_style(line) } else { DIM }
+}
+
+/// The output of a command, and how it ended.
+fn after(mut output: String, end: &str) -> String {
+    if !output.is_empty() && !end.is_empty() {
+        output.push('\n');
+    }
+    output + end
 }
 
 /// The end of a text that is kept.

@@ -41,6 +41,34 @@ fn the_output_of_commands_is_shown_while_they_run() {
 }
 
 #[test]
+fn the_output_of_a_command_that_was_cancelled_stays() {
+    let check = |end: Message, expected: &str| {
+        let mut played = Played::new();
+        played.step(0, Message::Began("go".to_owned()));
+        let start = r#""run": "s.1.x", "type": "gadget_start", "call": 3, "invocationId": "a", "gadgetName": "RunCommand", "parameters": {"command": "make"}"#;
+        played.event(start);
+        let lines = [1, 2, 3, 4, 5, 6].map(|it| format!("line {it}\n"));
+        played.step(0, Message::Output("s.1.x/3".to_owned(), lines.concat()));
+        played.screen(60, 24);
+        played.step(0, end);
+        let (settled, _) = played.screen(60, 24);
+        let output = "  … 1 line before\n  line 2\n  line 3\n  line 4\n  line 5\n  line 6\n";
+        let expected = expected.replace("OUTPUT", output);
+        assert_eq!(settled, expected);
+    };
+    let cancelled = r#"{ "v": 1, "seq": 0, "timeMs": 0, "run": "s.1.x", "type": "gadget_result", "call": 3, "invocationId": "a", "gadgetName": "RunCommand", "error": "it was cancelled", "durationMs": 10, "completesRun": false, "executed": true }"#;
+    let cancelled = serde_json::from_str(cancelled).expect("an event");
+    check(
+        Message::Run(Box::new(cancelled)),
+        "✗ $ make\nOUTPUT  it was cancelled",
+    );
+    check(
+        Message::Ended(Ok(())),
+        "- $ make\nOUTPUT  ended with the run",
+    );
+}
+
+#[test]
 fn a_failure_is_said_once() {
     let mut played = Played::new();
     played.step(0, Message::Began(String::new()));
