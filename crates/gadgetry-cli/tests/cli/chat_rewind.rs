@@ -112,11 +112,55 @@ fn a_conversation_returns_to_an_earlier_message() {
     let mut screen = chat(&workshop, &["--continue", "long"]);
     screen.shows("Third answer.");
     screen.say("/rewind 2");
-    screen.shows("files are left as they are: an earlier program has changed them");
+    screen.shows("files that an earlier program may have changed are left as they are");
     screen.shows("> second");
     screen.say("");
     screen.shows("Yet another.");
     screen.leave();
+}
+
+/// What is said about files of an earlier program, which are not restored.
+#[test]
+fn earlier_changes_are_mentioned_if_there_are_some() {
+    let write = call(
+        "WriteFile:w",
+        "!!!ARG:filePath\na.txt\n!!!ARG:content\ntwo\n",
+    );
+    let read = call("ReadFile:r", "!!!ARG:filePath\na.txt\n");
+    let own = run("echo three > a.txt");
+    let check = |earlier: &str, expected: Option<&str>, content: &str| {
+        let workshop = Workshop::new(&(reply(earlier) + &reply("First.")));
+        workshop.write("a.txt", "one\n");
+        let mut screen = chat(&workshop, &["--session", "s"]);
+        screen.shows("script:script.jsonl");
+        screen.say("first");
+        screen.shows("First.");
+        screen.hides("Esc interrupts");
+        screen.leave();
+        workshop.write("script.jsonl", &(reply(&own) + &reply("Second.")));
+        let mut screen = chat(&workshop, &["--continue", "s"]);
+        screen.shows("First.");
+        screen.say("second");
+        screen.shows("Second.");
+        screen.hides("Esc interrupts");
+        assert_eq!(workshop.read("a.txt"), "three\n");
+        screen.say("/rewind 1");
+        let text = screen.shows("back before message 1");
+        let note = expected.map(|verb| {
+            format!("files that an earlier program {verb} changed are left as they are")
+        });
+        let is_said = text.contains("left as they are");
+        assert_eq!(is_said, note.is_some(), "{text}");
+        assert!(text.contains(&note.unwrap_or_default()), "{text}");
+        // What this program has changed is undone in any case.
+        assert_eq!(workshop.read("a.txt"), content, "{text}");
+        screen.shows("> first");
+        screen.keys("\u{15}");
+        screen.leave();
+    };
+    check(&read, None, "one\n");
+    check(&write, Some("has"), "two");
+    check(&run("true"), Some("may have"), "one\n");
 }
 
 #[test]

@@ -1,14 +1,21 @@
 //! Other conversations from this one: back to an earlier message, a copy, a new one.
 
 use gadgetry::Conversation;
+use gadgetry::log::replay;
+use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
 use super::Talk;
 use crate::chat::changes::{self, Undoing};
+use crate::chat::checkpoints::Checkpoints;
 use crate::chat::report::{Report, Tone};
 use crate::error::Error;
 use crate::hooks::{Commands, Ending, Moments, Start};
 use crate::lines::{one_line, short};
 use crate::sessions::{no_sessions, problem};
+use crate::subagents::RUN_AGENT;
+
+/// Built-in gadgets whose results are changes of files.
+const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 
 /// Messages that are listed.
 const LISTED: usize = 20;
@@ -62,17 +69,15 @@ impl Talk {
             }
             None => Conversation::default(),
         };
-        let undoing = match (self.turns[index].changes, self.user.workspaces.current()) {
+        let changes = self.turns[index..].iter().find_map(|it| it.changes);
+        let mut undoing = match (changes, self.user.workspaces.current()) {
             (Some(changes), Some(workspace)) => changes::undo_to(&workspace, changes),
-            (Some(_), None) => Undoing::default(),
-            (None, _) => {
-                let mut undoing = Undoing::default();
-                let words = "files are left as they are: an earlier program has changed them";
-                let note = Report::Note(Tone::Alert, words.to_owned());
-                undoing.reports.push(note);
-                undoing
-            }
+            (_, _) => Undoing::default(),
         };
+        if let Some(verb) = self.earlier_changes(index).await {
+            let words = format!("files that an earlier program {verb} are left as they are");
+            undoing.reports.push(Report::Note(Tone::Alert, words));
+        }
         self.turns.truncate(index);
         let mut reports = undoing.reports;
         reports.push(self.leave_session(&format!("back before message {number}")));
@@ -125,6 +130,42 @@ impl Talk {
         ))
     }
 
+    /// Returns what an earlier program did to files from this message on: what it `has changed`, or `may have changed` by gadgets
+    /// whose effects only they know; `None` if it has changed nothing.
+    async fn earlier_changes(&self, index: usize) -> Option<&'static str> {
+        const MAYBE: &str = "may have changed";
+        let sessions = &self.kept.as_ref().or(self.last.as_ref())?.sessions;
+        let mut found = None;
+        for turn in self.turns[index..].iter().filter(|it| it.prompt.is_none()) {
+            let mut log = Vec::new();
+            let mut has_changed = false;
+            let mut watch = |event: &Event| {
+                if let EventKind::GadgetStart { gadget_name, .. } = &event.kind
+                    && may_change(gadget_name)
+                {
+                    found = Some(MAYBE);
+                }
+                if let EventKind::GadgetResult {
+                    gadget_name,
+                    answer: CallAnswer::Result(_),
+                    ..
+                } = &event.kind
+                {
+                    has_changed |= EDITING.contains(&gadget_name.as_str());
+                }
+            };
+            let is_read = sessions.export(&turn.run, &mut log).await.is_ok()
+                && replay(&log[..], &mut watch).is_ok();
+            if has_changed {
+                return Some("has changed");
+            }
+            if !is_read {
+                found = Some(MAYBE);
+            }
+        }
+        found
+    }
+
     async fn prompt_of(&self, index: usize) -> Result<String, Error> {
         let Some(turn) = self.turns.get(index) else {
             return Ok(String::new());
@@ -136,4 +177,9 @@ impl Talk {
         let kept = kept.ok_or_else(no_sessions)?;
         kept.sessions.typed(&turn.run).await
     }
+}
+
+/// Returns whether a gadget of this name may change files.
+fn may_change(gadget: &str) -> bool {
+    EDITING.contains(&gadget) || gadget == RUN_AGENT || Checkpoints::are_for(gadget)
 }
