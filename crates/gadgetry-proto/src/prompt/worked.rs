@@ -17,13 +17,17 @@ pub const MAX_EXAMPLES: usize = 2;
 /// ```text
 /// user       Tools: ## get_weather …   Question: Will it rain in Oslo in the next 3 days?
 /// assistant  the call
+/// user       Result (call_1): rain from noon on
+/// assistant  There is rain from noon on.
 /// …
 /// user       Tools: the catalogue      Question: what the user has said
 /// ```
 ///
 /// A very small model copies the shape of the turns before: with instructions alone `SmolLM2`-135M calls nothing, and with two turns it calls in
 /// 98 of 100 cases (`docs/performance.md`). The tools of the turns exist only in them, and their values
-/// are such as no task has. A call shows one required parameter and one optional one, because models leave optional ones out otherwise.
+/// are such as no task has. A call shows one required parameter and one optional one, because models leave optional ones out otherwise. Of two turns the
+/// first one goes on to an answer: a model that has only seen calls makes the same call again after each result, and one that has read an
+/// answer last makes none at first.
 ///
 /// ```
 /// use gadgetry_proto::block::{Anchoring, Markers};
@@ -71,6 +75,8 @@ struct Example {
     schema: Value,
     says: &'static str,
     arguments: Value,
+    /// The result, and what the assistant makes of it.
+    end: Option<[&'static str; 2]>,
 }
 
 fn examples() -> [Example; MAX_EXAMPLES] {
@@ -88,6 +94,10 @@ fn examples() -> [Example; MAX_EXAMPLES] {
             }),
             says: "Will it rain in Oslo in the next 3 days?",
             arguments: json!({"city": "Oslo", "days": 3}),
+            end: Some([
+                "Result (call_1): rain from noon on",
+                "There is rain from noon on.",
+            ]),
         },
         Example {
             name: "translate",
@@ -102,6 +112,7 @@ fn examples() -> [Example; MAX_EXAMPLES] {
             }),
             says: "How do I say good morning in French?",
             arguments: json!({"text": "good morning", "language": "French"}),
+            end: None,
         },
     ]
 }
@@ -196,7 +207,7 @@ fn lead(tools: &[CatalogEntry<'_>]) -> String {
 }
 
 impl Example {
-    fn turn(&self, style: CallStyle<'_>) -> [Message; 2] {
+    fn turn(&self, style: CallStyle<'_>) -> Vec<Message> {
         let tool = CatalogEntry {
             name: self.name,
             description: self.description,
@@ -204,10 +215,15 @@ impl Example {
             examples: &[],
         };
         let said = format!("{}{}", lead(&[tool]), self.says);
-        [
+        let mut turn = vec![
             Message::text(Role::User, said),
             Message::text(Role::Assistant, self.call(style)),
-        ]
+        ];
+        if let Some([result, answer]) = self.end {
+            turn.push(Message::text(Role::User, result));
+            turn.push(Message::text(Role::Assistant, answer));
+        }
+        turn
     }
 
     fn call(&self, style: CallStyle<'_>) -> String {
