@@ -26,7 +26,7 @@ pub const MAX_EXAMPLES: usize = 2;
 /// A very small model copies the shape of the turns before: with instructions alone `SmolLM2`-135M calls nothing, and with two turns it calls in
 /// 98 of 100 cases (`docs/performance.md`). The tools of the turns exist only in them, and their values
 /// are such as no task has. A call shows one required parameter and one optional one, because models leave optional ones out otherwise. Of two turns the
-/// first one goes on to an answer: a model that has only seen calls makes the same call again after each result, and one that has read an
+/// first one continues to an answer: a model that has only seen calls makes the same call again after each result, and one that has read an
 /// answer last makes none at first.
 ///
 /// ```
