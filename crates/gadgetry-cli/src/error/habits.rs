@@ -1,7 +1,7 @@
 //! Tips for what users of other programs type.
 
 use clap::Error;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 const RUN_ALL: &str =
     "--yes --sandbox runs all calls without a question, and keeps commands in the workspace";
@@ -78,12 +78,16 @@ const HABITS: &[(&str, &str)] = &[
 
 /// The tip for an option or a verb that is not there.
 pub(super) fn tip(error: &Error) -> Option<&'static str> {
+    if error.kind() == ErrorKind::MissingSubcommand {
+        // Nothing was typed: its context has the command that needs a verb.
+        return None;
+    }
     let typed = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(typed)) => Some(typed.as_str()),
         _ => None,
     };
     let typed = typed(ContextKind::InvalidSubcommand).or_else(|| {
-        let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+        let is_unknown = error.kind() == ErrorKind::UnknownArgument;
         typed(ContextKind::InvalidArg).filter(|_| is_unknown)
     })?;
     if typed.contains(char::is_whitespace) && !typed.starts_with('-') {

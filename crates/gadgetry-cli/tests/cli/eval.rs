@@ -509,10 +509,10 @@ fn an_interrupt_prints_what_there_is() {
     assert_eq!(ended.code, Some(1));
 }
 
-/// What the table says is used by an agent with that model, and what is typed or set for the agent wins.
+/// What the table says is used by an agent with that model: two worked turns are two calls and an answer. What is typed or set for the agent wins.
 #[test]
 fn tables_are_used_by_agents() {
-    let check = |table: &str, args: &[&str], turns: usize, is_json: bool| {
+    let check = |table: &str, args: &[&str], said: usize, is_json: bool| {
         let server = Server::start([Reply::says("Done.")]);
         let text = format!("[models.small]\n{table}\n[agent]\nbuiltins = \"all\"\n");
         let configured = Configured::new(&text);
@@ -524,12 +524,12 @@ fn tables_are_used_by_agents() {
         let messages = &asked.last().expect("a request").body["messages"];
         let messages = messages.as_array().expect("messages");
         let assistants = messages.iter().filter(|it| it["role"] == "assistant");
-        assert_eq!(assistants.count(), turns, "{messages:?}");
+        assert_eq!(assistants.count(), said, "{messages:?}");
         let system = messages[0]["content"].to_string();
         assert_eq!(system.contains("<tool_call>"), is_json, "{system}");
     };
     check("", &[], 0, false);
-    check("form = \"json\"\nexamples = 2", &[], 2, true);
+    check("form = \"json\"\nexamples = 2", &[], 3, true);
     check(
         "form = \"json\"\nexamples = 2",
         &["--examples", "1", "--form", "block"],
