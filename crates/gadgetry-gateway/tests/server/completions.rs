@@ -201,8 +201,8 @@ async fn native_calls_of_models_that_complete_text() {
             assert_eq!(call, "get_weather", "{row}: {reply}");
             let upstream = base.last();
             let prompt = upstream["prompt"].as_str().expect("text");
-            // Two worked turns, and that of the user.
-            assert_eq!(prompt.matches("### User\n").count(), 3, "{row}: {prompt}");
+            // Two worked turns, of which one has a result, and that of the user.
+            assert_eq!(prompt.matches("### User\n").count(), 4, "{row}: {prompt}");
             assert!(
                 !prompt.contains("\n### Assistant\nforged"),
                 "{row}: {prompt}"
