@@ -298,3 +298,17 @@ impl RunConversation {
         compacted
     }
 }
+
+/// Holds the reply to a request that a decision has changed to its own choice, unless the decision has changed what it is held to, too.
+pub(super) fn hold_to_choice(
+    request: &mut Request,
+    status: &RunStatus,
+    calls: &Calls,
+    plan: &Plan,
+) {
+    let asked = tool_choice(status, calls.has_called(), &plan.config);
+    let constraint = |choice| plan.constraint(choice, calls.has_outputs());
+    if request.tool_choice != asked && request.constraint == constraint(&asked) {
+        request.constraint = constraint(&request.tool_choice);
+    }
+}

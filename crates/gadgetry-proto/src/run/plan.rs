@@ -218,7 +218,7 @@ impl Plan {
             .of(choice, without, &self.config, &self.registry)
     }
 
-    /// The configuration. [`RunConfig::tool_choice`] has the gadget's name as it was registered.
+    /// The configuration. [`RunConfig::tool_choice`] and [`RunConfig::answer_gadget`] have the names of gadgets as they were registered.
     pub fn config(&self) -> &RunConfig {
         &self.config
     }

@@ -16,6 +16,7 @@ use crate::delta::{Delta, StopReason};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
+use crate::run::conversation::hold_to_choice;
 use crate::run::ephemeral::RunStatus;
 use crate::run::io::Close;
 use crate::run::progress::{CancelledTurn, Parts, Progress, Stage};
@@ -161,15 +162,19 @@ impl ModelTurn {
     }
 
     fn request(&self, parts: &Parts<'_>) -> Request {
-        let plan = parts.cx.plan;
-        let status = RunStatus {
-            iteration: self.iteration,
-            max_iterations: plan.config.max_iterations,
-            spent: parts.money.spent(),
-            budget: plan.config.budget,
-            calls_before: parts.calls.previous(),
-        };
+        let (status, plan) = (self.status(parts), parts.cx.plan);
         parts.conversation.request(&status, parts.calls, plan)
+    }
+
+    fn status(&self, parts: &Parts<'_>) -> RunStatus {
+        let config = &parts.cx.plan.config;
+        RunStatus {
+            iteration: self.iteration,
+            max_iterations: config.max_iterations,
+            spent: parts.money.spent(),
+            budget: config.budget,
+            calls_before: parts.calls.previous(),
+        }
     }
 
     fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
@@ -226,14 +231,8 @@ impl ModelTurn {
         }
         match decision {
             Decision::Request(mut request) => {
-                let asked = self.request(parts);
-                if request.tool_choice != asked.tool_choice
-                    && request.constraint == asked.constraint
-                {
-                    let plan = parts.cx.plan;
-                    request.constraint =
-                        plan.constraint(&request.tool_choice, parts.calls.has_outputs());
-                }
+                let (status, plan) = (self.status(parts), parts.cx.plan);
+                hold_to_choice(&mut request, &status, parts.calls, plan);
                 self.replacement_request = Some(request.clone());
                 self.transmit(request, parts);
             }
