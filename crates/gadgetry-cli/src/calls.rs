@@ -3,6 +3,10 @@
 #[cfg(any(feature = "acp", feature = "chat"))]
 use serde_json::Value;
 
+/// Built-in gadgets whose results end with the change of a file.
+#[cfg(feature = "chat")]
+pub(crate) const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
+
 /// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
 /// `$` of a shell.
 #[cfg(any(feature = "acp", feature = "chat"))]

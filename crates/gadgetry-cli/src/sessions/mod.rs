@@ -117,12 +117,17 @@ impl Sessions {
 
     /// What the user has typed for a run, without what the model reads in addition.
     pub(crate) async fn typed(&self, run: &RunId) -> Result<String, Error> {
-        let record = self.journal.run(run).await;
-        let record = record.map_err(|error| problem(&error))?;
-        match details(&record).and_then(|it| it.typed) {
+        match self.typed_apart(run).await? {
             Some(typed) => Ok(typed),
             None => Ok(text_of(&self.prompt(run).await?)),
         }
+    }
+
+    /// What the user has typed for a run, if the model reads more than that.
+    pub(crate) async fn typed_apart(&self, run: &RunId) -> Result<Option<String>, Error> {
+        let record = self.journal.run(run).await;
+        let record = record.map_err(|error| problem(&error))?;
+        Ok(details(&record).and_then(|it| it.typed))
     }
 
     /// The session of this name, which must be there.

@@ -10,7 +10,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::calls;
+use crate::calls::{self, EDITING};
 use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::{counted, short};
 
@@ -20,8 +20,6 @@ const RESULT_LINES: usize = 5;
 const LONG: Duration = Duration::from_secs(1);
 /// Gadgets whose results are for the model alone. Of them, the number of lines is shown.
 const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "LoadSkill"];
-/// Gadgets whose results end with the change of a file.
-const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 /// Lines of a diff in a result that are shown.
 pub(super) const DIFF_LINES: usize = 40;
 /// Characters of a line of a result that are shown.

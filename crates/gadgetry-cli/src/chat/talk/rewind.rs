@@ -5,6 +5,7 @@ use gadgetry::log::replay;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
 use super::Talk;
+use crate::calls::EDITING;
 use crate::chat::changes::{self, Undoing};
 use crate::chat::checkpoints::Checkpoints;
 use crate::chat::report::{Report, Tone};
@@ -13,9 +14,6 @@ use crate::hooks::{Commands, Ending, Moments, Start};
 use crate::lines::{one_line, short};
 use crate::sessions::{no_sessions, problem};
 use crate::subagents::RUN_AGENT;
-
-/// Built-in gadgets whose results are changes of files.
-const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 
 /// Messages that are listed.
 const LISTED: usize = 20;

@@ -10,7 +10,7 @@ use gadgetry_acp::{HostError, Past};
 use gadgetry_store::Replay;
 
 use super::ground::words;
-use crate::sessions::{Sessions, details, problem};
+use crate::sessions::{Sessions, problem};
 
 /// Reads the messages of the user and the events of a run, in order. A run that was not begun has none.
 pub(super) async fn past(
@@ -19,9 +19,7 @@ pub(super) async fn past(
     run: &RunId,
 ) -> Result<Vec<Past>, HostError> {
     let mut prompt = sessions.prompt(run).await.map_err(words)?;
-    let record = sessions.journal.run(run).await;
-    let record = record.map_err(|error| words(problem(&error)))?;
-    if let Some(text) = details(&record).and_then(|it| it.typed) {
+    if let Some(text) = sessions.typed_apart(run).await.map_err(words)? {
         prompt.retain(|it| !matches!(it, Content::Text { .. }));
         prompt.insert(0, Content::Text { text });
     }
