@@ -32,11 +32,13 @@ const ROW: &str = "--row";
 type Piece = fn(usize) -> Delta;
 
 const REPLIES: [(&str, Tools, Piece); 12] = [
-    ("prose", Tools::Text, |_| text("word ", 13_000)),
+    ("prose", Tools::Text, |_| {
+        text("one two three four five ", 2_700)
+    }),
     ("one byte a delta", Tools::Text, |_| Delta::text("x")),
     ("whitespace", Tools::Text, |_| text("\n", 65_536)),
     ("reasoning", Tools::Text, |_| {
-        reasoning("hm ".repeat(20_000))
+        reasoning("one two three four five ".repeat(2_500))
     }),
     ("text and reasoning by turns", Tools::Text, |n| {
         if n % 2 == 0 {
@@ -59,7 +61,7 @@ const REPLIES: [(&str, Tools, Piece); 12] = [
         if n == 0 {
             Delta::text("!!!GADGET_START:Echo\n!!!ARG:text\n")
         } else {
-            text("word ", 13_000)
+            text("one two three four five ", 2_700)
         }
     }),
     ("arrays of objects", Tools::Text, |_| {

@@ -144,7 +144,13 @@ fn a_delta_of_what_is_kept_allocates_only_now_and_then() {
 
 /// One thousand tokens of a model, in which nothing begins or ends.
 fn tokens() -> Vec<Delta> {
-    (0..1000).map(|_| Delta::text("word ")).collect()
+    let words = ["one ", "two ", "three ", "four ", "five "];
+    words
+        .iter()
+        .cycle()
+        .take(1000)
+        .map(|it| Delta::text(*it))
+        .collect()
 }
 
 /// Without transforms a text is moved through the pipeline.

@@ -148,7 +148,7 @@ fn an_endless_reply_is_cut() {
     };
     let whole = "!!!GADGET_START:Echo:whole\n!!!GADGET_END\n";
     let open = "!!!GADGET_START:Echo:open\n!!!ARG:text\n";
-    let piece = "word ".repeat(200);
+    let piece = "one two three four five ".repeat(40);
     let more = piece.clone();
     let arguments = move |n: usize| Delta::ToolCallDelta {
         id: "c0".to_owned(),
@@ -162,7 +162,7 @@ fn an_endless_reply_is_cut() {
         (
             "prose",
             Tools::Text,
-            Box::new(|_| Delta::text("word ".repeat(200))),
+            Box::new(|_| Delta::text("one two three four five ".repeat(40))),
             &[],
         ),
         (
@@ -180,7 +180,7 @@ fn an_endless_reply_is_cut() {
         (
             "reasoning",
             Tools::Text,
-            Box::new(|_| reasoning(&"hm ".repeat(300))),
+            Box::new(|_| reasoning(&"one two three four five ".repeat(40))),
             &[],
         ),
         (
@@ -406,10 +406,10 @@ fn an_endless_reply_takes_no_more_memory_than_the_cap() {
     };
     let rows: [(&str, Tools, Piece<'_>); 6] = [
         ("prose", Tools::Text, &|_| {
-            Delta::text("word ".repeat(4 << 10))
+            Delta::text("one two three four five ".repeat(1 << 10))
         }),
         ("reasoning", Tools::Text, &|_| {
-            reasoning(&"hm ".repeat(4 << 10))
+            reasoning(&"one two three four five ".repeat(512))
         }),
         ("tags", Tools::Text, &|_| {
             Delta::text("<a/>".repeat(4 << 10))

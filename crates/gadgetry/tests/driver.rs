@@ -328,7 +328,8 @@ async fn a_gadget_that_panics_when_it_is_dropped_is_answered() {
 #[tokio::test(start_paused = true)]
 async fn a_reply_that_is_always_ready_leaves_room_for_gadgets() {
     let mut chunks = vec![json!(call!("Wait:a", 0).replace("\\n", "\n"))];
-    chunks.extend((0..10_000).map(|_| json!("word ")));
+    let words = ["one ", "two ", "three ", "four ", "five "];
+    chunks.extend(words.iter().cycle().take(10_000).map(|it| json!(it)));
     let script = format!(
         "{}\n{}",
         json!({ "chunks": chunks }),

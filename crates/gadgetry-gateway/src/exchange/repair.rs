@@ -40,9 +40,7 @@ fn text(setup: &Setup, turn: &Turn, defect: &Defect) -> String {
         texts.push(text);
     }
     if turn.repeats {
-        texts.push(
-            "You wrote the same lines again and again, so your reply was ended there.".to_owned(),
-        );
+        texts.push("You wrote the same again and again, so your reply was ended there.".to_owned());
     }
     texts.push(match defect {
         Defect::InvalidCalls => {

@@ -71,7 +71,7 @@ pub(super) struct Turn {
     open: Vec<OpenCall>,
     /// Text that looked like a call and was not one.
     near_miss: Option<String>,
-    /// `true` if the reply was ended in a block that repeats the same lines.
+    /// `true` if the reply was ended in a block that repeats itself.
     pub(super) repeats: bool,
 }
 

@@ -91,7 +91,7 @@ fn lines_that_repeat() {
         panic!("{again:#?}");
     };
     assert_eq!(*kept, client.written(&format!("assistant: {start}")));
-    let why = "You wrote the same lines again and again, so your reply was ended there.";
+    let why = "You wrote the same again and again, so your reply was ended there.";
     assert!(correction.contains(why), "{correction}");
 }
 

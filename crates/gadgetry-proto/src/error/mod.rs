@@ -259,7 +259,7 @@ pub enum DiagnosticCode {
     ForeignCall,
     /// A call could not become valid any more: a parameter was repeated, or is not one. The reply was ended there.
     HopelessCall,
-    /// The same lines were repeated without end. The reply was ended there.
+    /// The same lines, or the same words in a long line, were repeated without end. The reply was ended there.
     RepeatedLines,
     /// A parameter refers to a call that is not among the dependencies; it stayed text.
     UndeclaredReference,

@@ -14,7 +14,7 @@ use crate::reply::{ReplyStage, ScannerState, StopEarly, Stopped};
 use crate::transform::{Compose, DeltaTransform, TransformFactory, compose};
 
 /// The diagnostic of a reply that repeats itself.
-const REPEATED: &str = "The same lines were written again and again, so the reply was ended there, and nothing that \
+const REPEATED: &str = "The same was written again and again, so the reply was ended there, and nothing that \
                         followed was read";
 
 /// Reads one reply after another: deltas of a model in, deltas of the reply out.

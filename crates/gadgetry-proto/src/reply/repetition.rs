@@ -1,4 +1,4 @@
-//! Text that repeats itself without end, found line by line.
+//! Text that repeats itself without end, found line by line, and word by word in a line that does not end.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,12 @@ const LETTERS: u64 = 8;
 /// Factor of the limit for lines that are content: in a value, in a code fence, in a custom block.
 const IN_CONTENT: u64 = 4;
 
+/// Factor of the limit for words: a sentence may well repeat one.
+const OF_WORDS: u64 = 4;
+
+/// Letters after which a line is long, and its words and sentences count. Few lines of prose are, so words cost nothing until then.
+const LONG_LINE: u64 = 1_000;
+
 /// The lines so far: a few numbers, whatever the length of the text.
 ///
 /// Whitespace does not count, and neither do lines without a letter, such as blank ones, braces and rows of numbers: they
@@ -18,17 +24,38 @@ const IN_CONTENT: u64 = 4;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Repetition {
-    line: LineDigest,
-    /// The last lines, the latest first.
-    last: [u64; PERIOD],
-    /// Runs by period: the number of successive lines that equal the line that number of lines before, and their letters.
-    runs: [(u64, u64); PERIOD],
+    line: Digest,
+    lines: Runs,
+    /// The rest of a long line.
+    long: Option<Box<LongLine>>,
     in_fence: bool,
+}
+
+/// What follows in a line that is long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct LongLine {
+    word: Digest,
+    /// The last byte of `word`.
+    word_end: u8,
+    words: Runs,
+    sentence: Digest,
+    sentences: Runs,
+}
+
+/// Successive lines, words or sentences.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Runs {
+    /// The last ones, the latest first.
+    last: [u64; PERIOD],
+    /// Runs by period: the number of successive ones that equal the one that number before, and their letters.
+    runs: [(u64, u64); PERIOD],
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct LineDigest {
+struct Digest {
     hash: u64,
     letters: u64,
     /// The fence characters that it begins with.
@@ -63,24 +90,30 @@ const CLASSES: [Class; 256] = {
 };
 
 impl Repetition {
-    /// Reads text up to the end of a line that makes it a repetition, and returns the bytes up to there; `None` if no line
-    /// does. `limit` is how often a line may be written in succession; 0 is without limit.
+    /// Reads text up to the end of a line or word that makes it a repetition, and returns the bytes up to there; `None` if
+    /// none does. `limit` is how often a line may be written in succession; 0 is without limit.
     pub(super) fn read(&mut self, text: &str, limit: u32) -> Option<usize> {
+        let limit = u64::from(limit);
+        let bytes = text.as_bytes();
         let mut start = 0;
-        for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
-            self.line.read(&text.as_bytes()[start..at]);
+        for at in memchr::memchr_iter(b'\n', bytes) {
+            if let Some(end) = self.read_line(&bytes[start..at], limit) {
+                return Some(start + end);
+            }
             start = at + 1;
-            if self.end_line(u64::from(limit)) {
+            if self.end_line(limit) {
                 return Some(start);
             }
         }
-        self.line.read(&text.as_bytes()[start..]);
-        None
+        let end = self.read_line(&bytes[start..], limit)?;
+        Some(start + end)
     }
 
     /// Returns `true` if the text is a repetition even if it is content.
     pub(super) fn is_endless(&self, limit: u32) -> bool {
-        self.passes(u64::from(limit) * IN_CONTENT)
+        let limit = u64::from(limit) * IN_CONTENT;
+        let of_line = |line: &LongLine| line.passes(limit);
+        self.lines.passes(limit) || self.long.as_deref().is_some_and(of_line)
     }
 
     /// Returns `true` if the text is in a code fence.
@@ -88,40 +121,102 @@ impl Repetition {
         self.in_fence
     }
 
+    /// Reads a part of a line, or up to the end of a word that makes it a repetition.
+    fn read_line(&mut self, bytes: &[u8], limit: u64) -> Option<usize> {
+        let mut start = 0;
+        // As many bytes have at most as many letters, so the line becomes long at the same letter in any cut.
+        while self.line.letters < LONG_LINE {
+            let room = usize::try_from(LONG_LINE - self.line.letters).unwrap_or(usize::MAX);
+            let part = &bytes[start..];
+            let part = &part[..part.len().min(room)];
+            if part.is_empty() {
+                return None;
+            }
+            self.line.read(part);
+            start += part.len();
+        }
+        let rest = &bytes[start..];
+        self.line.read(rest);
+        if limit == 0 || rest.is_empty() {
+            return None;
+        }
+        let end = self.long.get_or_insert_default().read(rest, limit)?;
+        Some(start + end)
+    }
+
     fn end_line(&mut self, limit: u64) -> bool {
         let line = std::mem::take(&mut self.line);
+        self.long = None;
         self.in_fence ^= line.ticks >= 3;
-        if line.letters == 0 {
-            return false;
+        line.letters > 0 && self.lines.add(&line, limit)
+    }
+}
+
+impl LongLine {
+    fn read(&mut self, bytes: &[u8], limit: u64) -> Option<usize> {
+        let is_space = |byte: &u8| CLASSES[usize::from(*byte)] == Class::Whitespace;
+        let mut start = 0;
+        loop {
+            let rest = &bytes[start..];
+            let end = rest.iter().position(is_space);
+            let part = &rest[..end.unwrap_or(rest.len())];
+            self.word.read(part);
+            self.sentence.read(part);
+            self.word_end = part.last().copied().unwrap_or(self.word_end);
+            start += end? + 1;
+            if self.end_word(limit) {
+                return Some(start);
+            }
         }
-        let hash = line.hash;
+    }
+
+    fn end_word(&mut self, limit: u64) -> bool {
+        let word = std::mem::take(&mut self.word);
+        let ends_sentence = matches!(self.word_end, b'.' | b'!' | b'?');
+        // A number is a word, without letters: `Row 1 is fine. Row 2 is fine.` repeats nothing.
+        let by_words = word.hash != 0 && self.words.add(&word, limit * OF_WORDS);
+        by_words
+            || ends_sentence
+                && self
+                    .sentences
+                    .add(&std::mem::take(&mut self.sentence), limit)
+    }
+
+    fn passes(&self, limit: u64) -> bool {
+        self.words.passes(limit * OF_WORDS) || self.sentences.passes(limit)
+    }
+}
+
+impl Runs {
+    /// Adds the next one, and returns whether it makes a repetition.
+    fn add(&mut self, next: &Digest, limit: u64) -> bool {
         let mut repeats = false;
         for (run, last) in self.runs.iter_mut().zip(self.last) {
-            *run = if last == hash {
+            *run = if last == next.hash {
                 repeats = true;
-                (run.0 + 1, run.1 + line.letters)
+                (run.0 + 1, run.1 + next.letters)
             } else {
                 (0, 0)
             };
         }
         let [first, second, third, _] = self.last;
-        self.last = [hash, first, second, third];
-        // A limit of one is passed by any line, so it is not asked for a repetition first.
+        self.last = [next.hash, first, second, third];
+        // A limit of one is passed by any, so it is not asked for a repetition first.
         (repeats || limit == 1) && self.passes(limit)
     }
 
     fn passes(&self, limit: u64) -> bool {
         let runs = (1_u64..).zip(self.runs);
-        let mut long = runs.map(|(period, (lines, letters))| {
+        let mut long = runs.map(|(period, (count, letters))| {
             // The first round does not count as a repetition.
-            lines >= period * limit.saturating_sub(1)
+            count >= period * limit.saturating_sub(1)
                 && letters >= LETTERS * limit.saturating_sub(1)
         });
         limit > 0 && long.any(|is_long| is_long)
     }
 }
 
-impl LineDigest {
+impl Digest {
     fn read(&mut self, bytes: &[u8]) {
         // Kept apart, so that the loop has them in registers.
         let (mut hash, mut letters) = (self.hash, self.letters);
@@ -200,6 +295,69 @@ mod tests {
         ] {
             check(&text, expected);
         }
+    }
+
+    /// Checks the number of letters that are read before the text ends, in any cut.
+    #[track_caller]
+    fn check_long(text: &str, expected: Option<usize>) {
+        let end = Repetition::default().read(text, 10);
+        let letters = |end: usize| text[..end].chars().filter(|c| c.is_alphabetic()).count();
+        assert_eq!(
+            end.map(letters),
+            expected,
+            "{:.80}",
+            &text[text.len() / 2..]
+        );
+        for size in [1, 7, 64, 999, 1_001] {
+            let mut cut = Repetition::default();
+            let pieces = text.as_bytes().chunks(size).enumerate();
+            let mut ends = pieces.filter_map(|(index, piece)| {
+                let end = cut.read(std::str::from_utf8(piece).expect("ASCII"), 10)?;
+                Some(index * size + end)
+            });
+            assert_eq!(ends.next(), end, "by {size}: {text:.80}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end() {
+        let lead = "x".repeat(1_000) + " ";
+        let rows = (0..1_000).map(|number| format!("Row {number} is fine. "));
+        let rows: Vec<_> = rows.collect();
+        for (text, expected) in [
+            // One to four words: forty times, and the first round is none.
+            ("I'm sorry, ".repeat(1_000), Some(1_323)),
+            (lead.clone() + &"gadget ".repeat(1_000), Some(1_318)),
+            (lead.clone() + &"no, no, it is ".repeat(1_000), Some(1_320)),
+            (lead.clone() + &"gadget ".repeat(52), None),
+            // A longer sentence ten times.
+            (
+                lead.clone() + &"The number of lamps is 42 in all. ".repeat(1_000),
+                Some(1_230),
+            ),
+            (
+                lead.clone() + &"The number of lamps is 42 in all. ".repeat(9),
+                None,
+            ),
+            // Not all that is long repeats itself, and numbers may.
+            (lead.clone() + &"0, 17, -3.5, ".repeat(1_000), None),
+            (rows.concat(), None),
+            // A line that ends begins again.
+            (
+                (lead.clone() + &"gadget ".repeat(40) + "\n").repeat(5),
+                None,
+            ),
+        ] {
+            check_long(&text, expected);
+        }
+        let mut endless = Repetition::default();
+        let mut read = |times| {
+            _ = endless.read(&"gadget ".repeat(times), 10);
+            endless.is_endless(10)
+        };
+        assert!(!read(300));
+        // Text is read up to the word that makes it a repetition.
+        assert!((0..1_000).any(|_| read(1)));
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct StopEarly {
     /// Whitespace does not count, and neither do lines without a letter: blank lines, braces and rows of numbers are as if
     /// they were not there. A line of less than eight letters has to be repeated more often, up to eight times. In content,
     /// which is a block, a custom block or a code fence, it is four times as many lines.
+    ///
+    /// In a line of more than a thousand letters, sentences count as lines do, and words, or up to four of them, may be repeated four times as
+    /// often.
     pub repeated_lines: u32,
 }
 
