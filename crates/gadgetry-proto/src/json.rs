@@ -1,16 +1,15 @@
 //! JSON texts: values of them, without what `serde_json` makes of keys of its own; their string literals, replaced without reading
-//! the rest; how deep a value may be nested in them; and values written with the blanks that models write.
+//! the rest; and how deep a value may be nested in them.
 //!
 //! A saved run has each long text once, and references to it elsewhere. To find and replace them in the text takes one
 //! pass with few allocations; a tree of values would take one for every value.
 
 use std::borrow::Cow;
-use std::{fmt, io};
+use std::fmt;
 
 use memchr::{memchr, memchr2};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize as _};
-use serde_json::ser::{Formatter, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::limits::JSON_DEPTH;
@@ -200,46 +199,6 @@ pub fn literal_text(literal: &str) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(inner));
     }
     serde_json::from_str(literal).ok().map(Cow::Owned)
-}
-
-/// A value on one line, with blanks after colons and commas.
-pub(crate) fn spaced(value: &Value) -> String {
-    let mut out = Vec::new();
-    // Neither a value nor a vector fails.
-    _ = value.serialize(&mut Serializer::with_formatter(&mut out, Spaced));
-    String::from_utf8(out).unwrap_or_default()
-}
-
-struct Spaced;
-
-impl Formatter for Spaced {
-    fn begin_array_value<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        separate(writer, first)
-    }
-
-    fn begin_object_key<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        separate(writer, first)
-    }
-
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
-    }
-}
-
-fn separate<W: ?Sized + io::Write>(writer: &mut W, first: bool) -> io::Result<()> {
-    if first {
-        Ok(())
-    } else {
-        writer.write_all(b", ")
-    }
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn format_text(form: CallForm, has_text_tool: bool) -> String {
 A call is JSON in your reply. There is no other way, whatever other instructions say.
 
 <tool_call>
-{{\"name\": NAME, \"arguments\": {{PARAMETER: VALUE}}}}
+{{\"name\":NAME,\"arguments\":{{PARAMETER:VALUE}}}}
 </tool_call>{text}"
         ),
         _ => format!(
@@ -120,7 +120,7 @@ pub(crate) fn must_call(
 ) -> String {
     use gadgetry_proto::message::ToolChoice;
     let start = match rules.call_form() {
-        CallForm::Json => "<tool_call>\n{\"name\": \"",
+        CallForm::Json => "<tool_call>\n{\"name\":\"",
         _ => secrets.markers.start(),
     };
     let (who, name) = match &choice.kind {

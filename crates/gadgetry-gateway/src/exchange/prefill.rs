@@ -17,6 +17,8 @@ use super::setup::Setup;
 #[derive(Debug)]
 pub(super) struct Prefill {
     head: String,
+    /// The beginning of the head, which only a reply that repeats it has.
+    opener: String,
     /// The text of the upstream, until it is known whether it repeats the head.
     text: String,
 }
@@ -35,14 +37,18 @@ impl Prefill {
         } else {
             ""
         };
-        let head = if rules.call_form() == CallForm::Json {
+        let (opener, rest) = if rules.call_form() == CallForm::Json {
             let name = Value::from(name).to_string();
-            format!("<tool_call>\n{{\"name\": {}", &name[..name.len() - 1])
+            let rest = format!("\n{{\"name\":{}", &name[..name.len() - 1]);
+            ("<tool_call>".to_owned(), rest)
         } else {
-            format!("{}{name}", setup.secrets().markers.start())
+            (setup.secrets().markers.start().to_owned(), name.to_owned())
         };
-        let text = String::new();
-        Some(Self { head, text })
+        Some(Self {
+            head: format!("{opener}{rest}"),
+            opener,
+            text: String::new(),
+        })
     }
 
     /// Returns the text that the request ends with.
@@ -57,11 +63,11 @@ impl Prefill {
         };
         open.text.push_str(text);
         let written = open.text.trim_start();
-        if written.len() < open.head.len() && open.head.starts_with(written) {
+        if written.len() < open.opener.len() && open.opener.starts_with(written) {
             return None;
         }
-        let is_repeated = written.starts_with(&open.head);
-        let Self { mut head, text } = prefill.take()?;
+        let is_repeated = written.starts_with(&open.opener);
+        let Self { mut head, text, .. } = prefill.take()?;
         if is_repeated {
             return Some(Delta::text(text));
         }

@@ -126,11 +126,13 @@ fn a_call_that_must_be_made_is_begun() {
     check(CallForm::Block, &json!("auto"), "", "No.", &[]);
     check(CallForm::Block, &json!("auto"), "", PARIS, &["weather"]);
     let rest = "\", \"arguments\": {\"a\": 1, \"b\": 2}}\n</tool_call>";
-    let head = "<tool_call>\n{\"name\": \"";
+    let head = "<tool_call>\n{\"name\":\"";
     let whole = format!("{head}sum{rest}");
     let begun = format!("{head}sum");
     check(CallForm::Json, &named, &begun, rest, &["sum"]);
     check(CallForm::Json, &named, &begun, &whole, &["sum"]);
+    let spaced = whole.replace(':', ": ");
+    check(CallForm::Json, &named, &begun, &spaced, &["sum"]);
     check(
         CallForm::Json,
         &json!("required"),

@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
             }
             CallForm::Json => {
                 let name = Value::from(tool.name);
-                let start = format!("{JSON_START}\n{{\"name\": {name}, \"arguments\": ");
+                let start = format!("{JSON_START}\n{{\"name\":{name},\"arguments\":");
                 Ok((start, format!("}}\n{JSON_END}")))
             }
         }

@@ -14,7 +14,6 @@ use super::pattern::{Alphabet, expression};
 use super::rules::{Rules, one_of, quoted, repeat, sequence};
 use super::spec::GrammarLimits;
 use super::values::listed;
-use crate::json::spaced;
 use crate::schema::Types;
 
 /// Characters of a string that are counted: more take servers long to read.
@@ -28,9 +27,6 @@ const STEPS: usize = 20_000;
 
 /// The escape of a character in a string.
 const ESCAPE: &str = "\"\\\\\" ([\\\"\\\\/bfnrt] | \"u\" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})";
-/// A comma, and the blank that most models write after it.
-pub(super) const COMMA: &str = "\",\" \" \"?";
-
 /// Writes rules for JSON.
 pub(super) struct JsonWriter<'a> {
     pub(super) rules: &'a mut Rules,
@@ -192,17 +188,18 @@ impl<'a> JsonWriter<'a> {
 
     /// A value as JSON without a text that ends the call.
     pub(super) fn literal(&self, value: &Value) -> String {
+        let json = value.to_string();
         if self.end.is_empty() {
-            return value.to_string();
+            return json;
         }
-        spaced(value).replace(self.end, &self.end.replace('/', "\\/"))
+        json.replace(self.end, &self.end.replace('/', "\\/"))
     }
 
     /// Any JSON of these types.
     pub(super) fn any(&mut self, types: Types) -> String {
         let string = self.any_string();
         let most = self.limits.items.checked_sub(1);
-        let more = repeat(&format!("({COMMA} any)"), 0, most);
+        let more = repeat(&format!("(\",\" any)"), 0, most);
         let number = number::number(
             self.rules,
             &Map::new(),
@@ -212,10 +209,10 @@ impl<'a> JsonWriter<'a> {
         .unwrap_or_default();
         self.rules
             .named("any-array", &format!("\"[\" (any {more})? \"]\""));
-        let field = format!("{string} \":\" \" \"? any");
+        let field = format!("{string} \":\" any");
         self.rules.named(
             "any-object",
-            &format!("\"{{\" ({field} ({COMMA} {field})*)? \"}}\""),
+            &format!("\"{{\" ({field} (\",\" {field})*)? \"}}\""),
         );
         let boolean = self.rules.named("boolean", "\"true\" | \"false\"");
         let any = format!("any-object | any-array | {string} | {number} | {boolean} | \"null\"");
@@ -276,7 +273,7 @@ impl<'a> JsonWriter<'a> {
             let item = item.as_deref().unwrap_or_default();
             let least = least.saturating_sub(count);
             let most = most.map(|most| most.saturating_sub(count));
-            repeat(&format!("({COMMA} {item})"), least, most)
+            repeat(&format!("(\",\" {item})"), least, most)
         };
         let inner = if first.is_empty() {
             match (&item, most) {
@@ -306,7 +303,7 @@ impl<'a> JsonWriter<'a> {
                 let head = if at == 0 {
                     own.clone()
                 } else {
-                    format!("{COMMA} {own}")
+                    format!("\",\" {own}")
                 };
                 inner = sequence([head.as_str(), inner.as_str()]);
                 if at >= least {
@@ -417,7 +414,7 @@ pub(super) fn object(writer: &mut JsonWriter<'_>, node: &Map<String, Value>) -> 
         match writer.property(&property.name, &property.schema) {
             Some(value) => {
                 let key = quoted(&format!("{}:", writer.literal(&Value::from(property.name))));
-                fields.push((format!("{key} \" \"? {value}"), property.is_required));
+                fields.push((format!("{key} {value}"), property.is_required));
             }
             None if property.is_required => return None,
             None => {}
@@ -428,7 +425,7 @@ pub(super) fn object(writer: &mut JsonWriter<'_>, node: &Map<String, Value>) -> 
         None => fields_in_order(writer, &fields, None),
         Some(entry) if fields.is_empty() => {
             let rest = repeat(
-                &format!("({COMMA} {entry})"),
+                &format!("(\",\" {entry})"),
                 least.saturating_sub(1),
                 most.map(|most| most.saturating_sub(1)),
             );
@@ -475,7 +472,7 @@ fn entries(
         let key = expression(pattern, &alphabet, 0, None);
         let entry = key.and_then(|key| {
             let value = writer.value(schema)?;
-            Some(format!("\"\\\"\" {key} \"\\\":\" \" \"? {value}"))
+            Some(format!("\"\\\"\" {key} \"\\\":\" {value}"))
         });
         return (entry, least, most);
     }
@@ -497,11 +494,7 @@ fn entries(
             Some(format!("\"\\\"\" {other} \"\\\"\""))
         }
     };
-    (
-        key.map(|key| format!("{key} \":\" \" \"? {value}")),
-        least,
-        most,
-    )
+    (key.map(|key| format!("{key} \":\" {value}")), least, most)
 }
 
 /// Characters of a key that is not described.
@@ -524,7 +517,7 @@ fn fields_in_order(
 ) -> String {
     let more = more.filter(|(_, most)| *most != Some(0));
     let more = more.map(|(entry, most)| {
-        let next = format!("({COMMA} {entry})");
+        let next = format!("(\",\" {entry})");
         let tail = repeat(&next, 0, most.map(|most| most - 1));
         (repeat(&next, 0, most), format!("({entry} {tail})?"))
     });
@@ -544,7 +537,7 @@ fn fields_in_order(
             };
         }
         let optional = if *is_required { "" } else { "?" };
-        let next = format!("({COMMA} {field}){optional}");
+        let next = format!("(\",\" {field}){optional}");
         rest = sequence([next.as_str(), rest.as_str()]);
         if at > 0 && (at % 4 == 0 || is_needed && count > 3) {
             rest = writer.rules.add("rest", &rest);

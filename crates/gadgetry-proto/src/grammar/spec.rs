@@ -97,7 +97,7 @@ impl GrammarLimits {
         Self {
             id: 0,
             string: 200,
-            items: 16,
+            items: 12,
             ..Self::default()
         }
     }

@@ -37,7 +37,7 @@ pub fn correction(gadget: &RegisteredGadget, style: CallStyle<'_>) -> String {
             )
         }
         CallForm::Json => format!(
-            "Call Format Reference:\n    <tool_call>\n    {{\"name\": \"{name}\", \"arguments\": {{\"{parameter}\": value}}}}\n    \
+            "Call Format Reference:\n    <tool_call>\n    {{\"name\":\"{name}\",\"arguments\":{{\"{parameter}\":value}}}}\n    \
              </tool_call>"
         ),
     };

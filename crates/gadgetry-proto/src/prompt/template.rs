@@ -230,7 +230,7 @@ const JSON_FORMAT: &str = "\
 A call is JSON in your reply:
 
 <tool_call>
-{\"name\": NAME, \"arguments\": {PARAMETER: VALUE}}
+{\"name\":NAME,\"arguments\":{PARAMETER:VALUE}}
 </tool_call>";
 
 const JSON_RULES: &str = "\

@@ -63,7 +63,7 @@ const JSON: &str = "\
 You answer by calling tools. A call is JSON:
 
 <tool_call>
-{\"name\": NAME, \"arguments\": {PARAMETER: VALUE}}
+{\"name\":NAME,\"arguments\":{PARAMETER:VALUE}}
 </tool_call>";
 
 const RULES: &str = "Results come in the next message: never write them.";

@@ -19,7 +19,7 @@ fn tools() -> Tools {
 }
 
 const BLOCK: &str = "!!!GADGET_START:add\n!!!ARG:n\n1\n!!!GADGET_END";
-const CALL: &str = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 1}}\n</tool_call>";
+const CALL: &str = "<tool_call>\n{\"name\":\"add\",\"arguments\":{\"n\":1}}\n</tool_call>";
 const NAMED: &str = "!!!GADGET_START:say:a_1\n!!!ARG:text\nHi!!!\n!!!GADGET_END";
 
 #[track_caller]
@@ -95,17 +95,19 @@ fn a_demanded_call_comes_first() {
         &[
             (CALL, true),
             (&format!("{CALL}\n{CALL}"), true),
+            // A model that has written a blank there means a value of another type.
+            (&CALL.replace("n\":1", "n\": 1"), false),
             (&format!("So:\n{CALL}"), false),
             (
-                "<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>",
+                "<tool_call>\n{\"name\":\"add\",\"arguments\":{}}\n</tool_call>",
                 false,
             ),
             (
-                "<tool_call>\n{\"name\": \"say\", \"arguments\": {\"text\": \"a</tool_cal>\"}}\n</tool_call>",
+                "<tool_call>\n{\"name\":\"say\",\"arguments\":{\"text\":\"a</tool_cal>\"}}\n</tool_call>",
                 true,
             ),
             (
-                "<tool_call>\n{\"name\": \"say\", \"arguments\": {\"text\": \"a</tool_call>\"}}\n</tool_call>",
+                "<tool_call>\n{\"name\":\"say\",\"arguments\":{\"text\":\"a</tool_call>\"}}\n</tool_call>",
                 false,
             ),
         ],
@@ -150,7 +152,7 @@ fn prose_is_free_but_for_markers() {
         ("a < b </tool_call> <tool_cal>", true),
         ("<tool_call>", false),
         ("x <<tool_call>", false),
-        ("  {\"name\": \"add\"}", false),
+        ("  {\"name\":\"add\"}", false),
     ];
     check(CallForm::Json, &ToolChoice::Auto, false, &rows);
     check(CallForm::Json, &ToolChoice::None, false, &rows);

@@ -42,7 +42,7 @@ fn check(form: CallForm, long: &[&str], schema: &Value, arguments: &Value, expec
     };
     let grammar = crate::support::gbnf::Grammar::new(&spec.gbnf().expect("a grammar"));
     let text = if form == CallForm::Json {
-        format!("<tool_call>\n{{\"name\": \"T\", \"arguments\": {arguments}}}\n</tool_call>")
+        format!("<tool_call>\n{{\"name\":\"T\",\"arguments\":{arguments}}}\n</tool_call>")
     } else {
         let fields = arguments.as_object().expect("an object").iter();
         let lines = fields.map(|(name, value)| {
@@ -78,7 +78,7 @@ fn check_ends() {
         check(form, &[], &text, &long, false);
         // A file or a program has any length.
         check(form, &["s"], &text, &long, true);
-        check(form, &[], &list, &numbers(16), true);
-        check(form, &[], &list, &numbers(17), false);
+        check(form, &[], &list, &numbers(12), true);
+        check(form, &[], &list, &numbers(13), false);
     }
 }
