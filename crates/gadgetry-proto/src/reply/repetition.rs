@@ -53,9 +53,13 @@ struct Runs {
     runs: [(u64, u64); PERIOD],
 }
 
+/// The hash of an empty text.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Digest {
+    /// With [`BASIS`] taken away, so that it is 0 for an empty text.
     hash: u64,
     letters: u64,
     /// The fence characters that it begins with.
@@ -122,18 +126,24 @@ impl Repetition {
     }
 
     /// Reads a part of a line, or up to the end of a word that makes it a repetition.
+    #[inline]
     fn read_line(&mut self, bytes: &[u8], limit: u64) -> Option<usize> {
+        // As many bytes have at most as many letters.
+        if self.line.letters + bytes.len() as u64 <= LONG_LINE {
+            self.line.read(bytes);
+            return None;
+        }
+        self.read_long_line(bytes, limit)
+    }
+
+    fn read_long_line(&mut self, bytes: &[u8], limit: u64) -> Option<usize> {
         let mut start = 0;
-        // As many bytes have at most as many letters, so the line becomes long at the same letter in any cut.
-        while self.line.letters < LONG_LINE {
+        // The line becomes long at the same letter in any cut.
+        while self.line.letters < LONG_LINE && start < bytes.len() {
             let room = usize::try_from(LONG_LINE - self.line.letters).unwrap_or(usize::MAX);
-            let part = &bytes[start..];
-            let part = &part[..part.len().min(room)];
-            if part.is_empty() {
-                return None;
-            }
-            self.line.read(part);
-            start += part.len();
+            let end = bytes.len().min(start.saturating_add(room));
+            self.line.read(&bytes[start..end]);
+            start = end;
         }
         let rest = &bytes[start..];
         self.line.read(rest);
@@ -217,28 +227,39 @@ impl Runs {
 }
 
 impl Digest {
-    fn read(&mut self, bytes: &[u8]) {
+    fn read(&mut self, mut bytes: &[u8]) {
         // Kept apart, so that the loop has them in registers.
-        let (mut hash, mut letters) = (self.hash, self.letters);
+        let (mut hash, mut letters) = (self.hash ^ BASIS, self.letters);
+        while !self.has_text
+            && let [byte, rest @ ..] = bytes
+        {
+            match CLASSES[usize::from(*byte)] {
+                Class::Whitespace => {}
+                Class::Fence => {
+                    self.ticks = self.ticks.saturating_add(1);
+                    hash = step(hash, *byte);
+                }
+                Class::Letter | Class::Other => {
+                    self.has_text = true;
+                    break;
+                }
+            }
+            bytes = rest;
+        }
         for &byte in bytes {
             let class = CLASSES[usize::from(byte)];
-            if class == Class::Whitespace {
-                continue;
+            if class != Class::Whitespace {
+                letters += u64::from(class == Class::Letter);
+                hash = step(hash, byte);
             }
-            if !self.has_text {
-                self.has_text = class != Class::Fence;
-                self.ticks = self.ticks.saturating_add(u8::from(!self.has_text));
-            }
-            letters += u64::from(class == Class::Letter);
-            hash = step(hash, byte);
         }
-        (self.hash, self.letters) = (hash, letters);
+        (self.hash, self.letters) = (hash ^ BASIS, letters);
     }
 }
 
-/// FNV-1a, from 0 for an empty line.
+/// FNV-1a.
 fn step(hash: u64, byte: u8) -> u64 {
-    ((hash ^ 0xcbf2_9ce4_8422_2325) ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }
 
 #[cfg(test)]
