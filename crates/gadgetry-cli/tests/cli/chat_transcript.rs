@@ -45,7 +45,9 @@ fn it_is_scrolled_and_searched_and_leaves_the_screen_as_it_was() {
     screen.keys("/nowhere\r");
     screen.shows("no \"nowhere\"");
     screen.resize(60, 20);
-    screen.until("20 rows", |text| text.lines().count() == 20);
+    screen.until("a status in row 20", |text| {
+        text.lines().count() == 20 && text.contains("\ntranscript ·")
+    });
     screen.resize(80, 24);
     screen.keys("q");
     screen.until("the screen before", |text| text == before);

@@ -39,6 +39,16 @@ struct State {
     is_closed: bool,
 }
 
+impl State {
+    /// Returns whether the last frame has begun and not ended, so that some rows are those of the one before.
+    fn is_in_frame(&self) -> bool {
+        const MARK: &[u8] = b"\x1b[?2026";
+        let mut marks = self.bytes.windows(MARK.len() + 1).rev();
+        let last = marks.find(|it| it.starts_with(MARK));
+        last.is_some_and(|it| it.ends_with(b"h"))
+    }
+}
+
 impl Screen {
     /// The binary in the folder of the workshop, with these arguments and variables.
     pub(crate) fn start(
@@ -141,14 +151,14 @@ impl Screen {
         self.keys(format!("{text}\r"));
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen is as wanted, at the end of a frame.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, mut is_so: impl FnMut(&str) -> bool) -> String {
         let deadline = Instant::now() + FOREVER;
         let mut state = self.shown.state.lock().expect("the state");
         loop {
             let text = contents(&state);
-            if is_so(&text) {
+            if !state.is_in_frame() && is_so(&text) {
                 return text;
             }
             let left = deadline.saturating_duration_since(Instant::now());
