@@ -363,7 +363,10 @@ impl DynGadget for Write {
             if path.starts_with('/') {
                 return Err(format!("{path} is outside the workspace"));
             }
-            Ok(CallPreview::of(Subject::Path(path.to_owned())).diff("+new"))
+            Ok(match path.strip_prefix("$ ") {
+                Some(line) => CallPreview::of(Subject::command(line)),
+                None => CallPreview::of(Subject::Path(path.to_owned())).diff("+new"),
+            })
         })
     }
 }
@@ -488,6 +491,35 @@ async fn rules_and_the_user_decide() {
         ],
     )
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_says_why_a_rule_does_not_allow_the_command() {
+    let check = async |rules: &[&str], line: &str, expected: &[&str]| {
+        let asked = Arc::new(Mutex::new(None));
+        let log = Arc::clone(&asked);
+        let approver = move |request: ApprovalRequest| {
+            *log.lock().unwrap() = Some(request.preview.notes);
+            async { Answer::Once }
+        };
+        let approvals = Approvals::new(Rules::parse(rules).unwrap()).approver(approver);
+        let seen = answers(&write("a", &format!("$ {line}")), approvals).await;
+        assert_eq!(seen, [format!("a: wrote $ {line}")], "{rules:?}");
+        let notes = asked.lock().unwrap().clone().unwrap();
+        assert_eq!(notes, expected, "{rules:?} for {line:?}");
+    };
+    let semicolon = "`allow Write(*)` does not allow it: no `*` of it matches `;`";
+    check(&["allow Write(*)"], "a; b", &[semicolon]).await;
+    check(&["allow Write(*)", "ask *"], "a; b", &[semicolon]).await;
+    check(&["ask *", "allow Write(*)"], "a; b", &[]).await;
+    let pipe = "`allow *(a; b *)` does not allow it: no `*` of it matches `|`";
+    check(&["allow *(a; b *)"], "a; b | c", &[pipe]).await;
+    let twice = "`allow *(a; b *)` does not allow it: no `*` of it matches `;`";
+    check(&["allow *(a; b *)"], "a; b ; c", &[twice]).await;
+    let lines = "`allow *(a *)` does not allow it: no `*` of it matches a line break";
+    check(&["allow *(a *)"], "a b\nc", &[lines]).await;
+    check(&["allow *(a *)", "allow Other(*)"], "b; c", &[]).await;
+    check(&[], "a; b", &[]).await;
 }
 
 #[tokio::test(start_paused = true)]

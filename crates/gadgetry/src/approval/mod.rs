@@ -246,7 +246,12 @@ impl Approvals {
         let Some(approver) = &self.0.approver else {
             return BeforeGadget::Deny(match early {
                 Err(reason) => reason,
-                Ok(_) => format!("Denied: {name} needs approval, but {}", self.0.unattended),
+                Ok(preview) => {
+                    let why = self.why_not_allowed(start, &preview);
+                    let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+                    let unattended = &self.0.unattended;
+                    format!("Denied: {name} needs approval, but {unattended}{why}")
+                }
             });
         };
         let _turn = match taken {
@@ -273,15 +278,21 @@ impl Approvals {
         if let Some(decision) = self.by_rules(start, permission, &preview) {
             return decision;
         }
-        let request = ApprovalRequest {
+        let mut request = ApprovalRequest {
             run: Arc::clone(run.info()),
             gadget: name.to_owned(),
             invocation_id: start.invocation_id.clone(),
             parameters: Arc::clone(&start.parameters),
             preview: preview.clone(),
         };
-        let approval = Arc::new(request.shown(start.id));
+        let mut approval = request.shown(start.id);
         let id = approval.id;
+        // It is about the rules, so the answer is not bound to it.
+        if let Some(why) = self.why_not_allowed(start, &preview) {
+            approval.notes.push(why.clone());
+            request.preview.notes.push(why);
+        }
+        let approval = Arc::new(approval);
         let mut open = open.open(Arc::clone(&approval));
         run.report(start.id, Report::ApprovalRequired(approval));
         let answer = answered(&**approver, request, &mut open, asking).await;
@@ -355,6 +366,12 @@ impl Approvals {
                 None => format!("Denied: {} needs a rule that allows it", start.gadget_name),
             })),
         }
+    }
+
+    /// Why a rule that resembles a command does not allow it, in one line; `None` without such a rule.
+    fn why_not_allowed(&self, start: &Start, preview: &CallPreview) -> Option<String> {
+        let (gadget, subject) = (named(&start.gadget_name, preview), preview.subject.as_ref());
+        self.0.rules().misses(gadget, &start.parameters, subject)
     }
 
     /// The hook of an agent with these gadgets.

@@ -284,10 +284,7 @@ impl Rule {
                 Some(Subject::Folder(folder)) if self.allows() => argument.path.covers(folder),
                 Some(Subject::Folder(folder)) => argument.path.touches(folder),
                 Some(Subject::Command(CommandLine { line, .. })) => {
-                    // What a shell skips. Other whitespace is a part of a word for it.
-                    argument
-                        .command
-                        .matches(line.trim_matches([' ', '\t', '\n']))
+                    argument.command.matches(trimmed(line))
                 }
                 None => argument
                     .parameter
@@ -298,6 +295,42 @@ impl Rule {
                         None => false,
                     }),
             })
+    }
+
+    /// Returns why the rule does not allow this command although its pattern resembles the line; `None` if it does not resemble it.
+    pub(super) fn misses(&self, gadget: Named<'_>, subject: Option<&Subject>) -> Option<String> {
+        let Some(Subject::Command(CommandLine { line, folder })) = subject else {
+            return None;
+        };
+        let (_, pattern, _) = parts(&self.text).ok()?;
+        let pattern = pattern.filter(|_| {
+            let is_named = self.gadget.matches(&gadget.name.to_lowercase());
+            self.allows() && is_named && self.is_about_tools_of(gadget.origin)
+        })?;
+        let line = trimmed(line);
+        if !Pattern::new(pattern, Wildcards::Anything)?.matches(line) {
+            return None;
+        }
+        let why = if !self.is_about_folder_of(subject) {
+            let folder = folder.as_deref().unwrap_or(".");
+            match self.folder {
+                Some(_) => format!("it is not about the folder {folder}"),
+                None => "without `in FOLDER` it is about the workspace's root".to_owned(),
+            }
+        } else if !self.argument.as_ref()?.command.matches(line) {
+            let any = Pattern::new("*", Wildcards::PlainWords)?;
+            let is_word = |c: char| any.matches(c.encode_utf8(&mut [0; 4]));
+            let mut separators = line.chars().filter(|c| !is_word(*c));
+            let first = separators.clone().next()?;
+            let separator = separators.find(|c| !pattern.contains(*c)).unwrap_or(first);
+            match separator {
+                '\n' => "no `*` of it matches a line break".to_owned(),
+                c => format!("no `*` of it matches `{}`", c.escape_debug()),
+            }
+        } else {
+            return None;
+        };
+        Some(format!("`{self}` does not allow it: {why}"))
     }
 
     fn allows(&self) -> bool {
@@ -329,6 +362,11 @@ impl Rule {
             (None, _) => true,
         }
     }
+}
+
+/// A command line without what a shell skips. Other whitespace is a part of a word for it.
+fn trimmed(line: &str) -> &str {
+    line.trim_matches([' ', '\t', '\n'])
 }
 
 /// A pattern for everything in a folder.

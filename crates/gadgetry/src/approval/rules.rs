@@ -75,6 +75,18 @@ impl Rules {
         self.0.iter()
     }
 
+    /// Returns why none of the rules before the first one about this call allows it, if one of them resembles it.
+    pub(super) fn misses(
+        &self,
+        gadget: Named<'_>,
+        parameters: &Value,
+        subject: Option<&Subject>,
+    ) -> Option<String> {
+        let rules = self.0.iter();
+        let mut before = rules.take_while(|rule| !rule.matches(gadget, parameters, subject));
+        before.find_map(|rule| rule.misses(gadget, subject))
+    }
+
     /// Returns the first rule about a call; `None` if no rule is.
     pub fn decide<'g>(
         &self,
