@@ -23,6 +23,7 @@ use history::Search;
 pub(crate) use history::{History, is_kept};
 pub(crate) use names::Names;
 use pastes::Pastes;
+pub(crate) use pastes::Typed;
 
 /// Before the first row of the text; rows after it are indented as much.
 const PROMPT: &str = "> ";
@@ -95,25 +96,24 @@ impl Editor {
         self.menu.is_some() || self.search.is_some()
     }
 
-    /// Takes the text, with pastes in full, and adds it to the history.
-    pub(crate) fn take(&mut self) -> String {
-        let text = self.pastes.expand(&self.visible());
+    /// Takes the text, and adds it to the history.
+    pub(crate) fn take(&mut self) -> Typed {
+        let text = self.typed();
         self.clear();
         self.history.add(&text);
         text
     }
 
-    /// Takes the text without adding it to the history.
+    /// Takes the text, with pastes in full, without adding it to the history.
     pub(crate) fn take_answer(&mut self) -> String {
-        let text = self.pastes.expand(&self.visible());
+        let text = self.typed().full();
         self.clear();
         text
     }
 
     /// Removes the text.
     pub(crate) fn clear(&mut self) {
-        self.set("");
-        self.pastes = Pastes::default();
+        self.set(Typed::default());
         self.history.leave();
     }
 
@@ -121,7 +121,7 @@ impl Editor {
     /// closes with the command.
     pub(crate) fn propose(&mut self, text: &str) {
         if self.is_empty() {
-            self.set(&without_invisible(text));
+            self.set(self.history.typed(&without_invisible(text)));
             if text.starts_with('/') {
                 let is_command = text.find(char::is_whitespace) == Some(text.len() - 1);
                 self.picker = is_command.then(|| text.to_owned());
@@ -295,17 +295,22 @@ impl Editor {
         &line[..end]
     }
 
-    fn set(&mut self, text: &str) {
-        self.area = area(text);
+    fn typed(&self) -> Typed {
+        Typed::new(self.visible(), self.pastes.clone())
+    }
+
+    fn set(&mut self, typed: Typed) {
+        self.area = area(&typed.text);
+        self.pastes = typed.pastes;
         self.menu = None;
         self.search = None;
         self.picker = None;
     }
 
-    fn recall(&mut self, find: impl FnOnce(&mut History, &str) -> Option<String>) {
-        let now = self.visible();
-        if let Some(text) = find(&mut self.history, &now) {
-            self.set(&text);
+    fn recall(&mut self, find: impl FnOnce(&mut History, Typed) -> Option<Typed>) {
+        let now = self.typed();
+        if let Some(text) = find(&mut self.history, now) {
+            self.set(text);
         }
     }
 
@@ -325,10 +330,10 @@ impl Editor {
             KeyCode::Backspace => search.remove(),
             KeyCode::Char(c) if !has_control => search.add(c),
             _ => {
-                let found = search.found(&self.history).map(str::to_owned);
+                let found = search.found(&self.history).cloned();
                 self.search = None;
                 if let Some(text) = found {
-                    self.set(&text);
+                    self.set(text);
                 }
                 // Any other key also does what it does: Enter sends, arrows move.
                 if key.code != KeyCode::Enter && key.code != KeyCode::Tab {

@@ -1,4 +1,4 @@
-//! The file of messages that were sent before: one JSON string a line, readable by its owner only.
+//! The file of messages that were sent before: one a line, readable by its owner only. It is a JSON string, or an object if it has pastes.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gadgetry_files as files;
 
-use super::editor::{History, is_kept};
+use super::editor::{History, Typed, is_kept};
 use crate::cli::DataArgs;
 use crate::data_dir;
 
@@ -32,12 +32,11 @@ impl HistoryFile {
     }
 
     /// Appends a message.
-    pub(super) fn add(&self, text: &str) {
+    pub(super) fn add(&self, text: &Typed) {
         if let Some(path) = &self.0
             && is_kept(text)
-            && let Ok(mut line) = serde_json::to_string(text)
+            && let Ok(line) = line(text)
         {
-            line.push('\n');
             // One write, so that lines of two programs do not mix.
             let _ = append(path).and_then(|mut file| file.write_all(line.as_bytes()));
         }
@@ -51,13 +50,27 @@ fn append(path: &Path) -> io::Result<File> {
     files::append_private(path)
 }
 
-fn read(path: &Path) -> Vec<String> {
+fn line(text: &Typed) -> serde_json::Result<String> {
+    let mut line = if text.is_plain() {
+        serde_json::to_string(&text.full())?
+    } else {
+        serde_json::to_string(text)?
+    };
+    line.push('\n');
+    Ok(line)
+}
+
+fn text(line: &[u8]) -> Option<Typed> {
+    let plain = serde_json::from_slice::<String>(line).map(Typed::from);
+    plain.or_else(|_| serde_json::from_slice(line)).ok()
+}
+
+fn read(path: &Path) -> Vec<Typed> {
     let Ok(bytes) = files::read(path, 2 * LONGEST) else {
         return Vec::new();
     };
     let lines = bytes.split(|it| *it == b'\n');
-    let texts = lines.filter_map(|line| serde_json::from_slice::<String>(line).ok());
-    let mut texts: Vec<String> = texts.filter(|it| is_kept(it)).collect();
+    let mut texts: Vec<Typed> = lines.filter_map(text).filter(is_kept).collect();
     texts.drain(..texts.len().saturating_sub(MOST));
     if bytes.len() as u64 > LONGEST {
         // Another program may append at the same time; then its message is lost.
@@ -66,12 +79,11 @@ fn read(path: &Path) -> Vec<String> {
     texts
 }
 
-fn rewrite(path: &Path, texts: &[String]) -> io::Result<()> {
+fn rewrite(path: &Path, texts: &[Typed]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     for text in &texts[texts.len() / 2..] {
-        serde_json::to_writer(&mut file, text)?;
-        file.write_all(b"\n")?;
+        file.write_all(line(text)?.as_bytes())?;
     }
     file.persist(path)?;
     Ok(())
@@ -90,9 +102,10 @@ mod tests {
         let (file, _) = HistoryFile::open(&data);
         let path = folder.path().join(FOLDER).join(FILE);
         for text in ["one", " ", "two\nlines", &"x".repeat(1 << 20)] {
-            file.add(text);
+            file.add(&text.to_owned().into());
         }
-        assert_eq!(read(&path), ["one", "two\nlines"]);
+        let read: Vec<String> = read(&path).iter().map(Typed::full).collect();
+        assert_eq!(read, ["one", "two\nlines"]);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
@@ -106,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(FILE);
         fs::write(&path, b"\"a\"\n\xff\n{}\n\"b").expect("a file");
-        assert_eq!(read(&path), ["a"]);
+        assert_eq!(read(&path), [Typed::from("a".to_owned())]);
         let line = format!("{:?}\n", "x".repeat(10_000));
         fs::write(&path, line.repeat(600)).expect("a file");
         assert_eq!(read(&path).len(), 600);

@@ -20,7 +20,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::approvals::{Approval, Verdict};
 use crate::chat::commands::Entered;
-use crate::chat::editor::{Editor, History, Names};
+use crate::chat::editor::{Editor, History, Names, Typed};
 use crate::chat::report::{Report, Tone};
 use crate::chat::text::{BOLD, DIM, clean};
 use crate::modes::Mode;
@@ -99,7 +99,7 @@ pub(crate) enum Effect {
     /// Take this message back from the run.
     Retract(String),
     /// Store this text in the history.
-    Remember(String),
+    Remember(Typed),
     /// Cancel the gadgets in flight; the run continues.
     CancelGadgets,
     /// Cancel the run.

@@ -8,6 +8,7 @@ use super::workshop::{Workshop, block, reply};
 
 const CTRL_C: &str = "\x03";
 const ENTER: &str = "\r";
+const UP: &str = "\x1b[A";
 /// What the status line has when nothing is in progress and no token was used.
 const READY: &str = "script:script.jsonl";
 
@@ -258,12 +259,9 @@ fn a_long_paste_is_a_label_and_is_sent_whole() {
     let rows: Vec<String> = (0..200)
         .map(|number| format!("row {number} {}", "x".repeat(40)))
         .collect();
-    let paste = rows.join(
-        "
-",
-    );
+    let paste = rows.join("\n");
     assert!(paste.len() > 9_000);
-    let workshop = Workshop::new(&(reply("Read.") + &reply("Again.")));
+    let workshop = Workshop::new(&reply("Read."));
     let mut screen = Screen::chat(&workshop, 80, &["--session", "paste"]);
     screen.shows(READY);
     screen.keys(format!("see \x1b[200~{paste}\x1b[201~"));
@@ -281,6 +279,17 @@ fn a_long_paste_is_a_label_and_is_sent_whole() {
         shown.contains("row 199 xxx") && shown.contains("two\n> lines"),
         "{shown}"
     );
+    // So is one that is recalled, also by another program.
+    let mut screen = Screen::chat(&workshop, 80, &["--session", "again"]);
+    screen.shows(READY);
+    screen.keys(UP);
+    screen.shows("> see [paste 1: 200 lines]two\n  lines\n");
+    screen.keys(ENTER);
+    screen.shows("Read.");
+    screen.leave();
+    let again = workshop.command(&["sessions", "show", "again"]).output();
+    let again = String::from_utf8(again.expect("sessions").stdout).expect("UTF-8");
+    assert_eq!(again.replace("again", "paste"), shown);
 }
 
 /// What comes in one burst is read to its end, also without the marks of a paste.

@@ -2,6 +2,7 @@
 
 use ratatui_core::text::{Line, Span};
 
+use super::pastes::Typed;
 use crate::chat::text::{ALERT, DIM, clean, cut, width};
 
 /// Texts that are kept.
@@ -12,14 +13,14 @@ pub(crate) const LONGEST_ENTRY: usize = 16 << 10;
 /// The texts, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    entries: Vec<String>,
+    entries: Vec<Typed>,
     /// Index of the text that the input line shows, and what it held before.
-    recalled: Option<(usize, String)>,
+    recalled: Option<(usize, Typed)>,
 }
 
 impl History {
     /// The history with these texts, the oldest first.
-    pub(crate) fn new(entries: Vec<String>) -> Self {
+    pub(crate) fn new(entries: Vec<Typed>) -> Self {
         Self {
             entries,
             recalled: None,
@@ -27,19 +28,19 @@ impl History {
     }
 
     /// Adds a text, unless it is blank, too long, or the same as the last one.
-    pub(crate) fn add(&mut self, text: &str) {
-        if is_kept(text) && self.entries.last().is_none_or(|last| last != text) {
-            self.entries.push(text.to_owned());
+    pub(crate) fn add(&mut self, text: &Typed) {
+        if is_kept(text) && self.entries.last() != Some(text) {
+            self.entries.push(text.clone());
             let excess = self.entries.len().saturating_sub(ENTRIES);
             self.entries.drain(..excess);
         }
     }
 
     /// The text before the one that is shown now.
-    pub(super) fn older(&mut self, now: &str) -> Option<String> {
+    pub(super) fn older(&mut self, now: Typed) -> Option<Typed> {
         let (index, draft) = match self.recalled.take() {
             Some((index, draft)) => (index, draft),
-            None => (self.entries.len(), now.to_owned()),
+            None => (self.entries.len(), now),
         };
         let next = index.saturating_sub(1);
         self.recalled = (!self.entries.is_empty()).then_some((next, draft));
@@ -47,7 +48,7 @@ impl History {
     }
 
     /// The text after the one that is shown now; after the last one, what was there before.
-    pub(super) fn newer(&mut self, _now: &str) -> Option<String> {
+    pub(super) fn newer(&mut self, _now: Typed) -> Option<Typed> {
         let (index, draft) = self.recalled.take()?;
         match self.entries.get(index + 1) {
             Some(text) => {
@@ -58,6 +59,13 @@ impl History {
         }
     }
 
+    /// Returns a text as it was typed, if it was sent before with pastes.
+    pub(super) fn typed(&self, text: &str) -> Typed {
+        let mut latest = self.entries.iter().rev().filter(|it| !it.is_plain());
+        let found = latest.find(|it| it.full() == text).cloned();
+        found.unwrap_or_else(|| text.to_owned().into())
+    }
+
     /// Ends recalling.
     pub(super) fn leave(&mut self) {
         self.recalled = None;
@@ -65,8 +73,8 @@ impl History {
 }
 
 /// Returns whether the history keeps a text.
-pub(crate) fn is_kept(text: &str) -> bool {
-    !text.trim().is_empty() && text.len() <= LONGEST_ENTRY
+pub(crate) fn is_kept(text: &Typed) -> bool {
+    !text.text.trim().is_empty() && text.text.len() + text.pastes.bytes() <= LONGEST_ENTRY
 }
 
 /// A search from the latest text backwards.
@@ -100,14 +108,13 @@ impl Search {
     }
 
     /// The text that contains the query, in letters of either case.
-    pub(super) fn found<'a>(&self, history: &'a History) -> Option<&'a str> {
+    pub(super) fn found<'a>(&self, history: &'a History) -> Option<&'a Typed> {
         if self.query.is_empty() {
             return None;
         }
         let query = self.query.to_lowercase();
         let entries = history.entries.iter().rev();
-        let mut found = entries.filter(|text| text.to_lowercase().contains(&query));
-        found.nth(self.passed).map(String::as_str)
+        entries.filter(|it| it.has(&query)).nth(self.passed)
     }
 
     pub(super) fn row(
@@ -123,7 +130,8 @@ impl Search {
         };
         let query = clean(&self.query);
         let cursor = width(&label.content) + width(&query);
-        let text = clean(found.unwrap_or_default().lines().next().unwrap_or_default());
+        let first = found.and_then(|it| it.text.lines().next());
+        let text = clean(first.unwrap_or_default());
         let line = Line::from(vec![
             label,
             Span::raw(query),

@@ -1,13 +1,56 @@
 //! Long pasted texts, which the input line shows as a label.
 
+use serde::{Deserialize, Serialize};
+
 /// Longer texts get a label.
 const LINES: usize = 10;
 const CHARS: usize = 1000;
 
-#[derive(Debug, Default)]
+/// A text of the user as the input line shows it, with the pastes that its labels stand for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Typed {
+    pub(super) text: String,
+    pub(super) pastes: Pastes,
+}
+
+impl Typed {
+    /// A text with the pastes whose labels it has.
+    pub(super) fn new(text: String, mut pastes: Pastes) -> Self {
+        pastes.0.retain(|it| text.contains(&it.label));
+        Self { text, pastes }
+    }
+
+    /// Returns the text with pastes in full.
+    pub(crate) fn full(&self) -> String {
+        self.pastes.expand(&self.text)
+    }
+
+    /// Returns whether it has no label of a paste.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.pastes.0.is_empty()
+    }
+
+    /// Returns whether the text or a paste has these words, which are in lower case.
+    pub(super) fn has(&self, words: &str) -> bool {
+        let pastes = self.pastes.0.iter().map(|it| &it.text);
+        let mut texts = pastes.chain([&self.text]);
+        texts.any(|text| text.to_lowercase().contains(words))
+    }
+}
+
+impl From<String> for Typed {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            pastes: Pastes::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pastes(Vec<Paste>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Paste {
     label: String,
     text: String,

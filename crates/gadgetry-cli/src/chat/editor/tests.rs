@@ -2,7 +2,7 @@ use super::*;
 
 /// The text, with `|` at the cursor, after these keys: `<` and `>` move, `^` and `v` recall, `%` is Alt+Enter, `#` is Tab.
 fn typed(history: &[&str], keys: &str) -> (String, Edited) {
-    let history = history.iter().map(|it| (*it).to_owned()).collect();
+    let history = history.iter().map(|it| (*it).to_owned().into()).collect();
     let mut editor = Editor::new(History::new(history));
     editor.add_files(Vec::new());
     let mut edited = Edited::Nothing;
@@ -180,13 +180,13 @@ fn pastes_are_expanded_once() {
         ["[paste 1: 20 lines] and [31m [paste 2: 20 lines]"]
     );
     assert_eq!(
-        editor.take(),
+        editor.take().full(),
         format!("{first} and [31m {}", "b\n".repeat(20))
     );
     assert!(editor.is_empty());
     editor.paste(&first);
     editor.key(KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE));
-    assert_eq!(editor.take(), "[paste 1: 20 lines");
+    assert_eq!(editor.take().full(), "[paste 1: 20 lines");
     assert_eq!(editor.paste(&"x".repeat(LONGEST + 1)), Edited::Full);
     assert!(editor.is_empty());
 }
@@ -216,3 +216,39 @@ fn the_cursor_is_where_the_text_is() {
     check("1\n2\n3\n4\n5", 20, &["  3", "  4", "  5"], (2, 3));
     check("one two three", 10, &["> one two", "  three"], (1, 7));
 }
+#[test]
+fn a_paste_that_is_shown_again_is_a_label() {
+    let rows = "b\n".repeat(20);
+    let check = |again: &dyn Fn(&mut Editor), shown: &str, sent: &str| {
+        let mut editor = Editor::new(History::default());
+        editor.paste("see ");
+        editor.paste(&rows);
+        editor.take();
+        again(&mut editor);
+        assert_eq!((&*editor.visible(), &*editor.typed().full()), (shown, sent));
+    };
+    let (label, full) = ("see [paste 1: 20 lines]", format!("see {rows}"));
+    check(&|it| _ = it.key(KeyCode::Up.into()), label, &full);
+    check(&|it| it.propose(&full), label, &full);
+    let search = |it: &mut Editor| {
+        it.key(KeyEvent::new(KeyCode::Char('r'), KeyModifiers::CONTROL));
+        it.key(KeyCode::Char('b').into());
+        it.key(KeyCode::Enter.into());
+    };
+    check(&search, label, &full);
+    // What is typed meanwhile has labels of its own.
+    let draft = |it: &mut Editor| {
+        it.paste(&"d\n".repeat(20));
+        it.key(KeyCode::Up.into());
+        it.key(KeyCode::Down.into());
+    };
+    check(&draft, "[paste 1: 20 lines]", &"d\n".repeat(20));
+    let more = |it: &mut Editor| {
+        it.key(KeyCode::Up.into());
+        it.paste(&"e\n".repeat(11));
+    };
+    let both = format!("{full}{}", "e\n".repeat(11));
+    let labels = "see [paste 1: 20 lines][paste 2: 11 lines]";
+    check(&more, labels, &both);
+}
+

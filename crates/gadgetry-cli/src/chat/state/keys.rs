@@ -10,7 +10,7 @@ use super::run::UserCommand;
 use super::transcript::Item;
 use super::{App, Effect, Tone};
 use crate::chat::commands::Entered;
-use crate::chat::editor::{Edited, LONGEST};
+use crate::chat::editor::{Edited, LONGEST, Typed};
 use crate::chat::report::Report;
 
 /// Time after the first Ctrl-C in which a second one leaves.
@@ -205,13 +205,14 @@ impl App {
             self.editor.clear();
             return Vec::new();
         }
-        let text = self.editor.take();
+        let typed = self.editor.take();
+        let text = typed.full();
         if let Some(line) = text.trim().strip_prefix('!').map(str::trim)
             && !line.is_empty()
         {
-            return self.shell(text.clone(), line);
+            return self.shell(typed, line);
         }
-        let mut effects = vec![Effect::Remember(text.clone())];
+        let mut effects = vec![Effect::Remember(typed)];
         match Entered::of(&text, &self.facts.names.named) {
             None | Some(Entered::Skill(..)) => effects.push(self.say(text)),
             Some(command) => effects.extend(self.command(command)),
@@ -220,8 +221,8 @@ impl App {
     }
 
     /// Runs a command line of the user, one at a time.
-    fn shell(&mut self, text: String, line: &str) -> Vec<Effect> {
-        let mut effects = vec![Effect::Remember(text)];
+    fn shell(&mut self, typed: Typed, line: &str) -> Vec<Effect> {
+        let mut effects = vec![Effect::Remember(typed)];
         if self.shell.is_some() {
             self.note(Tone::Bad, "a command is running; Esc ends it");
         } else {

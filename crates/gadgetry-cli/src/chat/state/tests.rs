@@ -117,7 +117,7 @@ fn call(number: u32) -> String {
 fn a_message_begins_a_run_or_is_added_to_it() {
     let mut played = Played::new();
     played.keys("hello\n");
-    let remember = |text: &str| Effect::Remember(text.to_owned());
+    let remember = |text: &str| Effect::Remember(text.to_owned().into());
     let expected = [remember("hello"), Effect::Send("hello".to_owned())];
     assert_eq!(played.effects(), expected);
     played
@@ -232,7 +232,7 @@ fn questions_are_answered_in_the_input_line() {
     // The draft is a message, not the answer.
     played.press(400, KeyCode::Enter);
     let expected = [
-        Effect::Remember("draft".to_owned()),
+        Effect::Remember("draft".to_owned().into()),
         Effect::Inject("draft".to_owned()),
     ];
     assert_eq!(played.effects(), expected);

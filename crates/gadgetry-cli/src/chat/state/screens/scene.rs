@@ -53,7 +53,10 @@ impl Scene {
         };
         let size = |it| NonZeroU16::new(it).expect("a size");
         let mut scene = Self {
-            app: App::new(facts, History::new(history.map(str::to_owned).to_vec())),
+            app: App::new(
+                facts,
+                History::new(history.map(|it| it.to_owned().into()).to_vec()),
+            ),
             now: Duration::ZERO,
             region: Region::new(colors, true),
             terminal: vt100::Parser::new(size(rows), size(columns), 0),
