@@ -6,15 +6,16 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange, Event,
-    EventStream, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
-    PushKeyboardEnhancementFlags,
+    EventStream, KeyCode, KeyEvent, KeyModifiers, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
-use crossterm::{execute, terminal};
+use crossterm::{event, execute, terminal};
 use futures_util::StreamExt as _;
 use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
@@ -50,6 +51,7 @@ impl Terminal {
     /// Enters raw mode.
     pub(super) fn enter(theme: Theme) -> io::Result<Self> {
         raw_mode()?;
+        let read = typed_before();
         // Printed in raw mode, the words of a panic would be all over the screen.
         panic::set_hook(Box::new(|info| {
             let mut words = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +77,7 @@ impl Terminal {
         Ok(Self {
             region: Region::new(colors, reflows),
             events: EventStream::new(),
-            read: VecDeque::new(),
+            read,
             listener: is_asked.then(Listener::default),
         })
     }
@@ -189,6 +191,22 @@ fn write(frame: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(frame.as_bytes())?;
     stdout.flush()
+}
+
+/// Reads what was typed before raw mode. The terminal has made Ctrl-J of each Enter.
+fn typed_before() -> VecDeque<Event> {
+    const LINE_BREAK: KeyEvent = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
+    // Without any time, crossterm reads nothing.
+    const AT_ONCE: Duration = Duration::from_millis(10);
+    let mut read = VecDeque::new();
+    while let Ok(true) = event::poll(AT_ONCE)
+        && let Ok(event) = event::read()
+    {
+        let is_enter = event == Event::Key(LINE_BREAK);
+        let enter = Event::Key(KeyCode::Enter.into());
+        read.push_back(if is_enter { enter } else { event });
+    }
+    read
 }
 
 fn raw_mode() -> io::Result<()> {

@@ -292,6 +292,28 @@ fn a_long_paste_is_a_label_and_is_sent_whole() {
     assert_eq!(again.replace("again", "paste"), shown);
 }
 
+#[test]
+fn what_is_typed_before_the_screen_is_there_is_typed_once() {
+    let check = |keys: &str, expected: &str| {
+        let workshop = Workshop::new(&reply("Read."));
+        let mut screen = Screen::chat(&workshop, 80, &[]);
+        screen.keys(keys);
+        screen.until(expected, |text| {
+            let (_, chat) = text.split_once("/help for commands\n").unwrap_or_default();
+            let (chat, _) = chat.split_once("\nscript:").unwrap_or_default();
+            chat == expected
+        });
+        screen.keys(CTRL_C);
+        screen.leave();
+    };
+    check("hello", "\n> hello");
+    check(
+        "hello\r",
+        "\n> hello\n\nRead.\n\n>  Message, /help for commands, @ for files",
+    );
+    check("hello\rwor", "\n> hello\n\nRead.\n\n> wor");
+}
+
 /// What comes in one burst is read to its end, also without the marks of a paste.
 #[test]
 fn typed_bursts_are_read_whole() {
