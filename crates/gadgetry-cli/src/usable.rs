@@ -1,8 +1,9 @@
 //! The models that can be used now: by keys of the environment, and by servers on this machine.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gadgetry::models::{Date, ModelSpec};
 use gadgetry::provider::Resolver;
 use gadgetry::provider::resolve::LocalServer;
 use serde::Serialize;
@@ -41,6 +42,15 @@ pub(crate) struct LocalModel {
 }
 
 impl Usable {
+    /// Looks for keys alone. Nothing is sent.
+    #[cfg(feature = "chat")]
+    pub(crate) fn by_keys() -> Self {
+        Self {
+            keys: keys(&Resolver::from_env()),
+            servers: Vec::new(),
+        }
+    }
+
     /// Looks for keys, and for servers that answer within a second. An interrupt is the end of it.
     pub(crate) async fn find() -> Result<Self, Error> {
         let found = until_interrupted(Self::look(), || true).await?;
@@ -62,9 +72,11 @@ impl Usable {
         &self.keys
     }
 
-    /// Returns whether the key of a provider is set.
-    pub(crate) fn has_key(&self, provider: &str) -> bool {
-        self.keys.iter().any(|it| it.provider == provider)
+    /// Returns whether a model of the catalogue with this name can be used: the key of its provider is set, and it is not gone.
+    pub(crate) fn has(&self, name: &str, spec: &ModelSpec) -> bool {
+        let provider = name.split_once(':').map(|(provider, _)| provider);
+        let has_key = self.keys.iter().any(|it| Some(it.provider) == provider);
+        has_key && !today().is_some_and(|today| spec.is_deprecated(today))
     }
 
     /// The models of servers on this machine.
@@ -84,6 +96,15 @@ impl Usable {
         self.keys.is_empty() && self.local().next().is_none()
     }
 }
+
+/// The date of today.
+pub(crate) fn today() -> Option<Date> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(Date::from_unix_seconds(now.as_secs()))
+}
+
+/// The words for a user who can use no model.
+pub(crate) const NONE: &str = "no model can be used: no key is set, and no local server answers";
 
 /// The providers whose keys are set.
 fn keys(resolver: &Resolver) -> Vec<KeyOf> {

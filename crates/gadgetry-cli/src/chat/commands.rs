@@ -33,7 +33,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     command(
         "/model",
         "[NAME]",
-        "uses another model from the next message on, or shows them",
+        "uses another model from the next message on, or shows those that can be used",
     ),
     command(
         "/profile",

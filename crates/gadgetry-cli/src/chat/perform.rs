@@ -59,11 +59,7 @@ async fn reports(
         "now"
     };
     Ok(match command {
-        Entered::Model(None) => {
-            return Err(Error::input(
-                "usage: /model NAME; `gadgetry models` lists models",
-            ));
-        }
+        Entered::Model(None) => vec![talk.models().await?],
         Entered::Diff => talk.diff()?,
         Entered::Approvals => vec![talk.rules()],
         Entered::Resume(_) => vec![talk.sessions().await?],

@@ -5,7 +5,7 @@ mod served;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use gadgetry::models::{Date, Feature, Mode, ModelFilter, ModelSpec, Provenance};
 use gadgetry::proto::usage::Price;
@@ -21,7 +21,7 @@ use crate::input::unreadable;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
-use crate::usable::{LocalModel, Usable};
+use crate::usable::{LocalModel, NONE, Usable, today};
 use crate::usage_totals::grouped;
 use crate::work::Work;
 
@@ -98,7 +98,9 @@ fn list(args: &ModelsArgs, usable: Option<&Usable>, printer: &Printer) -> Result
         return Err(Error::Failed(match usable {
             None => "no known model matches".to_owned(),
             Some(usable) if usable.is_empty() => {
-                "no model can be used: no key is set, and no local server answers; --all lists the catalogue, `gadgetry doctor` shows which keys count".to_owned()
+                format!(
+                    "{NONE}; --all lists the catalogue, `gadgetry doctor` shows which keys count"
+                )
             }
             Some(_) => "no model that you can use matches; --all lists the catalogue".to_owned(),
         }));
@@ -137,9 +139,6 @@ struct Listed<'a> {
     name: Option<String>,
     #[serde(flatten)]
     spec: &'a ModelSpec,
-    /// Whether its provider may have switched it off.
-    #[serde(skip)]
-    is_gone: bool,
     #[serde(skip)]
     note: String,
 }
@@ -165,7 +164,6 @@ impl<'a> Listed<'a> {
             notes.push(format!("{word} {date}"));
         }
         Self {
-            is_gone: gone,
             name,
             spec,
             note: notes.join("; "),
@@ -178,9 +176,8 @@ impl<'a> Listed<'a> {
     }
 
     fn is_usable_by(&self, usable: &Usable) -> bool {
-        let name = self.name.as_deref().filter(|_| !self.is_gone);
-        let provider = name.and_then(|it| it.split_once(':'));
-        provider.is_some_and(|(provider, _)| usable.has_key(provider))
+        let name = self.name.as_deref();
+        name.is_some_and(|name| usable.has(name, self.spec))
     }
 
     /// Returns whether its id or its name has this text in it, which is in lower case.
@@ -221,11 +218,6 @@ const HEAD: [&str; COLUMNS] = [
 
 /// The last two columns, which are text.
 const FEATURES: usize = COLUMNS - 2;
-
-fn today() -> Option<Date> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    Some(Date::from_unix_seconds(now.as_secs()))
-}
 
 /// A price with two to four decimal places.
 fn rounded(rate: f64) -> String {

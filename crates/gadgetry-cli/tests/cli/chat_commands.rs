@@ -1,5 +1,6 @@
 //! Slash commands of `gadgetry chat`, in a terminal.
 
+use super::doctor::NO_SERVERS;
 use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, block, call, reply};
 
@@ -69,6 +70,30 @@ fn slash_commands_are_carried_out() {
     assert_eq!(screen.ends().0, 0);
     let expected = "## User\n\nHi\n\n## Model\n\nHello.\n\n## User\n\nnext\n\n## Model\n\nFrom another model.\n";
     assert_eq!(workshop.read("talk.md"), expected);
+}
+
+#[test]
+fn models_that_can_be_used_are_offered() {
+    let workshop = Workshop::new("");
+    let check = |key: &[(&str, &str)], expected: &str, others: &str| {
+        let variables = [&NO_SERVERS[..], key].concat();
+        let args = ["chat", "--model", "script:script.jsonl"];
+        let mut screen = Screen::start(&workshop, (80, 40), &args, &variables);
+        screen.shows(READY);
+        screen.say("/model");
+        let text = screen.shows(expected);
+        assert!(!text.contains(others), "{text}");
+        screen.keys("\x15/model grok-4");
+        screen.until("others", |text| {
+            text.contains("xai/grok-4") && text.contains("no key is set")
+        });
+        screen.keys("\x15");
+        screen.hides("grok");
+        leave(screen);
+    };
+    let key = [("MISTRAL_API_KEY", "k")];
+    check(&key, "› mistral:", "openai:");
+    check(&[], "no model can be used: no key is set", "›");
 }
 
 /// `gadgetry chat` with the built-in gadgets, of which those that write need no approval.

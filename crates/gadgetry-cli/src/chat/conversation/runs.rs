@@ -250,6 +250,7 @@ impl Conversation {
 
     async fn carry_out_command(&mut self, command: Entered) {
         let picks_session = command == Entered::Resume(None);
+        let picks_model = command == Entered::Model(None);
         let picks_profile = command == Entered::Profile(None);
         let run = self.run.as_ref().map(|(_, handle)| handle);
         match perform(&mut self.talk, run, command).await {
@@ -258,6 +259,7 @@ impl Conversation {
                 let names = &facts.names;
                 let draft = match () {
                     () if picks_session && !names.sessions.is_empty() => Some("/resume "),
+                    () if picks_model && !names.models.is_empty() => Some("/model "),
                     () if picks_profile && !names.profiles.is_empty() => Some("/profile "),
                     () => None,
                 };

@@ -76,20 +76,24 @@ impl Menu {
 
     /// The names that a command takes.
     pub(super) fn of_argument(command: &str, word: &str, names: &Names) -> Option<Self> {
-        let plain = |names: &'_ [String]| -> Vec<(String, String)> {
-            let named = names.iter().map(|name| (name.clone(), String::new()));
+        let noted = |names: &[String], note: &str| -> Vec<(String, String)> {
+            let named = names.iter().map(|name| (name.clone(), note.to_owned()));
             named.collect()
         };
-        let all = match command {
-            "/model" => plain(&names.models),
-            "/profile" => names.profiles.clone(),
-            "/skill" => names.skills.clone(),
-            "/resume" => names.sessions.clone(),
+        let mut entries = match command {
+            "/model" => ranked(word, &noted(&names.models, ""), true),
+            "/profile" => ranked(word, &names.profiles, true),
+            "/skill" => ranked(word, &names.skills, true),
+            // In the order of time.
+            "/resume" => ranked(word, &names.sessions, false),
             _ => return None,
         };
-        // Sessions are in the order of time.
-        let by_length = command != "/resume";
-        let mut menu = Self::ranked(word, &all, by_length)?;
+        if command == "/model" && !word.is_empty() {
+            let others = noted(&names.other_models, "no key is set");
+            entries.extend(ranked(word, &others, true));
+            entries.truncate(MOST);
+        }
+        let mut menu = Self::of(word, entries)?;
         menu.is_strict = false;
         Some(menu)
     }
@@ -99,24 +103,6 @@ impl Menu {
         let entries = files.map(|file| Entry {
             text: file.to_owned(),
             note: String::new(),
-        });
-        Self::of(word, entries.collect())
-    }
-
-    /// Returns the matching names, the best ones first. Those that match as well are in order of length, or stay as they are.
-    fn ranked(word: &str, all: &[(String, String)], by_length: bool) -> Option<Self> {
-        let (wanted, mut lowercase) = (word.to_lowercase(), String::new());
-        let ranked = all
-            .iter()
-            .filter_map(|(name, note)| Some((rank(&wanted, name, &mut lowercase)?, name, note)));
-        let mut ranked: Vec<_> = ranked.collect();
-        if by_length {
-            ranked.sort_by_key(|(_, name, _)| (name.len(), *name));
-        }
-        ranked.sort_by_key(|(rank, ..)| Reverse(*rank));
-        let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
-            text: name.clone(),
-            note: note.clone(),
         });
         Self::of(word, entries.collect())
     }
@@ -198,6 +184,24 @@ impl Menu {
         }
         rows
     }
+}
+
+/// Returns the matching names, the best ones first. Those that match as well are in order of length, or stay as they are.
+fn ranked(word: &str, all: &[(String, String)], by_length: bool) -> Vec<Entry> {
+    let (wanted, mut lowercase) = (word.to_lowercase(), String::new());
+    let ranked = all
+        .iter()
+        .filter_map(|(name, note)| Some((rank(&wanted, name, &mut lowercase)?, name, note)));
+    let mut ranked: Vec<_> = ranked.collect();
+    if by_length {
+        ranked.sort_by_key(|(_, name, _)| (name.len(), *name));
+    }
+    ranked.sort_by_key(|(rank, ..)| Reverse(*rank));
+    let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
+        text: name.clone(),
+        note: note.clone(),
+    });
+    entries.collect()
 }
 
 /// Ranks the match of a file: by the beginning of its name, by a part of its path, or by letters in order. `lowercase` is memory that

@@ -3,7 +3,10 @@
 /// Names that complete the arguments of commands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Names {
+    /// Models that can be used now.
     pub(crate) models: Vec<String>,
+    /// The other models of the catalogue.
+    pub(crate) other_models: Vec<String>,
     /// With a note at the one in use.
     pub(crate) profiles: Vec<(String, String)>,
     /// With their descriptions.

@@ -95,6 +95,35 @@ fn keys_of_a_picker() {
 }
 
 #[test]
+fn models_that_can_be_used_come_first() {
+    let check = |typed: &str, expected: &[&str]| {
+        let mut editor = Editor::new(History::default());
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+        editor.set_names(Names {
+            models: names(&["openai:gpt-5-mini", "ollama:qwen3"]),
+            other_models: names(&["xai:grok", "anthropic:gpt"]),
+            ..Names::default()
+        });
+        editor.paste(typed);
+        let rows = editor.menu_rows(80, 10);
+        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        let rows: Vec<&str> = rows.iter().map(|it| it.trim_matches(['›', ' '])).collect();
+        assert_eq!(rows, expected, "{typed}");
+    };
+    check("/model ", &["ollama:qwen3", "openai:gpt-5-mini"]);
+    let grok = "xai:grok           no key is set";
+    check(
+        "/model g",
+        &[
+            "openai:gpt-5-mini",
+            grok,
+            "anthropic:gpt      no key is set",
+        ],
+    );
+    check("/model gro", &["xai:grok  no key is set"]);
+}
+
+#[test]
 fn files_are_ranked_by_their_names() {
     let files = [
         "src/main.rs",
@@ -192,31 +221,6 @@ fn pastes_are_expanded_once() {
 }
 
 #[test]
-fn the_cursor_is_where_the_text_is() {
-    let check = |text: &str, columns: u16, expected: &[&str], cursor: (usize, u16)| {
-        let mut editor = Editor::new(History::default());
-        editor.paste(text);
-        let (rows, at) = editor.rows(columns, 3);
-        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            (&rows[..], at),
-            (
-                &expected
-                    .iter()
-                    .map(|it| (*it).to_owned())
-                    .collect::<Vec<_>>()[..],
-                cursor
-            ),
-            "{text}"
-        );
-    };
-    check("ab", 20, &["> ab"], (0, 4));
-    check("日本", 20, &["> 日本"], (0, 6));
-    check("a\nb", 20, &["> a", "  b"], (1, 3));
-    check("1\n2\n3\n4\n5", 20, &["  3", "  4", "  5"], (2, 3));
-    check("one two three", 10, &["> one two", "  three"], (1, 7));
-}
-#[test]
 fn a_paste_that_is_shown_again_is_a_label() {
     let rows = "b\n".repeat(20);
     let check = |again: &dyn Fn(&mut Editor), shown: &str, sent: &str| {
@@ -252,3 +256,28 @@ fn a_paste_that_is_shown_again_is_a_label() {
     check(&more, labels, &both);
 }
 
+#[test]
+fn the_cursor_is_where_the_text_is() {
+    let check = |text: &str, columns: u16, expected: &[&str], cursor: (usize, u16)| {
+        let mut editor = Editor::new(History::default());
+        editor.paste(text);
+        let (rows, at) = editor.rows(columns, 3);
+        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (&rows[..], at),
+            (
+                &expected
+                    .iter()
+                    .map(|it| (*it).to_owned())
+                    .collect::<Vec<_>>()[..],
+                cursor
+            ),
+            "{text}"
+        );
+    };
+    check("ab", 20, &["> ab"], (0, 4));
+    check("日本", 20, &["> 日本"], (0, 6));
+    check("a\nb", 20, &["> a", "  b"], (1, 3));
+    check("1\n2\n3\n4\n5", 20, &["  3", "  4", "  5"], (2, 3));
+    check("one two three", 10, &["> one two", "  three"], (1, 7));
+}

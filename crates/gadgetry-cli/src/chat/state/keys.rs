@@ -271,10 +271,6 @@ impl App {
             }
             Entered::Quit => Some(Effect::Leave),
             Entered::Init => Some(self.say(INIT.to_owned())),
-            Entered::Model(None) => {
-                self.editor.propose("/model ");
-                None
-            }
             command => Some(Effect::Perform(command)),
         }
     }

@@ -23,6 +23,7 @@ use crate::options::{Attributes, MODEL, Setting, Settings, Source, Value};
 use crate::project::Project;
 use crate::sessions::OPTIONS;
 use crate::sources::builtin_edits;
+use crate::usable::Usable;
 use crate::workspaces::Workspaces;
 
 /// Who answers and approves, and what the user can cancel.
@@ -66,6 +67,8 @@ pub(super) struct Base {
     stored: Option<Settings>,
     /// What the agents learn from the folder.
     pub(super) project: Project,
+    /// The models that can be used.
+    pub(super) usable: Usable,
     /// The working directory at the start, from which configured paths are resolved.
     folder: PathBuf,
 }
@@ -80,6 +83,7 @@ impl Base {
             typed: typed.map_err(|error| Error::machine(&error))?,
             folder: folder.map_err(|error| Error::machine(&error))?,
             config: invocation.config,
+            usable: Usable::by_keys(),
             project: Project::default(),
             stored,
         })

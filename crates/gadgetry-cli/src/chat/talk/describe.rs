@@ -1,8 +1,9 @@
 //! Descriptions of a conversation: model, mode, gadgets, profiles, skills.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use gadgetry::models::ModelFilter;
+use gadgetry::models::{ModelFilter, ModelRegistry};
 use gadgetry::provider::Resolver;
 use gadgetry::{Skill, Skills};
 
@@ -23,6 +24,7 @@ use crate::modes::Mode;
 use crate::project::filled_in;
 use crate::sessions::{Sessions, no_sessions, title};
 use crate::skills;
+use crate::usable::{NONE, Usable};
 
 /// Sessions that are listed.
 const SESSIONS: usize = 20;
@@ -39,13 +41,7 @@ impl Base {
         let catalog = catalog::load(&model.data)?;
         let overrides = ModelOverrides::of_agent(model);
         let found = connect::model(model.name(), &overrides, &catalog).await?;
-        let filter = ModelFilter::default();
-        let mut models: Vec<String> = catalog
-            .list(&filter)
-            .filter_map(Resolver::name_of)
-            .collect();
-        models.sort_unstable();
-        models.dedup();
+        let (models, other_models) = self.models(&catalog);
         let skills = skills.iter().filter(|skill| is_of_user(skill));
         let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
         let skills: Vec<(String, String)> = skills.collect();
@@ -65,12 +61,30 @@ impl Base {
             approval,
             names: Names {
                 models,
+                other_models,
                 profiles: self.profiles(),
                 skills,
                 named,
                 sessions: Vec::new(),
             },
         })
+    }
+
+    /// The models that can be used now, and the others of the catalogue.
+    fn models(&self, catalog: &ModelRegistry) -> (Vec<String>, Vec<String>) {
+        let local = self.usable.local().map(|it| it.name);
+        let mut usable: BTreeSet<String> = local.collect();
+        let mut others = BTreeSet::new();
+        for spec in catalog.list(&ModelFilter::default()) {
+            match Resolver::name_of(spec) {
+                Some(name) if self.usable.has(&name, spec) => _ = usable.insert(name),
+                Some(name) => _ = others.insert(name),
+                None => {}
+            }
+        }
+        let others = others.into_iter().filter(|name| !usable.contains(name));
+        let others = others.collect();
+        (usable.into_iter().collect(), others)
     }
 }
 
@@ -91,6 +105,18 @@ impl Talk {
             (one_line(it.name()), short(first))
         });
         table(rows.collect(), "there are no gadgets")
+    }
+
+    /// The models that can be used now.
+    pub(in crate::chat) async fn models(&mut self) -> Result<Report, Error> {
+        self.base.usable = Usable::look().await;
+        let catalog = catalog::load(&self.args.options.model.data)?;
+        let names = &mut self.facts.names;
+        (names.models, names.other_models) = self.base.models(&catalog);
+        let rows = names.models.iter();
+        let rows = rows.map(|name| (one_line(name), String::new()));
+        let otherwise = format!("{NONE}; `/model ` and a part of a name finds the others");
+        Ok(table(rows.collect(), &otherwise))
     }
 
     /// The profiles, with a mark at the one in use.

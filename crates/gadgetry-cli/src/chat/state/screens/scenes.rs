@@ -84,6 +84,7 @@ fn mistyped(scene: &mut Scene) {
 
 fn models(scene: &mut Scene) {
     scene.types("/model\n");
+    scene.step(20, Message::Draft("/model ".to_owned()));
 }
 
 fn files(scene: &mut Scene) {
