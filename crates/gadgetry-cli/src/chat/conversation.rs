@@ -38,6 +38,7 @@ use crate::error::Error;
 use crate::hooks::{Ending, Submitted, noted};
 use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;
+use crate::lines::counted;
 use crate::printer::Printer;
 
 use answers::Answers;
@@ -73,9 +74,7 @@ pub(super) async fn run(
         let note = Report::Note(Tone::Alert, note);
         app.update(Duration::ZERO, Message::Report(note));
     }
-    let Opened {
-        talk, last, run, ..
-    } = opened;
+    let Opened { talk, run, .. } = opened;
     let mut next = None;
     let (talk, done) = match Terminal::enter(theme) {
         Ok(terminal) => {
@@ -100,7 +99,7 @@ pub(super) async fn run(
                 painted: None,
                 settled: Vec::new(),
             };
-            let done = conversation.hold(last, run, first).await;
+            let done = conversation.hold(run, first).await;
             next = conversation.next.take();
             (Box::pin(conversation.leave()).await, done)
         }
@@ -164,20 +163,22 @@ enum Happened {
 impl Conversation {
     async fn hold(
         &mut self,
-        last: Option<(String, String)>,
         run: Option<AgentRun<'static>>,
         first: Option<String>,
     ) -> io::Result<()> {
         let mut interrupts = Interrupts::listen()?;
-        let mut past = self.talk.past();
-        if last.is_some() {
-            // It is shown again.
-            let prompt = past.iter().rposition(|(is_user, _)| *is_user);
-            past.truncate(prompt.unwrap_or(past.len()));
-        }
-        self.update(Message::Past(past));
-        if let Some((prompt, answer)) = last {
-            self.update(Message::Replayed(prompt, answer));
+        match self.talk.past().await {
+            Ok(past) => {
+                self.update(Message::Past(past.before));
+                if past.earlier > 0 {
+                    let count = counted(past.earlier, "earlier message");
+                    let words =
+                        format!("… {count}; Ctrl-T shows what the model still reads of them");
+                    self.note(Tone::Plain, words);
+                }
+                self.update(Message::Replayed(past.said));
+            }
+            Err(error) => self.note(Tone::Bad, error.to_string()),
         }
         match (run, first) {
             (Some(run), first) => {

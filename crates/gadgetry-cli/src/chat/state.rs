@@ -44,8 +44,8 @@ pub(crate) enum Message {
     Tick,
     /// What was said before that, each with whether the user has said it.
     Past(Vec<(bool, String)>),
-    /// Last exchange of a session that is continued.
-    Replayed(String, String),
+    /// The last exchanges of a session that is continued.
+    Replayed(Vec<Said>),
     /// A run begins about this message.
     Began(String),
     /// An event of the run.
@@ -78,6 +78,21 @@ pub(crate) enum Message {
     Report(Report),
     /// A message to change and to send, unless another one is being typed.
     Draft(String),
+}
+
+/// A part of a conversation that is shown again.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// A message of the user.
+    Prompt(String),
+    /// A message that was added to a run, when it has read it.
+    Added(String),
+    /// An event of a run.
+    Event(Box<Event>),
+    /// The answer of a run whose events cannot be read.
+    Answer(String),
+    /// Reason that a run has no answer.
+    Problem(String),
 }
 
 /// Reason that a run has no answer, as text for the user.
@@ -238,11 +253,7 @@ impl App {
                     self.transcript.add_past(is_user, text);
                 }
             }
-            Message::Replayed(prompt, answer) => {
-                self.transcript.add(Item::Prompt(prompt, false));
-                self.transcript.text(&answer);
-                self.transcript.end_reply();
-            }
+            Message::Replayed(said) => self.replay(said),
             Message::Began(prompt) => self.begin(&prompt),
             Message::Run(event) => self.event(&event),
             Message::Ended(result) => return self.end(result),

@@ -3,6 +3,7 @@
 mod base;
 mod describe;
 mod options;
+mod past;
 mod rewind;
 mod turn;
 
@@ -402,17 +403,7 @@ impl Talk {
 
     /// Returns the texts of the conversation, with the role of each message.
     pub(super) fn said(&self) -> Vec<(Role, String)> {
-        let messages = self.conversation.messages().iter();
-        let said = messages.map(|message| (message.role, text_of(&message.content)));
-        said.filter(|(_, text)| !text.trim().is_empty()).collect()
-    }
-
-    /// Returns the same of user and model, each with whether the user has said it.
-    pub(super) fn past(&self) -> Vec<(bool, String)> {
-        let said = self.said().into_iter();
-        let said = said.filter(|(role, _)| *role != Role::System);
-        said.map(|(role, text)| (role == Role::User, text))
-            .collect()
+        texts(self.conversation.messages()).collect()
     }
 
     /// Takes note of a command that the user has run.
@@ -484,6 +475,13 @@ impl Talk {
             None => Ok(()),
         }
     }
+}
+
+/// Returns the texts of messages, with the role of each message.
+fn texts(messages: &[Message]) -> impl Iterator<Item = (Role, String)> {
+    let texts = messages.iter();
+    let texts = texts.map(|message| (message.role, text_of(&message.content)));
+    texts.filter(|(_, text)| !text.trim().is_empty())
 }
 
 /// Returns whether the conversation is shorter when it is compacted before the next message.

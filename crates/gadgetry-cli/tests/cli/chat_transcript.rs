@@ -1,5 +1,7 @@
 //! The whole conversation on a screen of its own, in `gadgetry chat`.
 
+use std::fs::File;
+
 use super::screen::{CTRL_D, Screen};
 use super::workshop::{Workshop, call, reply};
 
@@ -85,8 +87,7 @@ fn it_follows_a_run_and_has_what_was_said_before() {
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
     let mut screen = chat(&workshop, &["--continue", "day"]);
-    let text = screen.shows("Again.");
-    assert!(!text.contains("Wait!"), "{text}");
+    screen.shows("Again.");
     screen.keys(format!("{CTRL_T}g"));
     let text = screen.shows("> Wait!");
     assert_eq!(text.matches("> More!").count(), 1, "{text}");
@@ -94,4 +95,55 @@ fn it_follows_a_run_and_has_what_was_said_before() {
     screen.hides("q returns");
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
+}
+
+#[test]
+fn a_continued_session_shows_its_last_exchanges_as_they_were_shown() {
+    let run = call("RunCommand:r", "!!!ARG:command\nseq 1001 1200\n");
+    let answer = |number: u32| {
+        let answer = reply(&format!("Answer {number}."));
+        if number == 13 {
+            reply(&run) + &answer
+        } else {
+            answer
+        }
+    };
+    let workshop = Workshop::new(&(1..=14).map(answer).collect::<String>());
+    let typed = (1..=14).map(|number| format!("Question {number}?\n"));
+    workshop.write("typed", &typed.collect::<String>());
+    let args = [
+        "chat",
+        "--model",
+        "script:script.jsonl",
+        "--approval",
+        "allow RunCommand",
+        "--session",
+        "day",
+    ];
+    let typed = File::open(workshop.path("typed")).expect("the messages");
+    let ended = workshop.command(&args).stdin(typed).output();
+    let ended = ended.expect("it ends");
+    assert!(ended.status.success(), "{ended:?}");
+    let args = ["chat", "--continue", "day"];
+    let mut screen = Screen::start(&workshop, (80, 60), &args, &[]);
+    let text = screen.shows("Answer 14.\n\n>");
+    let (_, text) = text.split_once("/help for commands\n\n").expect("a start");
+    let (text, _) = text.split_once("\n\n>  Message").expect("the input line");
+    let (earlier, exchanges) = text.split_once('\n').expect("lines");
+    let expected = "… 4 earlier messages; Ctrl-T shows what the model still reads of them";
+    assert_eq!(earlier, expected);
+    let expected = (5..=14).map(|number| {
+        let calls = match number {
+            13 => "✓ $ seq 1001 1200\n  … 195 lines before\n  1196\n  1197\n  1198\n  1199\n  1200\n\n",
+            _ => "",
+        };
+        format!("> Question {number}?\n\n{calls}Answer {number}.")
+    });
+    assert_eq!(exchanges, expected.collect::<Vec<_>>().join("\n\n"));
+    screen.keys(format!("{CTRL_T}g"));
+    let text = screen.shows("> Question 1?");
+    assert!(text.starts_with("> Question 1?\n\nAnswer 1.\n"), "{text}");
+    screen.keys("q");
+    screen.hides("q returns");
+    screen.leave();
 }

@@ -9,7 +9,7 @@ use super::call::CallItem;
 use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
-use super::{App, Effect, Failure, Tone};
+use super::{App, Effect, Failure, Said, Tone};
 use crate::chat::live_output::SHELL;
 use crate::lines::short;
 use crate::modes::Mode;
@@ -33,6 +33,31 @@ impl App {
             has_cancelled_gadgets: false,
             is_cancelled: false,
         });
+    }
+
+    /// Shows runs that have ended. They count for no totals of this program.
+    pub(super) fn replay(&mut self, said: Vec<Said>) {
+        let (now, totals) = (self.now, self.totals.clone());
+        for said in said {
+            match said {
+                Said::Prompt(text) => {
+                    self.transcript.end_run();
+                    self.transcript.add(Item::Prompt(text, false));
+                }
+                Said::Added(text) => self.transcript.add(Item::Prompt(text, true)),
+                Said::Event(event) => {
+                    self.now = event.time.into();
+                    self.event(&event);
+                }
+                Said::Answer(text) => self.transcript.text(&text),
+                Said::Problem(words) => {
+                    self.transcript.end_run();
+                    self.note(Tone::Bad, words);
+                }
+            }
+        }
+        self.transcript.end_run();
+        (self.now, self.totals) = (now, totals);
     }
 
     /// The run has ended; the next message that waits begins another one.

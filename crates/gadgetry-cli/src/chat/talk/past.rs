@@ -1,0 +1,112 @@
+//! The end of a session that is continued, as it was shown when it was said.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use gadgetry::driver::Observer;
+use gadgetry::proto::event::{Event, EventKind};
+use gadgetry::proto::message::Role;
+use gadgetry::proto::run::{Command, Input};
+use gadgetry::proto::time::Time;
+
+use super::{Talk, texts};
+use crate::chat::state::Said;
+use crate::error::Error;
+use crate::follow::verdict;
+use crate::sessions::{details, problem};
+
+/// Exchanges that are shown.
+const SHOWN: usize = 10;
+
+/// What was said in a session.
+#[derive(Debug, Default)]
+pub(in crate::chat) struct Past {
+    /// Texts before the exchanges that are shown, each with whether the user has said it, as far as the model still reads them.
+    pub(in crate::chat) before: Vec<(bool, String)>,
+    /// Messages of the user before these exchanges.
+    pub(in crate::chat) earlier: usize,
+    pub(in crate::chat) said: Vec<Said>,
+}
+
+impl Talk {
+    /// Reads the last exchanges of the session, which takes as long as these and the texts before them.
+    pub(in crate::chat) async fn past(&self) -> Result<Past, Error> {
+        let mut past = Past::default();
+        let skipped = self.turns.len().saturating_sub(SHOWN);
+        let shown = &self.turns[skipped..];
+        let (Some(kept), Some(first)) = (&self.kept, shown.first()) else {
+            return Ok(past);
+        };
+        let sessions = &kept.sessions;
+        let header = sessions.journal.header(&first.run).await;
+        let header = header.map_err(|error| problem(&error))?;
+        if let Some((_, before)) = header.conversation.split_last() {
+            let before = texts(before).filter(|(role, _)| *role != Role::System);
+            past.before = before
+                .map(|(role, text)| (role == Role::User, text))
+                .collect();
+        }
+        // A fork has messages of another session, and a compaction removes messages.
+        let kept = past.before.iter().filter(|(is_user, _)| *is_user).count();
+        past.earlier = skipped.max(kept);
+        let mut replay = sessions.journal.replay();
+        for turn in shown {
+            let typed = sessions.typed(&turn.run).await?;
+            past.said.push(Said::Prompt(typed));
+            let record = sessions.journal.run(&turn.run).await;
+            let record = record.map_err(|error| problem(&error))?;
+            let Some(summary) = &record.progress.summary else {
+                continue;
+            };
+            let added = details(&record).map(|it| it.added).unwrap_or_default();
+            let mut seen = Seen {
+                added: added.into(),
+                ..Seen::default()
+            };
+            match replay.run(&turn.run, &mut seen).await {
+                Ok(None) => past.said.append(&mut seen.said),
+                // It is damaged, or another version has begun it.
+                Ok(Some(_)) | Err(_) => past.said.push(Said::Answer(summary.answer.clone())),
+            }
+            let problem = verdict(summary).err().map(|error| error.to_string());
+            past.said.extend(problem.map(Said::Problem));
+        }
+        Ok(past)
+    }
+}
+
+/// The parts of a run.
+#[derive(Default)]
+struct Seen {
+    said: Vec<Said>,
+    /// Messages that were added to the run and read by it, as they were typed.
+    added: VecDeque<String>,
+    /// Messages that were added, as the run reads them, until it does.
+    waiting: Vec<String>,
+}
+
+impl Observer for Seen {
+    fn event(&mut self, event: &Event) {
+        if matches!(event.kind, EventKind::ModelCallStart { .. }) && event.path.is_empty() {
+            for full in mem::take(&mut self.waiting) {
+                let typed = self.added.pop_front().unwrap_or(full);
+                self.said.push(Said::Added(typed));
+            }
+        }
+        self.said.push(Said::Event(Box::new(event.clone())));
+    }
+
+    fn input(&mut self, _: Time, input: &Input) {
+        let Input::Command(command) = input else {
+            return;
+        };
+        match command {
+            Command::Inject(text) => self.waiting.push(text.clone()),
+            Command::Retract(text) => {
+                let index = self.waiting.iter().rposition(|it| it == text);
+                _ = index.map(|index| self.waiting.remove(index));
+            }
+            Command::Cancel | Command::Compact => {}
+        }
+    }
+}
