@@ -44,7 +44,7 @@ use crate::sessions::{
 use base::{Base, agent, approvals};
 
 pub(super) use base::User;
-use turn::Turn;
+use turn::{Turn, Unanswered};
 
 /// Note for the model before a message that follows an interrupted reply.
 const INTERRUPTED: &str = "[The user has interrupted your reply.]";
@@ -68,6 +68,8 @@ pub(super) struct Talk {
     /// The MCP servers, which outlive the agents.
     servers: Option<Arc<mcp::Connected>>,
     conversation: Conversation,
+    /// The latest message, unless there is a reply to it.
+    unanswered: Option<Unanswered>,
     /// Whether the next run begins with a compaction.
     compacts_next: bool,
     /// Whether the user has interrupted the latest reply, which the model reads with the next message.
@@ -173,6 +175,7 @@ impl Talk {
             approvals,
             servers,
             conversation: Conversation::default(),
+            unanswered: None,
             compacts_next: false,
             is_interrupted: false,
             ran: Vec::new(),
@@ -279,6 +282,7 @@ impl Talk {
     /// Begins a run about a message.
     pub(super) async fn ask(&mut self, prompt: Prompt) -> Result<AgentRun<'static>, Error> {
         self.refresh().await?;
+        let full = prompt.full.clone();
         let mut message = self.details_mut()?.with_undone(prompt.full);
         for note in self.ran.drain(..).rev() {
             message = format!("{note}\n\n{message}");
@@ -286,6 +290,17 @@ impl Talk {
         if mem::take(&mut self.is_interrupted) {
             message = format!("{INTERRUPTED}\n\n{message}");
         }
+        let again = self.unanswered.take();
+        if let Some(again) = again.filter(|it| it.typed == prompt.typed) {
+            message = again.notes + &message;
+            self.conversation = again.before;
+        }
+        let notes = message.strip_suffix(&full).unwrap_or_default().to_owned();
+        self.unanswered = Some(Unanswered {
+            typed: prompt.typed.clone(),
+            notes,
+            before: self.conversation.clone(),
+        });
         if let Some(note) = self.user.mode.note() {
             message = format!("{message}\n\n{note}");
         }
@@ -370,6 +385,7 @@ impl Talk {
         self.user.output.clear();
         self.is_interrupted = finished.summary.reason == FinishReason::Cancelled;
         self.conversation = Conversation::from(finished);
+        self.unanswered.take_if(|it| !it.is_left_by(finished));
     }
 
     /// Compacts the conversation before the next request. Returns `false` if nothing in it can go by then.

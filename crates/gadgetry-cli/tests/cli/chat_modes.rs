@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::screen::Screen;
+use super::server::{Reply, Server};
 use super::workshop::{Workshop, block, call, reply};
 
 const SHIFT_TAB: &str = "\x1b[Z";
@@ -300,4 +301,43 @@ fn a_command_of_the_user_is_read_with_the_next_message() {
     screen.say("What is it?");
     screen.shows("I see.");
     screen.leave();
+}
+
+#[test]
+fn a_message_that_is_sent_again_is_read_once() {
+    let unknown = Reply::Status("401 Unauthorized", "{}");
+    let server = Server::start([
+        unknown.clone(),
+        unknown,
+        Reply::says("Four."),
+        Reply::says("Again."),
+    ]);
+    let workshop = Workshop::new("");
+    let args = ["chat", "--model", "openai:m", "--base-url", server.url()];
+    let key = [("OPENAI_API_KEY", "k")];
+    let mut screen = Screen::start(&workshop, (80, 60), &args, &key);
+    screen.say("!echo forty-two");
+    screen.shows("exit 0");
+    screen.say("What is it?");
+    screen.shows("sends the message again");
+    screen.hides("Esc interrupts");
+    screen.keys("\x1b[A\r");
+    screen.until("a second failure", |text| {
+        text.matches("sends the message again").count() == 2
+    });
+    screen.keys("\x1b[A\r");
+    screen.shows("Four.");
+    screen.hides("Esc interrupts");
+    screen.say("What is it?");
+    screen.shows("Again.");
+    screen.leave();
+    let count = |index: usize, text: &str| {
+        let body = server.asked()[index].body["messages"].to_string();
+        body.matches(text).count()
+    };
+    for (index, expected) in [1, 1, 1, 2].into_iter().enumerate() {
+        assert_eq!(count(index, "What is it?"), expected, "{index}");
+        // The model has read the note with the first reply.
+        assert_eq!(count(index, "echo forty-two"), 1, "{index}");
+    }
 }

@@ -114,6 +114,7 @@ impl Talk {
         self.args.session = None;
         self.number = 0;
         self.is_interrupted = false;
+        self.unanswered = None;
         if let Some(details) = &mut self.details {
             details.added.clear();
             details.undone.clear();
