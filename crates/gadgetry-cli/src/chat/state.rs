@@ -91,8 +91,8 @@ pub(crate) enum Said {
     Event(Box<Event>),
     /// The answer of a run whose events cannot be read.
     Answer(String),
-    /// Reason that a run has no answer.
-    Problem(String),
+    /// The end of a run, and the reason if it has no answer.
+    Ended(Option<String>),
 }
 
 /// Reason that a run has no answer, as text for the user.

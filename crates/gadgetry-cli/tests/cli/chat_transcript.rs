@@ -147,3 +147,21 @@ fn a_continued_session_shows_its_last_exchanges_as_they_were_shown() {
     screen.hides("q returns");
     screen.leave();
 }
+
+#[test]
+fn an_interrupted_run_is_shown_from_its_beginning() {
+    let first = reply(&call("RunCommand:r", "!!!ARG:command\necho one\n"));
+    let hangs = serde_json::json!({ "chunks": ["Half", { "delayMs": 600_000 }] });
+    let workshop = Workshop::new(&format!("{first}{hangs}\n"));
+    let screen = chat(&workshop, &["Go!", "--session", "day"]);
+    screen.shows("Half");
+    screen.kill();
+    screen.ends();
+    workshop.write("script.jsonl", &(first + &reply("The whole.")));
+    let screen = chat(&workshop, &["--continue", "day"]);
+    let text = screen.shows("The whole.");
+    assert!(text.contains("> Go!\n\n✓ $ echo one\n  one\n\n"), "{text}");
+    // It may have been received, but not written.
+    assert!(!text.contains("Half"), "{text}");
+    screen.leave();
+}

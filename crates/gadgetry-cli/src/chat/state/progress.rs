@@ -35,28 +35,26 @@ impl App {
         });
     }
 
-    /// Shows runs that have ended. They count for no totals of this program.
+    /// Shows runs again, of which the last one may continue. They count for no totals of this program.
     pub(super) fn replay(&mut self, said: Vec<Said>) {
         let (now, totals) = (self.now, self.totals.clone());
         for said in said {
             match said {
-                Said::Prompt(text) => {
-                    self.transcript.end_run();
-                    self.transcript.add(Item::Prompt(text, false));
-                }
+                Said::Prompt(text) => self.transcript.add(Item::Prompt(text, false)),
                 Said::Added(text) => self.transcript.add(Item::Prompt(text, true)),
                 Said::Event(event) => {
                     self.now = event.time.into();
                     self.event(&event);
                 }
                 Said::Answer(text) => self.transcript.text(&text),
-                Said::Problem(words) => {
+                Said::Ended(problem) => {
                     self.transcript.end_run();
-                    self.note(Tone::Bad, words);
+                    if let Some(words) = problem {
+                        self.note(Tone::Bad, words);
+                    }
                 }
             }
         }
-        self.transcript.end_run();
         (self.now, self.totals) = (now, totals);
     }
 

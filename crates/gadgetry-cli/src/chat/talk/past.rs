@@ -55,21 +55,23 @@ impl Talk {
             past.said.push(Said::Prompt(typed));
             let record = sessions.journal.run(&turn.run).await;
             let record = record.map_err(|error| problem(&error))?;
-            let Some(summary) = &record.progress.summary else {
-                continue;
-            };
             let added = details(&record).map(|it| it.added).unwrap_or_default();
             let mut seen = Seen {
                 added: added.into(),
                 ..Seen::default()
             };
-            match replay.run(&turn.run, &mut seen).await {
-                Ok(None) => past.said.append(&mut seen.said),
+            let replayed = replay.run(&turn.run, &mut seen).await;
+            let summary = record.progress.summary.as_ref();
+            if let Ok(None) = replayed {
+                past.said.append(&mut seen.said);
+            } else if let Some(summary) = summary {
                 // It is damaged, or another version has begun it.
-                Ok(Some(_)) | Err(_) => past.said.push(Said::Answer(summary.answer.clone())),
+                past.said.push(Said::Answer(summary.answer.clone()));
             }
-            let problem = verdict(summary).err().map(|error| error.to_string());
-            past.said.extend(problem.map(Said::Problem));
+            if let Some(summary) = summary {
+                let problem = verdict(summary).err().map(|error| error.to_string());
+                past.said.push(Said::Ended(problem));
+            }
         }
         Ok(past)
     }
