@@ -1,5 +1,6 @@
 //! A call of a gadget: its parameters while the model writes them, its time while it runs, and its result.
 
+use std::borrow::Cow;
 use std::mem;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use crate::calls::{self, EDITING};
-use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
+use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line, output_line, uncolored};
 use crate::lines::{counted, short};
 
 /// Lines of a result that are shown; of the output of a command, the last ones.
@@ -295,7 +296,8 @@ impl CallItem {
         let is_diff = is_diff(text);
         for line in text.lines() {
             let style = if is_diff { diff_style(line) } else { DIM };
-            lines.push(Line::styled(format!("{indent}{}", clean(line)), style));
+            let line = clean(&undecorated(line, is_diff));
+            lines.push(Line::styled(format!("{indent}{line}"), style));
         }
         lines
     }
@@ -449,27 +451,32 @@ pub(super) fn last_lines(text: &str) -> String {
         out.push(format!("… {} before", counted(skipped, "line")));
     }
     let last = text.lines().skip(skipped);
-    out.extend(last.map(|line| long_line(line, LINE_CHARS).into_owned()));
+    out.extend(last.map(|line| long_line(&output_line(line), LINE_CHARS).into_owned()));
     out.join("\n")
 }
 
 /// The first lines of a result, and how many follow.
 fn excerpt(text: &str) -> String {
     let text = text.trim_end();
-    let shown = if is_diff(text) {
-        DIFF_LINES
-    } else {
-        RESULT_LINES
-    };
+    let is_diff = is_diff(text);
+    let shown = if is_diff { DIFF_LINES } else { RESULT_LINES };
     let lines = text.lines().count();
     let first = text.lines().take(shown);
-    let mut out: Vec<String> = first
-        .map(|line| long_line(line, LINE_CHARS).into_owned())
-        .collect();
+    let line = |line| long_line(&undecorated(line, is_diff), LINE_CHARS).into_owned();
+    let mut out: Vec<String> = first.map(line).collect();
     if lines > shown {
         out.push(format!("… {}", counted(lines - shown, "more line")));
     }
     out.join("\n")
+}
+
+/// A line of a result; of a diff with everything that is in the file.
+fn undecorated(line: &str, is_diff: bool) -> Cow<'_, str> {
+    if is_diff {
+        line.into()
+    } else {
+        uncolored(line)
+    }
 }
 
 /// Parameters in a few words: the value if there is one, otherwise names and values.

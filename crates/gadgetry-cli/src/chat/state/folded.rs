@@ -7,7 +7,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
 use super::call::{KEPT_BYTES, end_of};
-use crate::chat::text::{DIM, clean, long_line};
+use crate::chat::text::{DIM, clean, long_line, uncolored};
 
 /// Lines that are printed, from the end.
 const LINES: usize = 500;
@@ -67,7 +67,7 @@ fn lines(text: &str) -> Vec<Line<'static>> {
         line(format!("… {skipped} lines before"), DIM);
     }
     for text in text.lines().skip(skipped) {
-        line(clean(&long_line(text, LINE_CHARS)), DIM);
+        line(clean(&long_line(&uncolored(text), LINE_CHARS)), DIM);
     }
     lines
 }

@@ -12,7 +12,7 @@ use super::call::{CallItem, DIFF_LINES, diff_style, seconds};
 use crate::chat::markdown::Markdown;
 use crate::chat::report::{Report, Tone, padded};
 use crate::chat::text::{
-    self, ALERT, BAD, BOLD, DIM, NAME, clean, lines, long_line, wrap, wrap_all,
+    self, ALERT, BAD, BOLD, DIM, NAME, clean, lines, long_line, output_line, wrap, wrap_all,
 };
 
 /// Lines of a message of the user that are printed again.
@@ -405,7 +405,7 @@ fn report_lines(report: &Report, width: u16) -> Vec<Line<'static>> {
                 lines.push(Line::styled(format!("  … {skipped} lines before"), DIM));
             }
             for line in output.lines().skip(skipped) {
-                let line = clean(&long_line(line, LINE_CHARS));
+                let line = clean(&long_line(&output_line(line), LINE_CHARS));
                 lines.push(Line::raw(format!("  {line}")));
             }
             lines
