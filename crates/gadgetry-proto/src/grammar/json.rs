@@ -199,7 +199,7 @@ impl<'a> JsonWriter<'a> {
     pub(super) fn any(&mut self, types: Types) -> String {
         let string = self.any_string();
         let most = self.limits.items.checked_sub(1);
-        let more = repeat(&format!("(\",\" any)"), 0, most);
+        let more = repeat("(\",\" any)", 0, most);
         let number = number::number(
             self.rules,
             &Map::new(),
