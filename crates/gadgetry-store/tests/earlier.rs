@@ -49,7 +49,8 @@ async fn ask(agent: &Agent, journal: &SqliteJournal, run: &str) {
 
 #[tokio::test]
 async fn files_of_earlier_versions_open() {
-    let text = "All work and no play. ".repeat(2000);
+    let days: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
+    let text = days.join(" days of work and no play, ");
     let script = serde_json::json!({ "text": text }).to_string();
     for version in [1, 2] {
         let place = Place::new();
