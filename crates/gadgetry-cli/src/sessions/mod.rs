@@ -4,6 +4,7 @@ mod asker;
 mod claim;
 mod continuing;
 mod details;
+mod past;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -27,6 +28,7 @@ pub(crate) use continuing::{
     latest_here, merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
 pub(crate) use details::{Details, OPTIONS, refuse_without};
+pub(crate) use past::{Moment, Moments};
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];
@@ -117,17 +119,27 @@ impl Sessions {
 
     /// What the user has typed for a run, without what the model reads in addition.
     pub(crate) async fn typed(&self, run: &RunId) -> Result<String, Error> {
-        match self.typed_apart(run).await? {
+        let typed = self.details(run).await?.and_then(|it| it.typed);
+        self.typed_or_prompt(typed, run).await
+    }
+
+    /// Returns `typed`, which is what the user has typed for a run if the model reads more than that, or else its prompt.
+    pub(crate) async fn typed_or_prompt(
+        &self,
+        typed: Option<String>,
+        run: &RunId,
+    ) -> Result<String, Error> {
+        match typed {
             Some(typed) => Ok(typed),
             None => Ok(text_of(&self.prompt(run).await?)),
         }
     }
 
-    /// What the user has typed for a run, if the model reads more than that.
-    pub(crate) async fn typed_apart(&self, run: &RunId) -> Result<Option<String>, Error> {
+    /// Returns the details that the command line has stored with a run.
+    pub(crate) async fn details(&self, run: &RunId) -> Result<Option<Details>, Error> {
         let record = self.journal.run(run).await;
         let record = record.map_err(|error| problem(&error))?;
-        Ok(details(&record).and_then(|it| it.typed))
+        Ok(details(&record))
     }
 
     /// The session of this name, which must be there.

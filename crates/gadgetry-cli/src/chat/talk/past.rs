@@ -1,19 +1,12 @@
 //! The end of a session that is continued, as it was shown when it was said.
 
-use std::collections::VecDeque;
-use std::mem;
-
-use gadgetry::driver::Observer;
-use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::message::Role;
-use gadgetry::proto::run::{Command, Input};
-use gadgetry::proto::time::Time;
 
 use super::{Talk, texts};
 use crate::chat::state::Said;
 use crate::error::Error;
 use crate::follow::verdict;
-use crate::sessions::{details, problem};
+use crate::sessions::{Moment, Moments, details, problem};
 
 /// Exchanges that are shown.
 const SHOWN: usize = 10;
@@ -51,19 +44,21 @@ impl Talk {
         past.earlier = skipped.max(kept);
         let mut replay = sessions.journal.replay();
         for turn in shown {
-            let typed = sessions.typed(&turn.run).await?;
-            past.said.push(Said::Prompt(typed));
             let record = sessions.journal.run(&turn.run).await;
             let record = record.map_err(|error| problem(&error))?;
-            let added = details(&record).map(|it| it.added).unwrap_or_default();
-            let mut seen = Seen {
-                added: added.into(),
-                ..Seen::default()
-            };
-            let replayed = replay.run(&turn.run, &mut seen).await;
+            let messages = details(&record).map(|it| (it.typed, it.added));
+            let (typed, added) = messages.unwrap_or_default();
+            let typed = sessions.typed_or_prompt(typed, &turn.run).await?;
+            past.said.push(Said::Prompt(typed));
+            let mut moments = Moments::new(added);
+            let replayed = replay.run(&turn.run, &mut moments).await;
             let summary = record.progress.summary.as_ref();
             if let Ok(None) = replayed {
-                past.said.append(&mut seen.said);
+                let moments = moments.into_vec().into_iter();
+                past.said.extend(moments.map(|moment| match moment {
+                    Moment::Added(typed) => Said::Added(typed),
+                    Moment::Event(event) => Said::Event(event),
+                }));
             } else if let Some(summary) = summary {
                 // It is damaged, or another version has begun it.
                 past.said.push(Said::Answer(summary.answer.clone()));
@@ -74,41 +69,5 @@ impl Talk {
             }
         }
         Ok(past)
-    }
-}
-
-/// The parts of a run.
-#[derive(Default)]
-struct Seen {
-    said: Vec<Said>,
-    /// Messages that were added to the run and read by it, as they were typed.
-    added: VecDeque<String>,
-    /// Messages that were added, as the run reads them, until it does.
-    waiting: Vec<String>,
-}
-
-impl Observer for Seen {
-    fn event(&mut self, event: &Event) {
-        if matches!(event.kind, EventKind::ModelCallStart { .. }) && event.path.is_empty() {
-            for full in mem::take(&mut self.waiting) {
-                let typed = self.added.pop_front().unwrap_or(full);
-                self.said.push(Said::Added(typed));
-            }
-        }
-        self.said.push(Said::Event(Box::new(event.clone())));
-    }
-
-    fn input(&mut self, _: Time, input: &Input) {
-        let Input::Command(command) = input else {
-            return;
-        };
-        match command {
-            Command::Inject(text) => self.waiting.push(text.clone()),
-            Command::Retract(text) => {
-                let index = self.waiting.iter().rposition(|it| it == text);
-                _ = index.map(|index| self.waiting.remove(index));
-            }
-            Command::Cancel | Command::Compact => {}
-        }
     }
 }
