@@ -27,6 +27,7 @@ const STEPS: usize = 20_000;
 
 /// The escape of a character in a string.
 const ESCAPE: &str = "\"\\\\\" ([\\\"\\\\/bfnrt] | \"u\" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})";
+
 /// Writes rules for JSON.
 pub(super) struct JsonWriter<'a> {
     pub(super) rules: &'a mut Rules,

@@ -275,9 +275,7 @@ impl Rule {
         parameters: &Value,
         subject: Option<&Subject>,
     ) -> bool {
-        let gadget = gadget.into();
-        self.gadget.matches(&gadget.name.to_lowercase())
-            && self.is_about_tools_of(gadget.origin)
+        self.is_about_gadget(gadget.into())
             && self.is_about_folder_of(subject)
             && self.argument.as_ref().is_none_or(|argument| match subject {
                 Some(Subject::Path(text) | Subject::Url(text)) => argument.path.matches(text),
@@ -303,10 +301,7 @@ impl Rule {
             return None;
         };
         let (_, pattern, _) = parts(&self.text).ok()?;
-        let pattern = pattern.filter(|_| {
-            let is_named = self.gadget.matches(&gadget.name.to_lowercase());
-            self.allows() && is_named && self.is_about_tools_of(gadget.origin)
-        })?;
+        let pattern = pattern.filter(|_| self.allows() && self.is_about_gadget(gadget))?;
         let line = trimmed(line);
         if !Pattern::new(pattern, Wildcards::Anything)?.matches(line) {
             return None;
@@ -335,6 +330,10 @@ impl Rule {
 
     fn allows(&self) -> bool {
         self.permission == Permission::Allow
+    }
+
+    fn is_about_gadget(&self, gadget: Named<'_>) -> bool {
+        self.gadget.matches(&gadget.name.to_lowercase()) && self.is_about_tools_of(gadget.origin)
     }
 
     fn is_about_tools_of(&self, origin: Option<&Origin>) -> bool {
