@@ -1,8 +1,8 @@
-//! One request: send it, check the status, read the answer.
+//! One request, and the answer as it streams.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::vec;
 
 use bytes::Bytes;
@@ -11,24 +11,18 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
-use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
-use reqwest::{Response, Url};
+use reqwest::Response;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Http;
 use super::cause::cause;
 use super::config::Timeouts;
-use crate::base_url::origin;
-use crate::error::{ProviderError, millis};
+use super::send::send;
+use crate::error::ProviderError;
 use crate::redact::{Redactor, Secrets};
-use crate::request::{HttpRequest, header};
+use crate::request::HttpRequest;
 use crate::response::ResponseDecoder;
-use crate::retry_after::retry_after;
 use crate::wire::Decode;
-
-/// The maximum number of bytes read of the body of an error.
-const ERROR_BODY: usize = 64 << 10;
 
 /// Time for which a silent connection is polled once more before the reply counts as stalled.
 const LAST_LOOK: Duration = Duration::from_millis(10);
@@ -37,15 +31,13 @@ const LAST_LOOK: Duration = Duration::from_millis(10);
 /// neither, and keep the connection open.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Maximum time to read the rest of the body of an error.
-const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
-
 impl Http {
     /// Sends `request`, and streams the answer as `decoder` reads it.
     ///
     /// Nothing is sent before the stream is polled. It always ends with a [`Delta::MessageEnd`] or a [`Delta::Error`].
     /// An answer that breaks off, stalls or lacks its end is [`ModelErrorKind::Truncated`]; before the answer begins, it is
-    /// [`ModelErrorKind::Transport`].
+    /// [`ModelErrorKind::Transport`]. The request is sent once more if the connection closes without an answer within
+    /// seconds, as one does that was idle for too long.
     ///
     /// Cancel safety: dropping the stream closes the connection.
     pub fn stream(
@@ -237,64 +229,6 @@ impl Exchange {
     }
 }
 
-async fn send(
-    http: &Http,
-    mut request: HttpRequest,
-    secrets: &Secrets,
-) -> Result<Response, ProviderError> {
-    let transport = |message| ProviderError::new(ModelErrorKind::Transport, message);
-    let host = origin(&request.url);
-    if let Some(why) = &http.untrusting
-        && request.url.scheme() == "https"
-    {
-        return Err(transport(format!(
-            "cannot verify {host}: this machine has no certificates to trust ({why})"
-        )));
-    }
-    let config = &http.config;
-    for (name, value) in &config.headers {
-        let (name, value) = header(name, value)?;
-        request.headers.insert(name, value);
-    }
-    for (name, value) in &config.secret_headers {
-        request = request.secret(name, value)?;
-    }
-    let url = request.url.clone();
-    let post = http.client.post(request.url);
-    let sent = post.headers(request.headers).body(request.body).send();
-    let limit = config.timeouts(&url).header;
-    let response = match tokio::time::timeout(limit, sent).await {
-        Err(_) => Err(transport(format!("{host} has not answered for {limit:?}"))),
-        Ok(Err(error)) if error.is_connect() && error.is_timeout() => Err(transport(format!(
-            "no connection to {host} within {:?}",
-            config.connect_timeout
-        ))),
-        Ok(Err(error)) if error.is_connect() => Err(transport(format!(
-            "no connection to {host}: {}; is the server running, and the base URL right?",
-            cause(&error.without_url())
-        ))),
-        Ok(Err(error)) => Err(transport(format!(
-            "the request to {host} failed: {}",
-            cause(&error.without_url())
-        ))),
-        Ok(Ok(response)) => Ok(response),
-    }?;
-    if response.status().is_success() {
-        return match encoding(&response) {
-            None => Ok(response),
-            Some(encoding) => Err(ProviderError::new(
-                ModelErrorKind::BadRequest,
-                format!(
-                    "{host} answers with the content encoding {encoding}, although the request allows none; turn off \
-                     compression in the server or proxy"
-                ),
-            )
-            .not_an_api()),
-        };
-    }
-    Err(refusal(response, &url, secrets).await)
-}
-
 fn body_of(response: Response) -> Body {
     // Not the response itself: its headers keep the first buffer of the connection alive.
     let pieces = response.bytes_stream().map(|piece| {
@@ -304,77 +238,6 @@ fn body_of(response: Response) -> Body {
         })
     });
     pieces.fuse().boxed()
-}
-
-/// The error that an answer without success reports.
-async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> ProviderError {
-    let status = response.status().as_u16();
-    if response.status().is_redirection() {
-        let place = response.headers().get(LOCATION);
-        let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
-        let place = place.map_or_else(String::new, |place| {
-            // Within one host only the path differs.
-            let is_same = place.host() == url.host() && place.port() == url.port();
-            let path = is_same.then(|| place.path());
-            format!(" to {}{}", origin(&place), path.unwrap_or_default())
-        });
-        let message = format!(
-            "{} redirects{place}; a key is not sent on, so set the base URL to where it leads",
-            origin(url)
-        );
-        return ProviderError {
-            status: Some(status),
-            ..ProviderError::new(ModelErrorKind::BadRequest, message).not_an_api()
-        };
-    }
-    let body = match encoding(&response) {
-        None => String::from_utf8_lossy(&error_body(&mut response).await).into_owned(),
-        Some(encoding) => format!(
-            "the error has the content encoding {encoding}, although the request allows none"
-        ),
-    };
-    let mut error = ProviderError::refused(status, &body, secrets);
-    let headers = response.headers();
-    error.retry_after_ms = wait(headers, error.kind).or(error.retry_after_ms);
-    error.request_id = ["x-request-id", "request-id", "x-amzn-requestid"]
-        .iter()
-        .find_map(|name| headers.get(*name)?.to_str().ok())
-        .map(str::to_owned)
-        .or(error.request_id);
-    error
-}
-
-fn wait(headers: &HeaderMap, kind: ModelErrorKind) -> Option<u64> {
-    let header = |name: &str| headers.get(name)?.to_str().ok();
-    let is_limit = kind == ModelErrorKind::RateLimit;
-    // A server that is overloaded also reports when limits are reset, which is not when it recovers.
-    let header = |name: &str| header(name).filter(|_| is_limit || name.contains("retry-after"));
-    retry_after(header, SystemTime::now()).map(millis)
-}
-
-/// The content encoding of the body; `None` for identity. None is requested, because none can be read.
-fn encoding(response: &Response) -> Option<String> {
-    let value = response.headers().get(CONTENT_ENCODING)?;
-    let value = String::from_utf8_lossy(value.as_bytes());
-    let mut codings = value.split(',').map(str::trim);
-    let coding = codings.find(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"))?;
-    Some(coding.chars().take(40).collect())
-}
-
-/// The part of the body that arrives in time.
-async fn error_body(response: &mut Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    let read = async {
-        while let Ok(Some(bytes)) = response.chunk().await {
-            body.extend_from_slice(&bytes);
-            if body.len() >= ERROR_BODY {
-                body.truncate(ERROR_BODY);
-                break;
-            }
-        }
-    };
-    _ = tokio::time::timeout(ERROR_BODY_TIMEOUT, read).await;
-    body
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod config;
 mod exchange;
 pub(super) mod models;
 mod proxy;
+mod send;
 pub(super) mod small;
 
 use gadgetry_proto::error::ModelErrorKind;

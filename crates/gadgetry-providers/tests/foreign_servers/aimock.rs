@@ -271,6 +271,11 @@ async fn a_failure_before_any_text_is_tried_again() {
             let told = ask(agent, &format!("{api:?} {name}.")).await;
             assert_eq!(told.answer(), "Fine. 👍", "{api:?}, {name}");
             assert_eq!(told.text, "Fine. 👍", "{api:?}, {name}");
+            assert_eq!(requests(&server).await - before, 2, "{api:?}, {name}");
+            // A connection that closes before any header is no retry of the run: the request is sent again at once.
+            if told.retries.is_empty() && kinds.contains(&Kind::Transport) {
+                continue;
+            }
             let [(kind, delay_ms)] = told.retries[..] else {
                 panic!("{api:?}, {name}: {:?}", told.retries)
             };
@@ -284,7 +289,6 @@ async fn a_failure_before_any_text_is_tried_again() {
                     told.took
                 );
             }
-            assert_eq!(requests(&server).await - before, 2, "{api:?}, {name}");
         }
     }
 }

@@ -82,6 +82,40 @@ async fn a_connection_is_used_again() {
     assert_eq!((server.requests().len(), server.connections()), (5, 1));
 }
 
+/// A server may close a connection that it has kept open in the moment in which the next request is sent on it.
+#[tokio::test]
+async fn a_request_is_sent_twice_if_the_connection_closes_without_an_answer() {
+    let whole = || answer("200 OK", &[], &format!("{HI}{STOP}{DONE}"));
+    let closed = "error Transport: the request to http://HOST failed: connection closed before message completed";
+    for (connections, expected, requests) in [
+        (
+            vec![vec![Act::Close], vec![whole()]],
+            "start | text hi | stop stop",
+            2,
+        ),
+        (
+            vec![vec![Act::Close], vec![Act::Close], vec![whole()]],
+            closed,
+            2,
+        ),
+        // An answer has begun.
+        (
+            vec![vec![head(), chunk(HI), Act::Close], vec![whole()]],
+            "start | text hi | error Truncated: the reply was cut off: unexpected EOF during chunk size line",
+            1,
+        ),
+    ] {
+        let server = Server::start_each(connections).await;
+        let deltas = ask(&server.base_url(), HttpConfig::new()).await;
+        let address = server.base_url();
+        let host = address
+            .trim_start_matches("http://")
+            .trim_end_matches("/v1");
+        assert_eq!(show(&deltas).replace(host, "HOST"), expected);
+        assert_eq!(server.requests().len(), requests, "{expected}");
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_sent_before_the_stream_is_read() {
     let server = Server::start(vec![Act::Close]).await;

@@ -30,6 +30,11 @@ pub(crate) struct Server {
 impl Server {
     /// Answers each request with these acts; then waits for the next one on the same connection.
     pub(crate) async fn start(acts: Vec<Act>) -> Self {
+        Self::start_each(vec![acts]).await
+    }
+
+    /// The same with other acts for each connection; the last ones again for all that follow.
+    pub(crate) async fn start_each(acts: Vec<Vec<Act>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -39,8 +44,9 @@ impl Server {
         task.spawn(async move {
             let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                count.fetch_add(1, Ordering::SeqCst);
-                open.spawn(serve(stream, acts.clone(), Arc::clone(&seen)));
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let acts = acts[number.min(acts.len() - 1)].clone();
+                open.spawn(serve(stream, acts, Arc::clone(&seen)));
             }
         });
         Self {
