@@ -78,8 +78,7 @@ pub(crate) fn parameters_noting<'a>(
         notes,
     };
     for (written, text) in arguments {
-        let is_reserved = written.contains(RESERVED);
-        if tree.view.is_none() && is_plain(written) && !is_reserved {
+        if tree.view.is_none() && is_plain(written) {
             exceeds(written.len(), limits.pointer, Limit::Pointer)?;
             exceeds(text.len(), limits.value, Limit::Value)?;
             tree.set_key(written, text)?;
@@ -94,7 +93,7 @@ pub(crate) fn parameters_noting<'a>(
         }
         exceeds(pointer.len(), limits.pointer, Limit::Pointer)?;
         exceeds(text.len(), limits.value, Limit::Value)?;
-        if is_reserved {
+        if pointer.contains(RESERVED) {
             let pointer = pointer.to_owned();
             return Err(ParseError::ReservedName { pointer });
         }
@@ -180,10 +179,12 @@ pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     })
 }
 
-/// Returns `true` if a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
+/// Returns `true` if a pointer is one key of visible ASCII that needs no decoding and is not reserved, as nearly all are.
 fn is_plain(written: &str) -> bool {
     let mut bytes = written.bytes();
-    !written.is_empty() && bytes.all(|byte| matches!(byte, b'!'..=b'}') && byte != b'/')
+    // Reserved names have a `$`.
+    !written.is_empty()
+        && bytes.all(|byte| matches!(byte, b'!'..=b'}') && byte != b'/' && byte != b'$')
 }
 
 fn exceeds(size: usize, limit: usize, what: Limit) -> Result<(), LimitExceeded> {
