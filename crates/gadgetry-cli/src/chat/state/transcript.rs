@@ -68,12 +68,18 @@ pub(super) struct Transcript {
     dropped: usize,
     /// Whether the last item was a call, which a blank line separates from text.
     is_after_call: bool,
+    /// Whether the last item ends without the blank line that comes before a prompt.
+    is_in_rows: bool,
 }
 
 impl Transcript {
     pub(super) fn add(&mut self, item: Item) {
         self.end_reply();
+        if self.is_in_rows && matches!(item, Item::Prompt(..)) {
+            self.items.push_back(Item::Lines(vec![Line::default()]));
+        }
         self.is_after_call = matches!(item, Item::Call(_));
+        self.is_in_rows = !matches!(item, Item::Prompt(..));
         self.items.push_back(item);
     }
 
@@ -86,6 +92,7 @@ impl Transcript {
                 self.items.push_back(Item::Lines(vec![Line::default()]));
                 self.is_after_call = false;
             }
+            self.is_in_rows = false;
             let mut reply = Reply::default();
             reply.push(text.trim_start_matches('\n'));
             self.items.push_back(Item::Reply(Box::new(reply), false));
