@@ -57,9 +57,9 @@ impl<T: Tracer> Spans<T> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
-    /// # let run = Agent::builder().model(model).ask("What is 2 + 2?")?;
+    /// # let mut run = Agent::builder().model(model).ask("What is 2 + 2?")?;
     /// # let mut file = Vec::new();
-    /// # let mut log = LogWriter::new(&mut file, &run.header()?)?;
+    /// # let mut log = LogWriter::new(&mut file, &run.header().await?)?;
     /// # run.observe(&mut log).await?;
     /// # log.finish()?;
     /// let spans = Spans::new(global::tracer("shop"));

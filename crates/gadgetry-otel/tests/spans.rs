@@ -248,9 +248,9 @@ async fn a_saved_run_has_the_same_spans() {
         calls([call("Fetch").id("a"), call("Broken").id("b")]),
         reply().text("Done."),
     ];
-    let run = agent(replies).ask("?").unwrap();
+    let mut run = agent(replies).ask("?").unwrap();
     let mut file = Vec::new();
-    let mut log = LogWriter::new(&mut file, &run.header().unwrap()).unwrap();
+    let mut log = LogWriter::new(&mut file, &run.header().await.unwrap()).unwrap();
     run.observe(&mut log).await.unwrap();
     log.finish().unwrap();
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
+use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
@@ -56,6 +58,16 @@ pub trait Model: Send + Sync {
     fn transforms(&self) -> Vec<TransformFactory> {
         Vec::new()
     }
+
+    /// Returns the same model with what its server says about it, such as its size and how replies can be constrained; `None` if nothing
+    /// more is to be known.
+    ///
+    /// An agent calls it before each run, so the model remembers what it was told.
+    ///
+    /// Cancel safety: dropping the future closes the connections.
+    fn recognised(&self) -> BoxFuture<'_, Option<Arc<dyn Model>>> {
+        Box::pin(ready(None))
+    }
 }
 
 /// A pointer to a model is a model.
@@ -84,6 +96,10 @@ macro_rules! pointer {
 
             fn transforms(&self) -> Vec<TransformFactory> {
                 (**self).transforms()
+            }
+
+            fn recognised(&self) -> BoxFuture<'_, Option<Arc<dyn Model>>> {
+                (**self).recognised()
             }
         }
     };

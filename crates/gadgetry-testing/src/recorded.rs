@@ -71,9 +71,9 @@ impl Replayed {
 /// # use gadgetry::log::LogWriter;
 /// # use gadgetry_testing::{MockModel, call, reply};
 /// # let model = MockModel::in_order([reply().call(call("Weather").arg("city", "Paris")), reply().text("It is warm.")]);
-/// # let run = Agent::builder().model(model).gadget(Weather).ask("Is it warm in Paris?")?;
+/// # let mut run = Agent::builder().model(model).gadget(Weather).ask("Is it warm in Paris?")?;
 /// # let mut saved = Vec::new();
-/// # let mut log = LogWriter::new(&mut saved, &run.header()?)?;
+/// # let mut log = LogWriter::new(&mut saved, &run.header().await?)?;
 /// # paused(run.observe(&mut log))?;
 /// # log.finish()?;
 /// // In a test: let saved = include_bytes!("weather.jsonl");

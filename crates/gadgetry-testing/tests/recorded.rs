@@ -25,9 +25,9 @@ fn fahrenheit(city: String) -> String {
 /// The log of a run whose model gives these replies.
 fn saved(replies: impl IntoIterator<Item = Reply>, agent: AgentBuilder) -> Vec<u8> {
     let agent = agent.model(MockModel::in_order(replies)).build().unwrap();
-    let run = agent.ask("Is it warm in Paris?");
+    let mut run = agent.ask("Is it warm in Paris?");
     let mut saved = Vec::new();
-    let mut log = LogWriter::new(&mut saved, &run.header().unwrap()).unwrap();
+    let mut log = LogWriter::new(&mut saved, &paused(run.header()).unwrap()).unwrap();
     let _ = paused(run.observe(&mut log));
     log.finish().unwrap();
     saved

@@ -101,8 +101,8 @@ async fn ask_at_the_terminal(request: ApprovalRequest) -> Answer {
 
 /// Answers a question, and writes everything that happens into `run.jsonl`.
 async fn answer(agent: AgentBuilder, question: &str) -> Result<String, Error> {
-    let run = agent.ask(question)?;
-    let mut log = LogWriter::new(File::create("run.jsonl")?, &run.header()?)?;
+    let mut run = agent.ask(question)?;
+    let mut log = LogWriter::new(File::create("run.jsonl")?, &run.header().await?)?;
     let finished = run.observe(&mut log).await?;
     log.finish()?;
     Ok(finished.summary.answer)

@@ -93,11 +93,11 @@ pub(crate) async fn run(
     let submitted = moments.submit(named.as_deref(), &prompt).await?;
     noted(&submitted.notes, printer);
     let prompt = prompt + &submitted.context;
-    let (run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
+    let (mut run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
-            let header = run.header().map_err(Error::input)?;
+            let header = run.header().await.map_err(Error::input)?;
             Some(Log::Live(log_file::begin(file, path, &header)?))
         }
         None => None,

@@ -211,10 +211,10 @@ impl Continued<'_> {
         self.kept.store(&self.details).await?;
         let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
         let run = durable.after(Conversation::from(&ended)).ask(prompt).await;
-        let run = run.map_err(|error| problem(&error))?;
+        let mut run = run.map_err(|error| problem(&error))?;
         let log = match (file, &self.args.save) {
             (Some(file), Some(path)) => {
-                let header = run.header().map_err(Error::input)?;
+                let header = run.header().await.map_err(Error::input)?;
                 Some(Log::Live(log_file::begin(file, path, &header)?))
             }
             _ => None,

@@ -21,6 +21,7 @@ mod find;
 mod local;
 mod names;
 mod place;
+mod recognisable;
 mod table;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use crate::server::{self, ServerFacts};
 pub use error::ResolveError;
 pub use local::LocalServer;
 pub use place::Place;
+use recognisable::Recognisable;
 pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
@@ -203,11 +205,20 @@ impl Resolver {
     }
 
     /// Finds the model of a name. No request is sent, so it need not exist.
+    ///
+    /// A model of the user's own server is recognised before the first run of an agent: see [`connect`](Self::connect). One whose context
+    /// window [`info`](Self::info) has is not.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
         self.choose(&mut place, provider, info.as_ref());
-        self.build(provider, &place, info)
+        let is_known =
+            self.info.is_some() && info.as_ref().is_some_and(|it| it.context_window.is_some());
+        let model = self.build(provider, &place, info)?;
+        if is_known || !place.is_of_user(provider) {
+            return Ok(model);
+        }
+        Ok(Arc::new(Recognisable::new(self, name, model)))
     }
 
     /// Finds where the model of a name is served. No key is needed.
@@ -227,18 +238,24 @@ impl Resolver {
     ///
     /// Cancel safety: dropping the future closes the connections.
     pub async fn connect(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
-        let (provider, mut place) = self.find(name)?;
+        let model = self.resolve(name)?;
+        Ok(model.recognised().await.unwrap_or(model))
+    }
+
+    /// Returns the model of a name, as its server describes it; `None` if the server says nothing.
+    async fn recognised(&self, name: &str) -> Option<Arc<dyn Model>> {
+        let (provider, mut place) = self.find(name).ok()?;
         let mut info = self.known(provider, &place);
         self.choose(&mut place, provider, info.as_ref());
-        let window = info.as_ref().and_then(|info| info.context_window);
-        if self.info.is_none() || window.is_none() {
-            let facts = self.recognise(name).await;
-            facts.complete(&place.model, &mut info);
-            if facts.completes_only(&place.model) {
-                place.complete();
-            }
+        let facts = self.recognise(name).await;
+        if facts == ServerFacts::default() {
+            return None;
         }
-        self.build(provider, &place, info)
+        facts.complete(&place.model, &mut info);
+        if facts.completes_only(&place.model) {
+            place.complete();
+        }
+        self.build(provider, &place, info).ok()
     }
 
     /// Returns whether the server of a model is the user's: on this machine, or at an address that they have given.

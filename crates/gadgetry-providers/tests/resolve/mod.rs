@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod recognition;
+mod runs;
 mod servers;
 mod templates;
 

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::block::Anchoring;
-use gadgetry_proto::convo::char_limit;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
-use gadgetry_proto::schema::{GadgetSpec, RegisteredGadget};
+use gadgetry_proto::schema::RegisteredGadget;
 
-use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
-use crate::agent::inner::Inner;
+use crate::agent::builder::{AgentBuilder, Limits, Setting};
+use crate::agent::inner::{Inner, model_for};
+use crate::agent::left_to_model::{LeftToModel, percentage};
 use crate::agent::{Agent, AgentError};
 use crate::driver::SubagentParent;
 use crate::limiter::RateLimiter;
@@ -17,17 +16,15 @@ use crate::toolbox::Toolbox;
 use gadgetry_providers::model::Model;
 use gadgetry_providers::model::Models;
 
-/// Tokens of a context window that is not known.
-const USUAL_WINDOW: u64 = 128_000;
-
 impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
         let parent = parent(&builder)?;
         let inherited = parent.as_ref().map(|parent| &parent.services);
         let mut services = services(&builder, inherited)?;
-        let plan = plan(&builder, &services)?;
+        let left_to_model = left_to_model(&builder);
+        let plan = plan(&builder, &services, &left_to_model)?;
         let model = Arc::clone(&services.model);
-        services.model = Self::model_for(&model, &plan)?;
+        services.model = model_for(&model, &plan)?;
         let mut opening = builder.history;
         for call in &builder.synthetic {
             opening.extend(call.messages(plan.config(), services.toolbox.registry())?);
@@ -37,6 +34,7 @@ impl Agent {
                 plan: Arc::new(plan),
                 services,
                 model,
+                left_to_model,
                 opening,
                 outputs: builder.outputs,
                 name: builder.name,
@@ -44,18 +42,6 @@ impl Agent {
                 parent,
             }),
         })
-    }
-
-    /// The model, with the gadgets of the run as its tools if it calls them so.
-    pub(super) fn model_for(
-        model: &Arc<dyn Model>,
-        plan: &Plan,
-    ) -> Result<Arc<dyn Model>, AgentError> {
-        if plan.config().tools.is_native() {
-            with_tools(model, plan)
-        } else {
-            Ok(Arc::clone(model))
-        }
     }
 }
 
@@ -157,9 +143,28 @@ fn parent(builder: &AgentBuilder) -> Result<Option<SubagentParent>, AgentError> 
     parent.map(Some).map_err(|_| AgentError::NoParent)
 }
 
+/// Returns what the author of the agent has not left to the model.
+fn left_to_model(builder: &AgentBuilder) -> LeftToModel {
+    let config = &builder.config;
+    LeftToModel {
+        context_window: config.context_window,
+        price: config.price.clone(),
+        form: builder.form,
+        dialects: config.dialects.clone(),
+        examples: builder.examples,
+        is_constrained: builder.is_constrained,
+        constrain: config.constrain,
+        anchoring: config.anchoring,
+        output_limit: builder.output_limit,
+    }
+}
+
 /// Returns the plan of every run of the agent.
-fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError> {
-    let info = services.model.info();
+fn plan(
+    builder: &AgentBuilder,
+    services: &Services,
+    left_to_model: &LeftToModel,
+) -> Result<Plan, AgentError> {
     let mut config = builder.config.clone();
     if config.max_iterations == 0 {
         return Err(AgentError::NoIterations);
@@ -172,45 +177,13 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
         percentage("`trigger_percent`", compaction.trigger_percent)?;
         percentage("`target_percent`", compaction.target_percent)?;
     }
-    config.context_window = config.context_window.or(info.context_window);
-    config.price = config.price.or(info.price.clone());
-    if config.tools.reads_blocks() {
-        config.form = builder.form.unwrap_or_else(|| info.usual_form());
-        config.examples = builder.examples.unwrap_or_else(|| info.usual_examples());
-        config.model_size = info.size(config.examples);
-        if builder.is_constrained && config.constrain.is_none() {
-            config.constrain = info.constraint.notation();
-        }
-        if config.constrain.is_some() {
-            // Where a grammar rules, text within a line is free.
-            config.anchoring = Anchoring::LineStart;
-        }
-    }
-    if let OutputLimit::Percent(percent) = builder.output_limit {
-        let percent = percentage("`.output_limit_percent(…)`", percent)?;
-        let window = config.context_window.unwrap_or(USUAL_WINDOW);
-        config.output_limit = Some(char_limit(window, percent));
-    }
+    left_to_model.set(&mut config, &services.model.info())?;
     let mut code = builder.code.clone();
     add_those_of_the_model(&*services.model, &mut config, &mut code)?;
     config.asks = services.asks();
     config.retry.clone_from(&services.retry);
     let registry = Arc::clone(services.toolbox.registry());
     Ok(Plan::new(config, registry, code)?)
-}
-
-/// The model that knows the gadgets of the run as its tools.
-fn with_tools(model: &Arc<dyn Model>, plan: &Plan) -> Result<Arc<dyn Model>, AgentError> {
-    let gadgets = plan.registry().iter().map(|gadget| {
-        let parameters = gadget.shown_parameters().clone();
-        let spec = gadget.spec().clone();
-        GadgetSpec { parameters, ..spec }
-    });
-    let gadgets: Vec<_> = gadgets.collect();
-    let given = model.with_tools(&gadgets);
-    given.ok_or_else(|| AgentError::NoNativeTools {
-        model: model.name().to_owned(),
-    })
 }
 
 /// Adds the custom blocks and the transforms of the model. They come first, because they are closer to the model.
@@ -280,12 +253,4 @@ fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
         }
     }
     Ok(())
-}
-
-fn percentage(option: &'static str, percent: f64) -> Result<f64, AgentError> {
-    if percent > 0.0 && percent <= 100.0 {
-        Ok(percent)
-    } else {
-        Err(AgentError::Percent { option, percent })
-    }
 }

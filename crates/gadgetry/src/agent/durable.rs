@@ -139,6 +139,7 @@ impl Durable {
         let mut run = AgentRun::after(conversation, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             self.extras.add_to(prepared, slot.id.as_str());
+            prepared.recognise().await;
             prepared.take_up(slot, opened, self.is_forced)?;
         }
         run.settle();
@@ -150,6 +151,7 @@ impl Durable {
         let mut run = AgentRun::after(self.before, &self.inner, question);
         if let Some(prepared) = run.prepared() {
             self.extras.add_to(prepared, slot.id.as_str());
+            prepared.recognise().await;
             let header = prepared.origin.header();
             let opened = slot.journal.open(&slot.id, Some(&header)).await?;
             prepared.take_up(slot, opened, self.is_forced)?;

@@ -51,6 +51,7 @@ mod finished;
 mod handle;
 mod identity;
 mod inner;
+mod left_to_model;
 mod observers;
 mod options;
 mod prepared;

@@ -81,6 +81,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// Drives the run to its end, with all observers: the one path of all ways to consume it.
     pub(super) async fn drive(mut self, consumer: &mut dyn Observer) -> Finished {
+        self.recognise().await;
         if let Some(mistake) = self.mistake.take().or_else(|| self.missing_value()) {
             return self.not_begun(mistake);
         }
@@ -155,6 +156,10 @@ impl Origin {
             recorder,
             inbox,
         } = opened;
+        // The server of the model may say more by now, or nothing.
+        if let Some(inner) = self.inner.in_form_of(&header.config) {
+            self.inner = Arc::new(inner);
+        }
         let changes = changes(&header, &self.header());
         if !changes.is_empty() && !is_forced {
             let run = id.clone();
@@ -222,6 +227,25 @@ impl Origin {
 }
 
 impl Prepared {
+    /// Takes over what the server of the model says about it, unless the journal has the run already.
+    pub(super) async fn recognise(&mut self) {
+        if self.taken.is_some() {
+            return;
+        }
+        let inner = Arc::clone(&self.origin.inner);
+        let Some(model) = inner.model.recognised().await else {
+            return;
+        };
+        match inner.with_model(model) {
+            Ok(inner) => {
+                self.scope.services_mut().model = Arc::clone(&inner.services.model);
+                self.origin_mut().inner = Arc::new(inner);
+                self.is_changed = true;
+            }
+            Err(error) => self.mistake = Some(error.to_string()),
+        }
+    }
+
     pub(super) fn origin_mut(&mut self) -> &mut Origin {
         Arc::make_mut(&mut self.origin)
     }

@@ -251,7 +251,15 @@ impl AgentRun<'_> {
     /// Returns the header of a log of the run: everything that it was made from, with the seed of its retries. Fails with
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
-    pub fn header(&self) -> Result<LogHeader, LogError> {
+    ///
+    /// It waits for the server of the model, if that is the user's own: what it says about the model decides how the run calls gadgets.
+    ///
+    /// Cancel safety: dropping the future changes nothing.
+    pub async fn header(&mut self) -> Result<LogHeader, LogError> {
+        if let Some(prepared) = self.prepared() {
+            prepared.recognise().await;
+            self.settle();
+        }
         let header = self.origin.header();
         header.without_code()?;
         Ok(header)

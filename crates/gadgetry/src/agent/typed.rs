@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::run::{OnTextOnlyReply, Plan};
+use gadgetry_proto::run::OnTextOnlyReply;
 use gadgetry_proto::schema::{GadgetSpec, Problem, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::agent::inner::Inner;
-use crate::agent::{Agent, AgentError, AgentRun, Finished, TypedError};
+use crate::agent::{AgentError, AgentRun, Finished, TypedError};
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, GadgetInfo, NoParams, read};
 
@@ -150,19 +150,7 @@ impl Inner {
         let reminder = format!("Give your answer by calling the gadget {NAME}, not as text.");
         config.text_only = OnTextOnlyReply::Remind(reminder);
         config.answer_gadget = Some(NAME.to_owned());
-        let registry = Arc::clone(services.toolbox.registry());
-        let plan = Plan::new(config, registry, self.plan.code().clone())?;
-        services.model = Agent::model_for(&self.model, &plan)?;
-        Ok(Self {
-            plan: Arc::new(plan),
-            services,
-            model: Arc::clone(&self.model),
-            opening: self.opening.clone(),
-            outputs: self.outputs.clone(),
-            name: self.name.clone(),
-            cancellation: self.cancellation.clone(),
-            parent: self.parent.clone(),
-        })
+        self.with_plan(config, services, Arc::clone(&self.model))
     }
 }
 

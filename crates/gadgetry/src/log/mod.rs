@@ -11,9 +11,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
-//! let run = Agent::builder().model(model).ask("What is 2+2?")?;
+//! let mut run = Agent::builder().model(model).ask("What is 2+2?")?;
 //! let mut file = Vec::new();
-//! let mut log = LogWriter::new(&mut file, &run.header()?)?;
+//! let mut log = LogWriter::new(&mut file, &run.header().await?)?;
 //! let finished = run.observe(&mut log).await?;
 //! log.finish()?;
 //!
@@ -156,10 +156,10 @@ const LINE: u64 = 256 << 20;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model: Arc<ScriptedModel> = Arc::new(r#"{"text": "4"}"#.parse()?);
-/// let run = Agent::builder().model(Arc::clone(&model)).ask("What is 2+2?")?;
+/// let mut run = Agent::builder().model(Arc::clone(&model)).ask("What is 2+2?")?;
 /// // The program ends right after the first line.
 /// let mut file = Vec::new();
-/// LogWriter::new(&mut file, &run.header()?)?.finish()?;
+/// LogWriter::new(&mut file, &run.header().await?)?.finish()?;
 ///
 /// let run = load(&file[..])?;
 /// assert!(run.pending().reply);

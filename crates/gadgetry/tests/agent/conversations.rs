@@ -186,11 +186,11 @@ async fn long_results_can_be_viewed_in_a_later_run() {
     agent.ask_in(&mut talk, "1").text().await.unwrap();
     let stored = serde_json::to_string(&talk).unwrap();
     let mut talk = serde_json::from_str(&stored).unwrap();
-    let run = agent.ask_in(&mut talk, "2");
+    let mut run = agent.ask_in(&mut talk, "2");
 
     // The log of the second run knows them as well.
     let mut file = Vec::new();
-    let mut log = LogWriter::new(&mut file, &run.header().unwrap()).unwrap();
+    let mut log = LogWriter::new(&mut file, &run.header().await.unwrap()).unwrap();
     let finished = run.observe(&mut log).await.unwrap();
     log.finish().unwrap();
     viewed(&second);

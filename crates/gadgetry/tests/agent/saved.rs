@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use gadgetry::control::BeforeGadget;
 use gadgetry::human::HumanQuestion;
 use gadgetry::log::{LogError, LogHeader, LogWriter, load, replay};
@@ -44,10 +45,10 @@ impl<W: Observer> Observer for Keeper<W> {
 
 /// Runs it, and plays its log. Gives the events, and the log.
 async fn check(agent: AgentBuilder) -> (Vec<Event>, String) {
-    let run = agent.ask("Begin").unwrap().run_id("r");
+    let mut run = agent.ask("Begin").unwrap().run_id("r");
     let mut file = Vec::new();
     let mut keeper = Keeper {
-        log: LogWriter::new(&mut file, &run.header().unwrap()).unwrap(),
+        log: LogWriter::new(&mut file, &run.header().await.unwrap()).unwrap(),
         events: Vec::new(),
         requests: 0,
     };
@@ -187,7 +188,8 @@ impl DeltaTransform for Nothing {
 fn what_is_code_is_in_no_log() {
     let check = |with: fn(AgentBuilder) -> AgentBuilder, what: Option<&str>| {
         let agent = with(Agent::builder().model(Mock::new([""; 0])));
-        let header = agent.ask("?").unwrap().header();
+        let header = agent.ask("?").unwrap().header().now_or_never();
+        let header = header.expect("the model has no server to wait for");
         let refused = match header {
             Ok(_) => None,
             Err(LogError::Code(what)) => Some(what),
@@ -245,8 +247,8 @@ async fn one_configuration_gives_the_same_run_by_every_road() {
     assert_eq!(log_again, log);
 }
 
-#[test]
-fn the_header_has_the_configuration_of_the_plan() {
+#[tokio::test]
+async fn the_header_has_the_configuration_of_the_plan() {
     let agent = Agent::builder()
         .model(one_call())
         .gadget(echo())
@@ -254,7 +256,7 @@ fn the_header_has_the_configuration_of_the_plan() {
         .without_retry()
         .build()
         .unwrap();
-    let header = agent.ask("Begin").header().unwrap();
+    let header = agent.ask("Begin").header().await.unwrap();
     assert_eq!(header.config, *agent.plan().config());
     // The gadgets without the viewer, which the run adds.
     assert_eq!(header.gadgets, [echo().into_gadget().spec().clone()]);

@@ -15,6 +15,7 @@ use gadgetry_proto::message::{Content, Message, ToolChoice};
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Retry, RunConfig, Tools, UnmetDependencyPolicy};
 use gadgetry_proto::schema::Unterminated;
 
+use crate::agent::left_to_model::OutputLimit;
 use crate::agent::synthetic::SyntheticCall;
 use crate::agent::{Agent, AgentError, AgentRun};
 use crate::approval::Approvals;
@@ -89,15 +90,6 @@ pub(super) enum Setting<T> {
     Default,
     Off,
     On(T),
-}
-
-/// Maximum part of a result that the model reads at once.
-#[derive(Clone, Copy)]
-pub(super) enum OutputLimit {
-    /// Percentage of the context window.
-    Percent(f64),
-    /// As [`RunConfig::output_limit`] says.
-    Configured,
 }
 
 #[derive(Clone)]
