@@ -133,7 +133,8 @@ pub use {
 ///
 /// The provider's key and base URL come from the environment; the price, the context window and the supported media from
 /// [`ModelRegistry::builtin`](crate::models::ModelRegistry::builtin). No request is sent, so a model that does not exist fails at its
-/// first request. [`Resolver`] has more options, and lists the forms of a name.
+/// first request. An agent asks a server of your own about its model before the first run, as
+/// [`Resolver::connect`] does at once. [`Resolver`] has more options, and lists the forms of a name.
 ///
 /// ```no_run
 /// # async fn answer() -> Result<(), Box<dyn std::error::Error>> {

@@ -11,8 +11,8 @@
 //! | `responses:NAME`, `chat:NAME`, `completions:NAME` | the same model through OpenAI's Responses API, Chat Completions, or the legacy Completions |
 //!
 //! Without such a prefix the catalogue decides: a model that it lists for the Responses API or the legacy Completions only is served
-//! through it at the provider's own address. At the user's own server, [`Resolver::connect`] chooses Completions for a model without a
-//! chat template; see [`server`] for those that say so.
+//! through it at the provider's own address. At the user's own server, a model without a chat template is served through Completions once it is recognised:
+//! by [`Resolver::connect`], or before the first run of an agent. See [`server`] for those that say so.
 
 mod address;
 mod build;
@@ -206,19 +206,20 @@ impl Resolver {
 
     /// Finds the model of a name. No request is sent, so it need not exist.
     ///
-    /// A model of the user's own server is recognised before the first run of an agent: see [`connect`](Self::connect). One whose context
-    /// window [`info`](Self::info) has is not.
+    /// A model of the user's own server is recognised before the first run of an agent: see [`connect`](Self::connect).
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
         self.choose(&mut place, provider, info.as_ref());
-        let is_known =
-            self.info.is_some() && info.as_ref().is_some_and(|it| it.context_window.is_some());
         let model = self.build(provider, &place, info)?;
-        if is_known || !place.is_of_user(provider) {
+        if !place.is_of_user(provider) {
             return Ok(model);
         }
-        Ok(Arc::new(Recognisable::new(self, name, model)))
+        let (resolver, name) = (self.clone(), name.to_owned());
+        Ok(Arc::new(Recognisable::new(model, move || {
+            let (resolver, name) = (resolver.clone(), name.clone());
+            Box::pin(async move { resolver.recognised(&name).await })
+        })))
     }
 
     /// Finds where the model of a name is served. No key is needed.
@@ -251,7 +252,12 @@ impl Resolver {
         if facts == ServerFacts::default() {
             return None;
         }
+        let own = info.clone().filter(|_| self.info.is_some());
         facts.complete(&place.model, &mut info);
+        if let (Some(info), Some(own)) = (&mut info, own) {
+            info.context_window = own.context_window.or(info.context_window);
+            info.parameters = own.parameters.or(info.parameters);
+        }
         if facts.completes_only(&place.model) {
             place.complete();
         }

@@ -4,6 +4,7 @@ use gadgetry::journal::MemoryJournal;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::{Agent, AgentRun, gadget};
 use gadgetry_providers::Resolver;
+use gadgetry_providers::model::ModelInfo;
 use serde_json::Value;
 
 use super::recognition::Server;
@@ -109,14 +110,18 @@ async fn a_durable_run_keeps_the_form_of_its_calls() {
 #[tokio::test]
 async fn what_the_author_has_set_stays() {
     let small = server(true).await;
-    let resolver = Resolver::new([("LLAMACPP_BASE_URL", small.url.clone())]);
+    let resolver = Resolver::new([("LLAMACPP_BASE_URL", small.url.clone())])
+        .info(|_| Some(ModelInfo::default().context_window(100_000)));
     let agent = Agent::builder()
         .model(resolver.resolve("llamacpp:smollm2").unwrap())
         .gadget(Weather)
         .form(CallForm::Block)
         .examples(0)
         .constrained(false);
-    assert_eq!(agent.ask("?").unwrap().text().await.unwrap(), "Hi.");
+    let mut run = agent.ask("?").unwrap();
+    let config = run.header().await.unwrap().config;
+    assert_eq!(config.context_window, Some(100_000));
+    assert_eq!(run.text().await.unwrap(), "Hi.");
     let request = requests(&small).pop().unwrap();
     assert!(request["grammar"].is_null(), "{request}");
     assert_eq!(
@@ -129,7 +134,11 @@ async fn what_the_author_has_set_stays() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_asked_as_it_is() {
     let silent = server(false).await;
-    assert_eq!(agent(&silent).ask("?").text().await.unwrap(), "Hi.");
+    let agent = agent(&silent);
+    assert_eq!(agent.ask("?").text().await.unwrap(), "Hi.");
     let request = requests(&silent).pop().unwrap();
     assert!(request["grammar"].is_null(), "{request}");
+    let asked = silent.asked().len();
+    assert_eq!(agent.ask("?").text().await.unwrap(), "Hi.");
+    assert_eq!(silent.asked().len(), asked + 1, "not again so soon");
 }
