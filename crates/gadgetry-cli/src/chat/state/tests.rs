@@ -184,6 +184,8 @@ fn a_call_fills_in_runs_and_settles() {
     );
     played.step(0, Message::Ended(Err(Failure::Run("no luck".to_owned()))));
     assert_eq!(played.screen(60, 24).0, "no luck");
+    played.step(0, Message::Began("again".to_owned()));
+    assert_eq!(played.screen(60, 24).0, "\n> again\n");
 }
 
 #[test]
