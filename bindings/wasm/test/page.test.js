@@ -15,7 +15,7 @@ for (const colors of ["light", "dark"])
     await accessible(page);
 
     // By the keyboard alone; arrows would turn the pages of the book.
-    await page.getByLabel("Reply of the model").focus();
+    await page.getByLabel("The model's reply").focus();
     await page.keyboard.press("Control+A");
     await page.keyboard.type("!!!GADGET_START:Clock:now\n!!!ARG:zone\nUTC");
     await page.keyboard.press("ArrowLeft");
@@ -28,7 +28,7 @@ for (const colors of ["light", "dark"])
     await shown("gadget_call", '"terminatedBy": "endOfStream"');
 
     const hostile = '<img src=x onerror="alert(1)"><script>alert(2)</script><svg onload=alert(3)>';
-    await page.getByLabel("Reply of the model").fill(`${hostile}\n!!!GADGET_START:${hostile}\n!!!ARG:${hostile}\n${hostile}\n!!!GADGET_END`);
+    await page.getByLabel("The model's reply").fill(`${hostile}\n!!!GADGET_START:${hostile}\n!!!ARG:${hostile}\n${hostile}\n!!!GADGET_END`);
     await shown("text", hostile);
     assert.equal(await page.locator("#events img, #events script, #events svg").count(), 0);
 
