@@ -6,6 +6,7 @@ use gadgetry::{Agent, AgentRun, gadget};
 use gadgetry_providers::Resolver;
 use gadgetry_providers::model::ModelInfo;
 use serde_json::Value;
+use tokio::time::{Duration, Instant};
 
 use super::recognition::Server;
 
@@ -128,6 +129,27 @@ async fn what_the_author_has_set_stays() {
         request["messages"].as_array().unwrap().len(),
         2,
         "{request}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cancelled_does_not_wait_for_its_server() {
+    let silent = ("GET /v1/models".to_owned(), ("SILENT", String::new()));
+    let server = Server::start([silent]).await;
+    let run = agent(&server).ask("?");
+    let handle = run.handle();
+    let ended = tokio::spawn(run.text());
+    while server.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    handle.cancel();
+    let began = Instant::now();
+    ended.await.unwrap().expect_err("it was cancelled");
+    assert!(requests(&server).is_empty());
+    assert_eq!(
+        began.elapsed(),
+        Duration::ZERO,
+        "the server has four seconds"
     );
 }
 

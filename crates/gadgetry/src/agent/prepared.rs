@@ -233,7 +233,13 @@ impl Prepared {
             return;
         }
         let inner = Arc::clone(&self.origin.inner);
-        let Some(model) = inner.model.recognised().await else {
+        let own = self.scope.services().scope.cancellation.clone();
+        let recognised = own.run_until_cancelled(inner.model.recognised());
+        let recognised = match &inner.cancellation {
+            Some(outer) => outer.run_until_cancelled(recognised).await.flatten(),
+            None => recognised.await,
+        };
+        let Some(Some(model)) = recognised else {
             return;
         };
         match inner.with_model(model) {
