@@ -129,7 +129,7 @@ fn a_continued_session_shows_its_last_exchanges_as_they_were_shown() {
     let text = screen.shows("Answer 14.\n\n>");
     let (_, text) = text.split_once("/help for commands\n\n").expect("a start");
     let (text, _) = text.split_once("\n\n>  Message").expect("the input line");
-    let (earlier, exchanges) = text.split_once('\n').expect("lines");
+    let (earlier, exchanges) = text.split_once("\n\n").expect("lines");
     let expected = "… 4 earlier messages; Ctrl-T shows what the model still reads of them";
     assert_eq!(earlier, expected);
     let expected = (5..=14).map(|number| {
