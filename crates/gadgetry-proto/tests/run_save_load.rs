@@ -46,6 +46,17 @@ proptest! {
     }
 }
 
+/// A call ends the reply early, and more calls follow in the same piece: their automatic ids do not count.
+#[test]
+fn a_cut_after_an_early_end_changes_no_id() {
+    let script = random::script(18_186_412_610_338_072_729, false);
+    let (whole, pieces) = (
+        play(&script),
+        play(&cut_elsewhere(&script, 893_589_148_210)),
+    );
+    assert_eq!(pieces.history, whole.history);
+}
+
 /// Seeds of scripts that have failed a check before, whatever the generator makes of them today.
 #[test]
 fn scripts_that_have_failed_before() {

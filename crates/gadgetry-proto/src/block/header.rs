@@ -66,7 +66,7 @@ impl BlockHeader {
 }
 
 /// The number of an id that looks like an automatic one: those that follow must not be taken for it.
-fn number_of(id: &str) -> Option<u64> {
+pub(crate) fn number_of(id: &str) -> Option<u64> {
     let number: u32 = id.strip_prefix("gadget_")?.parse().ok()?;
     Some(number.into())
 }

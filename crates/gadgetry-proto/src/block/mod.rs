@@ -15,6 +15,7 @@ mod writer;
 pub(crate) use body::{Body, BodyEnd, Partial};
 pub use call::CallBlock;
 pub use header::BlockHeader;
+pub(crate) use header::number_of;
 pub use markers::{Anchoring, MarkerError, Markers};
 pub(crate) use near_miss::{MissCount, Suspect, classify};
 pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, Next};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Anchoring, LinePrefix, Markers, MissCount};
+use crate::block::{Anchoring, LinePrefix, Markers, MissCount, number_of};
 use crate::limits::Limits;
 use crate::message::Attributes;
 use crate::reply::emit::{Around, Emitter, Segment, Sink};
@@ -63,6 +63,35 @@ struct Counts {
     blocks: u32,
 }
 
+/// Numbers of the calls and custom blocks that were read last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    auto_ids: u64,
+    blocks: u32,
+}
+
+impl Numbers {
+    /// Counts what an event begins.
+    pub(super) fn count(&mut self, event: &ReplyEvent<'_>) {
+        let header = match event {
+            ReplyEvent::CallStart(header) => header,
+            ReplyEvent::Call(block) => block.header(),
+            ReplyEvent::TagStart { block, .. } => {
+                self.blocks = self.blocks.max(block.0);
+                return;
+            }
+            ReplyEvent::Text(_)
+            | ReplyEvent::Argument { .. }
+            | ReplyEvent::TagDelta { .. }
+            | ReplyEvent::TagEnd { .. }
+            | ReplyEvent::Tag { .. }
+            | ReplyEvent::Diagnostic(_) => return,
+        };
+        let number = number_of(header.invocation_id());
+        self.auto_ids = self.auto_ids.max(number.unwrap_or_default());
+    }
+}
+
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
@@ -96,6 +125,19 @@ impl Scanner {
     /// Continues from the state of another scanner of the same format.
     pub fn restore(&mut self, state: ScannerState) {
         self.state = state;
+    }
+
+    pub(super) fn numbers(&self) -> Numbers {
+        Numbers {
+            auto_ids: self.state.counts.auto_ids,
+            blocks: self.state.counts.blocks,
+        }
+    }
+
+    /// Continues with the numbers after these.
+    pub(super) fn set_numbers(&mut self, numbers: Numbers) {
+        self.state.counts.auto_ids = numbers.auto_ids;
+        self.state.counts.blocks = numbers.blocks;
     }
 
     /// Returns `true` if what was read last is content, of a block or a custom block, and not prose.

@@ -139,6 +139,7 @@ impl ReplyStage {
         if watch.ended.is_some() {
             return;
         }
+        let mut numbers = self.scanner.numbers();
         // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
         let mut whole = None;
         self.scanner.push(&text, &mut |event| {
@@ -148,9 +149,14 @@ impl ReplyStage {
                 whole = Some(out.len());
                 rules.apply(ReplyEvent::Text(""), &mut metadata, out);
             } else if !watch.ends(&event, watched, out) {
+                numbers.count(&event);
                 rules.apply(event, &mut metadata, out);
             }
         });
+        if watch.ended.is_some() {
+            // What the same piece has after the end counts as little as what later pieces have.
+            self.scanner.set_numbers(numbers);
+        }
         if let Some(Delta::Text { delta, .. }) = whole.and_then(|at| out.get_mut(at)) {
             *delta = text;
         }
