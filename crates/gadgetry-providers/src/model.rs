@@ -62,7 +62,7 @@ pub trait Model: Send + Sync {
     /// Returns the same model with what its server says about it, such as its size and how replies can be constrained; `None` if nothing
     /// more is to be known.
     ///
-    /// An agent calls it before each run, so the model remembers what it was told.
+    /// An agent calls it before each run, so the model remembers what its server has said.
     ///
     /// Cancel safety: dropping the future closes the connections.
     fn recognised(&self) -> BoxFuture<'_, Option<Arc<dyn Model>>> {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::model::{Model, ModelInfo};
 
-/// Time for which a server that said nothing is not asked again.
+/// Time after which a server that said nothing is tried once more.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// Returns the model as its server describes it; `None` if the server says nothing.
