@@ -35,8 +35,8 @@ impl Http {
     /// Sends `request`, and streams the answer as `decoder` reads it.
     ///
     /// Nothing is sent before the stream is polled. It always ends with a [`Delta::MessageEnd`] or a [`Delta::Error`].
-    /// An answer that breaks off, stalls or lacks its end is [`ModelErrorKind::Truncated`]; before the answer begins, it is
-    /// [`ModelErrorKind::Transport`]. The request is sent once more if the connection closes without an answer within
+    /// An answer that breaks off, stalls or lacks its end is [`Truncated`](gadgetry_proto::error::ModelErrorKind::Truncated); before the answer begins, it is
+    /// [`Transport`](gadgetry_proto::error::ModelErrorKind::Transport). The request is sent once more if the connection closes without an answer within
     /// seconds, as one does that was idle for too long.
     ///
     /// Cancel safety: dropping the stream closes the connection.
