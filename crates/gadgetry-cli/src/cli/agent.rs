@@ -16,22 +16,23 @@ use super::{ApprovalOptions, ConfigArgs, GadgetOptions, ModelArgs, ProjectOption
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// The prompt, after the text on stdin if that is a pipe or a file; `-` is the text on stdin. Put it after `--` if it starts
-    /// with a hyphen
+    /// The prompt, preceded by stdin if that is a pipe or a file; `-` reads it from stdin. Put it after `--` if it
+    /// starts with a hyphen
     #[arg(value_name = "PROMPT", required_unless_present_any = ["continues", "print"])]
     pub(crate) prompt: Option<String>,
 
-    /// The prompt, if the first word is the name of a session; `-` after a prompt waits for the text on stdin
+    /// The prompt, if the first word names a session; `-` after a prompt waits for text on stdin
     #[arg(value_name = "PROMPT", hide = true)]
     pub(crate) second: Option<String>,
 
-    /// Print the answer and nothing else: no progress, and no question to a user during the run
+    /// Print only the answer: no progress, and no questions to the user during the run
     ///
     /// Stdin is read to its end if it is a pipe or a file. Without PROMPT, it is the prompt.
     #[arg(long, short)]
     pub(crate) print: bool,
 
-    /// Output: the answer as `text`, one `json` object about the run, or `stream-json`: its events and then that object
+    /// Output format: `text` for the answer, `json` for one object about the run, `stream-json` for its events and
+    /// then that object
     #[arg(
         long,
         value_name = "FORMAT",
@@ -101,7 +102,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) tools: ToolForm,
 
-    /// Also execute calls in other forms than blocks: dialect names separated by commas, or `all`
+    /// Also execute calls in forms other than blocks: dialect names separated by commas, or `all`
     ///
     /// The dialects are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml, python, harmony, glm, kimi,
     /// deepseek, gemma and lfm2; a JSON object defines one. Without this, a call in such
@@ -109,21 +110,21 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "LIST")]
     pub(crate) dialects: Option<Dialects>,
 
-    /// Form of calls in the model's text: `block` or `json` [default: json for a model whose server says that it is small, block for
-    /// others]
+    /// Form of calls in the model's text: `block` or `json` [default: json if the server reports a small model,
+    /// otherwise block]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<CallForm>,
 
-    /// Worked turns before the conversation, at most 2: small models follow examples better than instructions [default: 2 for a model
-    /// whose server says that it is small, 0 for others]
+    /// Worked turns before the conversation, at most 2: small models follow examples better than instructions
+    /// [default: 2 if the server reports a small model, otherwise 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(super::numbers::WORKED_TURNS))]
     pub(crate) examples: Option<u8>,
 
-    /// Constrain replies to valid calls by a grammar: `auto` where the model's server does that, or `off`
+    /// Constrain replies to valid calls with a grammar: `auto` if the model's server supports it, or `off`
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) constrain: WhenConstrained,
 
-    /// Maximum number of model replies [default: no limit; --budget and --timeout are others]
+    /// Maximum number of model replies; see also --budget and --timeout [default: no limit]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
@@ -139,24 +140,25 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
 
-    /// Maximum size of a result that the model reads, in percent of its context window; `off` removes the limit
+    /// Maximum size of a result that the model reads, as a percentage of its context window; `off` removes the limit
     ///
     /// A longer result is stored, and the model reads it piece by piece with the gadget `GadgetOutputViewer`.
     #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
     pub(crate) output_limit: OutputLimit,
 
-    /// Whether the prompt has the names of most gadgets only, and the model looks them up with the gadget `FindGadgets`
+    /// List most gadgets by name only, so that the model looks them up with the gadget `FindGadgets`
     ///
-    /// `auto` does so with more than 30 gadgets, and where their descriptions fill more than 40 % of the context window, if
-    /// that is known. Built-in gadgets are described all the same, if there is room.
+    /// `auto` does so with more than 30 gadgets, or if their descriptions fill more than 40 % of a known context
+    /// window. Built-in gadgets are still described if there is room.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) gadget_search: SearchGadgets,
 
-    /// Let the model finish replies that lead nowhere: calls that cannot become valid, and lines that repeat without end
+    /// Do not stop replies early that contain a call that cannot become valid, or that repeat a line endlessly
     #[arg(long)]
     pub(crate) no_stop_early: bool,
 
-    /// Policy for a gadget block without an end marker at the end of a reply: let the model write it again, or run it
+    /// Policy for a block without an end marker at the end of a reply: `confirm` has the model write it again,
+    /// `execute` runs it
     #[arg(long, value_name = "POLICY", default_value = "confirm")]
     pub(crate) unterminated: OnUnterminated,
 

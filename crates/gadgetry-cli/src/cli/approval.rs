@@ -35,11 +35,11 @@ pub(crate) struct ApprovalOptions {
     #[arg(long)]
     pub(crate) yes: bool,
 
-    /// Let --yes approve commands that run with all of your rights
+    /// Allow --yes without a sandbox: commands run with all of your rights
     #[arg(long, group = "confined")]
     pub(crate) dangerously_without_sandbox: bool,
 
-    /// Execute nothing: print each call, and whether it would run
+    /// Execute nothing; print each call and whether it would run
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
 }

@@ -34,9 +34,9 @@ pub(crate) struct ChatArgs {
     )]
     pub(crate) session: Option<SessionName>,
 
-    /// Continue a session; without NAME, the latest one of this folder
+    /// Continue a session; without NAME, the latest one in this folder
     ///
-    /// Options that are not given are those of the session. A run that was interrupted is resumed first.
+    /// Options that are not given come from the session. An interrupted run is resumed first.
     #[arg(
         long = "continue",
         value_name = "NAME",
@@ -45,14 +45,14 @@ pub(crate) struct ChatArgs {
     )]
     pub(crate) continues: Option<Vec<SessionName>>,
 
-    /// With --continue: resume the run although gadgets or prompts differ from those that it began with
+    /// With --continue: resume the run even if its gadgets or prompts have changed since it began
     #[arg(long, help_heading = "Session", requires = "continues")]
     pub(crate) force: bool,
 
-    /// Colours: light or dark for such a background, none, or auto [default: auto]
+    /// Colours: `light` or `dark` to suit the background, `none`, or `auto` [default: auto]
     ///
-    /// With auto, `NO_COLOR` means none. Otherwise a query finds the background (OSC 11); until the terminal answers, `COLORFGBG`
-    /// counts.
+    /// With `auto`, `NO_COLOR` means none. Otherwise the terminal is queried for its background (OSC 11); until it
+    /// responds, `COLORFGBG` applies.
     #[arg(long, value_name = "THEME", hide_possible_values = true)]
     pub(crate) theme: Option<Theme>,
 

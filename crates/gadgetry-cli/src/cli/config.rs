@@ -20,7 +20,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, conflicts_with_all = ["config", "profile"])]
     pub(crate) no_config: bool,
 
-    /// Profile of the configuration to use
+    /// Configuration profile to use
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 }
@@ -59,12 +59,12 @@ pub(crate) struct ConfigVerbArgs {
 /// Actions on the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerbs {
-    /// Shows the file of this project, ./gadgetry.toml, and trusts it
+    /// Shows this project's file, ./gadgetry.toml, and trusts it
     ///
-    /// A file that is not trusted is not used. After a change of the file, or of the gadget files and prompts that it names,
-    /// it must be trusted again.
+    /// An untrusted file is not used. If the file, or a gadget file or prompt that it names, changes, it must be
+    /// trusted again.
     Trust(TrustArgs),
-    /// Shows the rules that decide which calls run, in their order, and what holds for calls without a rule
+    /// Shows the rules that decide which calls run, in order, and what applies to calls without a rule
     Approvals(Box<ApprovalsArgs>),
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct ApprovalsArgs {
     #[arg(long, value_name = "RULE")]
     pub(crate) approval: Vec<Rule>,
 
-    /// With the rule that `--yes` adds
+    /// Include the rule that `--yes` adds
     #[arg(long)]
     pub(crate) yes: bool,
 
@@ -105,7 +105,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }

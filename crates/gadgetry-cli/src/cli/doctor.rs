@@ -13,7 +13,7 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Try only forms of text, or only native tool calls [default: both]
+    /// Try only text forms, or only native tool calls [default: both]
     #[arg(long, value_name = "FORM", requires = "model")]
     pub(crate) tools: Option<ToolForm>,
 
@@ -25,7 +25,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// No progress on stderr, only errors
+    /// Print only errors to stderr, no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

@@ -16,11 +16,11 @@ pub(crate) struct EvalArgs {
     #[arg(value_name = "MODEL")]
     pub(crate) model: Vec<String>,
 
-    /// Only these forms of calls; with commas, or repeated [default: all that the server takes]
+    /// Measure only these forms of calls, separated by commas or repeated [default: all that the server supports]
     #[arg(long = "form", value_name = "FORM", value_delimiter = ',')]
     pub(crate) forms: Vec<Arm>,
 
-    /// Only this class of cases; may be repeated
+    /// Use only this class of cases; may be repeated
     #[arg(long = "class", value_name = "CLASS", value_delimiter = ',')]
     pub(crate) classes: Vec<Class>,
 
@@ -38,7 +38,7 @@ pub(crate) struct EvalArgs {
     )]
     pub(crate) bfcl: Option<PathBuf>,
 
-    /// The markers of blocks
+    /// Markers of blocks
     #[arg(long, value_name = "KIND", default_value = "random")]
     pub(crate) markers: EvalMarkers,
 
@@ -50,7 +50,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration, default_value = "60s")]
     pub(crate) patience: Duration,
 
-    /// Number of requests at a time
+    /// Number of concurrent requests
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) parallel: NonZeroUsize,
 
@@ -62,7 +62,7 @@ pub(crate) struct EvalArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// No progress on stderr, only errors
+    /// Print only errors to stderr, no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

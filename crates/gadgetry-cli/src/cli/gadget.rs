@@ -37,8 +37,8 @@ pub(crate) enum GadgetVerb {
     Validate(GadgetFileArgs),
     /// Runs one gadget as an agent would, without a model and without approval
     ///
-    /// Without --params, the parameters are read from stdin, and a terminal prompts for one after the other. The result goes
-    /// to stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
+    /// Without --params, reads the parameters from stdin, or prompts for each one at a terminal. The result goes to
+    /// stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
     Run(GadgetRunArgs),
 }
 

@@ -14,10 +14,11 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "SESSION|FILE")]
     pub(crate) runs: Vec<OsString>,
 
-    /// Write one HTML file with the page and the runs instead, without keys
+    /// Write the page and the runs to one HTML file instead, without keys
     ///
-    /// It opens in a browser without a server, and loads nothing. Long texts are shortened until it has at most a megabyte. Keys are removed:
-    /// the values of variables that hold keys, and texts in the form of a key. Look at it before you share it.
+    /// The file opens in a browser without a server, and loads nothing. Long texts are shortened so that it fits in a
+    /// megabyte. Keys are removed: the values of variables that hold keys, and text that looks like a key. Review the
+    /// file before you share it.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
@@ -25,7 +26,7 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
 
-    /// Port of the page on this machine [default: a free one]
+    /// Local port of the page [default: a free one]
     #[arg(
         long,
         value_name = "PORT",

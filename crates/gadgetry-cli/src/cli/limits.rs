@@ -23,7 +23,7 @@ pub(crate) struct RateArgs {
     #[arg(long, value_name = "N", value_parser = super::numbers::at_least_one)]
     pub(crate) tokens_per_day: Option<NonZeroUsize>,
 
-    /// Part of the rate limits that is used, above 0 and up to 1 [default: 0.9]
+    /// Fraction of the rate limits to use, above 0 and up to 1 [default: 0.9]
     #[arg(long, value_name = "NUMBER", value_parser = margin)]
     pub(crate) rate_limit_margin: Option<f64>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct RetryArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u32>,
 
-    /// Delay before the first retry; it doubles with each further one [default: 1s]
+    /// Delay before the first retry; doubles with each further one [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
     pub(crate) retry_min_delay: Option<Duration>,
 

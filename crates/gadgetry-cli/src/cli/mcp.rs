@@ -21,32 +21,33 @@ pub(crate) struct McpArgs {
 /// Verbs of `gadgetry mcp`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpVerb {
-    /// Lists the servers of the configuration, and whether they are used
+    /// Lists the configured servers and whether they are used
     List(McpListArgs),
-    /// Connects to a server, and prints its tools and resources
+    /// Connects to a server and prints its tools and resources
     ///
-    /// Exit code 1: there is no connection; stderr says what to do.
+    /// Exit code 1: the connection failed; stderr says what to do.
     Test(McpTestArgs),
-    /// Logs in to a server over HTTP, with OAuth
+    /// Logs in to an HTTP server with OAuth
     ///
-    /// Prints an address to open in a browser on this machine, and waits until the user has logged in there. Tokens are kept in the
-    /// user's data directory, readable by the user only, and refreshed when they expire.
+    /// Prints an address to open in a browser on this machine, and waits until the user has logged in there. Tokens
+    /// are kept in the user's data directory, readable only by the user, and refreshed when they expire.
     Login(McpLoginArgs),
-    /// Removes what `login` has kept
+    /// Removes what `login` stored
     Logout(McpLoginArgs),
-    /// Shows a server of the configuration, and trusts it
+    /// Shows a configured server and trusts it
     ///
-    /// A program of a configuration file is not started before that, nor are requests sent to an address in the file of a
-    /// project. After a change of the server it must be trusted again.
+    /// Until then, no program from a configuration file is started, and no request is sent to an address in a
+    /// project's file. A server that changes must be trusted again.
     Trust(McpTrustArgs),
     /// Adds the servers of Claude Code, Claude Desktop and Cursor to the user's configuration file
     ///
-    /// Servers whose names the file has already are not changed.
+    /// Servers whose names are already in the file are not changed.
     Import(McpImportArgs),
     /// Serves gadgets to MCP clients, over stdio or HTTP
     ///
-    /// Over stdio, the client starts this command and talks to it on stdin and stdout. Calls that need approval are put to the
-    /// client's user, or denied if the client cannot do that. `[approvals]` and `[skills]` of the configuration count as well.
+    /// Over stdio, the client starts this command and talks to it on stdin and stdout. The client's user approves
+    /// calls that need approval; if the client cannot prompt its user, they are denied. `[approvals]` and `[skills]`
+    /// of the configuration also apply.
     Serve(Box<McpServeArgs>),
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct McpListArgs {
 /// Options of `gadgetry mcp test`.
 #[derive(Debug, Args)]
 pub(crate) struct McpTestArgs {
-    /// The name of a server in the configuration, a command line, or a URL
+    /// The name of a configured server, a command line, or a URL
     #[arg(value_name = "NAME|COMMAND|URL")]
     pub(crate) server: String,
 
@@ -75,7 +76,7 @@ pub(crate) struct McpTestArgs {
 /// Options of `gadgetry mcp login` and `logout`.
 #[derive(Debug, Args)]
 pub(crate) struct McpLoginArgs {
-    /// The name of a server in the configuration, or a URL
+    /// The name of a configured server, or a URL
     #[arg(value_name = "NAME|URL")]
     pub(crate) server: String,
 
@@ -86,7 +87,7 @@ pub(crate) struct McpLoginArgs {
 /// Options of `gadgetry mcp trust`.
 #[derive(Debug, Args)]
 pub(crate) struct McpTrustArgs {
-    /// The name of a server in the configuration
+    /// The name of a configured server
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
@@ -101,19 +102,19 @@ pub(crate) struct McpTrustArgs {
 /// Options of `gadgetry mcp import`.
 #[derive(Debug, Args)]
 pub(crate) struct McpImportArgs {
-    /// A list of servers [default: those in the home directory]
+    /// File with a list of servers [default: those in the home directory]
     #[arg(value_name = "FILE", conflicts_with = "project")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The program whose list it is [default: all of them]
+    /// Import only this program's servers [default: those of all]
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) from: Option<ImportSource>,
 
-    /// Read the lists of this project as well: .mcp.json and .cursor/mcp.json in the working directory
+    /// Also read the lists of this project: .mcp.json and .cursor/mcp.json in the working directory
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// Print what would be added, and write nothing
+    /// Print what would be added; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -150,27 +151,28 @@ pub(crate) struct McpServeArgs {
     #[arg(long, requires = "confined", help_heading = "Approvals")]
     pub(crate) yes: bool,
 
-    /// Let --yes approve commands that run with all of your rights
+    /// Allow --yes without a sandbox: commands run with all of your rights
     #[arg(long, group = "confined", help_heading = "Approvals")]
     pub(crate) dangerously_without_sandbox: bool,
 
-    /// Serve over HTTP at this address; port 0 takes a free one. Any but this machine's own needs keys [default: stdio]
+    /// Serve over HTTP at this address; port 0 takes a free one. Addresses other than this machine's own need keys
+    /// [default: stdio]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// File with the keys of clients, one in each line, with a name before it if there are two words
+    /// File of client keys, one per line, each optionally after a name
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) keys: Option<PathBuf>,
 
-    /// Maximum time of a call whose gadget has none of its own [default: 10m]
+    /// Maximum time of a call whose gadget sets none [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Maximum size of a result's text, in bytes; a longer one is cut [default: 400000]
+    /// Maximum size of a result's text, in bytes; longer text is cut [default: 400000]
     #[arg(long, value_name = "BYTES")]
     pub(crate) output_limit: Option<usize>,
 
-    /// No line about the address on stderr
+    /// Do not print the address to stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

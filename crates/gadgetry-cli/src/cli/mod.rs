@@ -94,8 +94,8 @@ pub(crate) fn command() -> Command {
 
 /// Tool calling for any text model.
 ///
-/// A model calls a gadget by writing a marked block of text. gadgetry reads such text, writes it, and runs the loop between
-/// a model and its gadgets.
+/// A model calls a gadget by writing a marked block of text. gadgetry reads and writes such blocks, and runs the loop
+/// between a model and its gadgets.
 #[derive(Debug, Parser)]
 #[command(name = "gadgetry", version, long_version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Gadgetry {
@@ -109,15 +109,15 @@ pub(crate) struct Gadgetry {
     #[arg(short, long, global = true, action = ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 
-    /// Add what models read and write to traces
+    /// Include messages, parameters and results in traces
     ///
-    /// Traces of runs are sent to the collector of OpenTelemetry that `OTEL_EXPORTER_OTLP_ENDPOINT` names. Without this option, they
-    /// have names, times, tokens and errors, but no messages, parameters or results.
+    /// Traces of runs are sent to the OpenTelemetry collector at `OTEL_EXPORTER_OTLP_ENDPOINT`. Without this option,
+    /// they contain only names, times, tokens and errors.
     #[cfg(feature = "otel")]
     #[arg(long, global = true, display_order = 901)]
     pub(crate) otel_content: bool,
 
-    /// Show the runs of `agent`, `chat`, `acp` or `worker`, or the requests to `serve`, in a browser while they are in progress
+    /// Show the runs of `agent`, `chat`, `acp` or `worker`, or the requests to `serve`, in a browser as they happen
     ///
     /// Serves a page on this machine until the program ends, and prints its address to stderr. `gadgetry inspect` shows sessions later.
     #[cfg(feature = "inspect")]
@@ -155,7 +155,7 @@ Exit codes: 0 success (a closed stdout pipe is not an error), 1 failed while run
 pub(crate) enum Verb {
     /// Parses model text into JSON events, one per line.
     ///
-    /// Events are written as soon as their text has arrived. Bytes that are not UTF-8 become U+FFFD.
+    /// Writes each event as soon as its text arrives. Bytes that are not UTF-8 become U+FFFD.
     Parse(ParseArgs),
     /// Formats gadget calls (JSON Lines) as blocks of text.
     ///
@@ -170,99 +170,102 @@ pub(crate) enum Verb {
     Complete(Box<CompleteArgs>),
     /// Runs a model and its gadgets until the model is done.
     ///
-    /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
-    /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped; 3: calls were denied,
-    /// because no user was there to allow them.
+    /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to
+    /// exit immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped; 3:
+    /// calls were denied because no user was there to approve them.
     ///
-    /// Every run is a session, which survives the end of the program: `gadgetry agent --continue [NAME] [PROMPT]` resumes
-    /// it, or continues its conversation. Its model, gadgets and options need not be given again.
+    /// Every run is a session that outlives the program: `gadgetry agent --continue [NAME] [PROMPT]` resumes it, or
+    /// continues its conversation, with the same model, gadgets and options.
     Agent(Box<AgentArgs>),
-    /// Holds a conversation with a model and its gadgets in the terminal.
+    /// Chats with a model and its gadgets in the terminal.
     ///
-    /// Text stays in the terminal's own scrollback. A message that is sent while a run is in progress is added to it. Ctrl-C
-    /// cancels the gadgets in flight, then the reply, then leaves. `/help` lists commands and keys.
+    /// Text stays in the terminal's own scrollback. A message sent during a run is added to it. Ctrl-C cancels the
+    /// running gadgets, then the reply, then exits. `/help` lists commands and keys.
     ///
     /// Every conversation is a session: `gadgetry chat --continue [NAME]` continues it. Without a terminal, each line of
     /// stdin is a message.
     #[cfg(feature = "chat")]
     Chat(Box<ChatArgs>),
-    /// Serves an agent to an editor, by the Agent Client Protocol on stdin and stdout.
+    /// Serves an agent to an editor over the Agent Client Protocol on stdin and stdout.
     ///
-    /// The editor begins the program, and shows replies, calls and their changes; the user approves calls in it. Sessions are those of
-    /// `agent` and `chat`. Ctrl-C, or the end of stdin, cancels the runs and ends their gadgets.
+    /// The editor starts the program and shows replies, calls and their changes; the user approves calls there.
+    /// Sessions are shared with `agent` and `chat`. Ctrl-C or the end of stdin cancels the runs and ends their
+    /// gadgets.
     #[cfg(feature = "acp")]
     Acp(Box<AcpArgs>),
     /// Lists, shows, resumes, exports and removes sessions, the stored runs of `gadgetry agent`.
     Sessions(SessionsArgs),
-    /// Lists, describes, checks and runs built-in gadgets and those of a file, without a model.
+    /// Lists, describes, checks and runs gadgets, built in or from a file, without a model.
     Gadget(GadgetArgs),
     /// Lists and shows skills: instructions for a kind of task, which a model loads when it needs them.
     Skill(SkillArgs),
-    /// Lists the models that you can use now, or the whole catalogue: context windows, prices.
+    /// Lists the models that you can use now, or the whole catalogue, with context windows and prices.
     ///
-    /// Those of providers whose keys are set, and of servers on this machine that answer. TEXT filters them.
+    /// These are the models of providers whose keys are set, and of servers on this machine that respond. TEXT
+    /// filters them.
     Models(ModelsArgs),
-    /// Checks keys and local servers; tests whether a model calls tools, and in which form.
+    /// Checks keys and local servers, and tests in which form a model calls tools.
     ///
-    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends six questions in one
-    /// form of calls after the other, until the model is good at one. Exit code 1: no key and no server was found, or the
+    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends six questions
+    /// in each form of calls until the model is good at one. Exit code 1: no key and no server was found, or the
     /// model is good at none.
     Doctor(DoctorArgs),
-    /// Measures how a model calls tools, in each form that there is, and can keep the best one.
+    /// Measures how well a model calls tools in each form, and can save the best settings.
     ///
-    /// Sends questions with tools, one at a time and at temperature 0, and compares the calls with those that are right. Nothing
-    /// is executed. --save writes the best settings to the user's configuration, from where agent, chat and serve take them. Ctrl-C
-    /// prints what was measured. Exit code 1: nothing could be measured, or it was stopped.
+    /// Sends questions with tools, one at a time and at temperature 0, and compares the calls with the correct ones.
+    /// Nothing is executed. --save writes the best settings to the user's configuration, where agent, chat and serve
+    /// find them. Ctrl-C prints the measurements so far. Exit code 1: nothing could be measured, or the measurement
+    /// was stopped.
     Eval(EvalArgs),
-    /// Serves native tool calls to clients of OpenAI's and Anthropic's APIs, on any text model.
+    /// Serves native tool calls to clients of OpenAI's and Anthropic's APIs, from any text model.
     ///
-    /// Writes the tools of a request into the prompt, and sends the blocks that the model writes as tool calls of the client's
-    /// API: Chat Completions, Responses or Messages. Never executes anything. Ctrl-C or SIGTERM lets requests in flight end
-    /// first.
+    /// Writes a request's tools into the prompt, and sends the model's blocks as tool calls of the client's API: Chat
+    /// Completions, Responses or Messages. Never executes anything. After Ctrl-C or SIGTERM, requests in flight
+    /// complete first.
     Serve(Box<ServeArgs>),
     /// Lists, tests, trusts and imports MCP servers; serves gadgets to MCP clients.
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
-    /// Shows the configuration: every value, and where it is from.
+    /// Shows the configuration: every value and its source.
     Config(ConfigVerbArgs),
-    /// Writes a configuration file to start with, in which every key is explained.
+    /// Writes a first configuration file that explains every key.
     Init(InitArgs),
-    /// Replays a saved run, without model or gadgets.
+    /// Replays a saved run without a model or gadgets.
     ///
     /// Writes the same events, one JSON object per line.
     Replay(ReplayArgs),
     /// Shows runs in a browser, or writes them as one HTML file or a trace.
     ///
-    /// Serves a page on this machine, and prints its address: timeline, dependencies, messages, requests, costs. The address has a secret,
-    /// and the page loads nothing from elsewhere. Nothing is changed.
+    /// Serves a page on this machine and prints its address, which contains a secret. The page shows the timeline,
+    /// dependencies, messages, requests and costs. It loads nothing from elsewhere, and changes nothing.
     #[cfg(feature = "inspect")]
     Inspect(InspectArgs),
-    /// Sends the spans of a saved run to a collector of OpenTelemetry, without model or gadgets.
+    /// Sends the spans of a saved run to an OpenTelemetry collector, without a model or gadgets.
     ///
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT` names the collector. Exit code 1: it did not take them.
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` names the collector. Exit code 1: the collector did not accept the spans.
     #[cfg(feature = "otel")]
     Export(SpansArgs),
     /// Describes the events of a run, the lines of `agent --events jsonl` and `replay`.
     Events(EventsArgs),
-    /// Serves runs of an agent to a Restate server, which keeps them durable and distributes them over workers.
+    /// Serves runs of an agent to a Restate server, which makes them durable and distributes them among workers.
     ///
-    /// The runs are submitted with `gadgetry submit`. If a worker is killed, another one continues its runs. Ctrl-C ends the
+    /// Submit runs with `gadgetry submit`. If a worker is killed, another one continues its runs. Ctrl-C ends the
     /// worker.
     #[cfg(feature = "restate")]
     Worker(Box<WorkerArgs>),
     /// Submits a run to the workers of a Restate server, and prints its id.
     ///
-    /// The run does not depend on this command, also with --follow, which prints the answer instead.
+    /// The run does not depend on this command, even with --follow, which prints the answer instead.
     #[cfg(feature = "restate")]
     Submit(SubmitArgs),
-    /// Shows, follows, answers and cancels runs that were submitted.
+    /// Shows, follows, answers and cancels submitted runs.
     #[cfg(feature = "restate")]
     Remote(RemoteArgs),
     /// Runs a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
     /// Prints the completions for a shell.
     Completions(CompletionsArgs),
-    /// Prints the manual page, or writes those of all verbs to a folder.
+    /// Prints the manual page, or writes the pages of all verbs to a folder.
     Man(ManArgs),
 }
 
@@ -327,7 +330,7 @@ pub(crate) struct ParseArgs {
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
 
-    /// Interpret the parameters of every gadget by the JSON Schema in FILE
+    /// Interpret the parameters of every gadget with the JSON Schema in FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
 
@@ -443,7 +446,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, required = true)]
     pub(crate) schema: bool,
 
-    /// Print that of the object of `agent --output-format json` instead
+    /// Print the JSON Schema of the object of `agent --output-format json` instead
     #[arg(long)]
     pub(crate) result: bool,
 }

@@ -28,7 +28,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "LIST", default_value = "think,thinking", value_parser = tags)]
     pub(crate) reasoning_tags: Tags,
 
-    /// Replies begin inside the first reasoning tag, because the model's prompt template opens it
+    /// Read replies as beginning inside the first reasoning tag, which the model's prompt template opens
     #[arg(long)]
     pub(crate) reasoning_open: bool,
 
@@ -43,7 +43,7 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) retry: RetryArgs,
 
-    /// No progress on stderr, only errors
+    /// Print only errors to stderr, no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

@@ -12,27 +12,27 @@ pub(crate) struct ModelsArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<ModelsVerb>,
 
-    /// Only models with this text in their names
+    /// List only models with TEXT in their names
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<String>,
 
-    /// Only models of this provider
+    /// List only models of this provider
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// Only models with this feature; may be repeated
+    /// List only models with this feature; may be repeated
     #[arg(long = "feature", value_name = "FEATURE", value_parser = features())]
     pub(crate) features: Vec<String>,
 
-    /// Only models that run locally
+    /// List only models that run locally
     #[arg(long)]
     pub(crate) local: bool,
 
-    /// List the whole catalogue, with notes: also models without a key, gone, or that no provider here serves
+    /// List the whole catalogue with notes, including models that are gone, lack a key, or have no provider here
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// List the models of the server at this base URL instead, with what it says about itself
+    /// List the models of the server at this base URL instead, with what it reports about itself
     #[arg(long, value_name = "URL", conflicts_with_all = ["provider", "features", "local", "all"])]
     pub(crate) base_url: Option<String>,
 

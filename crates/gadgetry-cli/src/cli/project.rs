@@ -6,14 +6,14 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Project")]
 pub(crate) struct ProjectOptions {
-    /// Do not describe folder, Git branch, system and date in the system prompt
+    /// Omit the folder, Git branch, system and date from the system prompt
     #[arg(long)]
     pub(crate) no_environment: bool,
 
     /// Do not read the project's AGENTS.md and CLAUDE.md
     ///
-    /// They are read from the workspace up to the root of its Git repository; the nearest one counts most. They are text: no option,
-    /// rule or permission follows from them.
+    /// They are read from the workspace up to the root of its Git repository; the nearest one counts most. They are
+    /// only text: they set no option, rule or permission.
     #[arg(long)]
     pub(crate) no_instructions: bool,
 

@@ -26,7 +26,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) restate_admin: Option<String>,
 
-    /// Public key of the Restate server; requests that it has not signed are refused
+    /// Public key of the Restate server; requests without its signature are refused
     #[arg(long, value_name = "KEY")]
     pub(crate) identity_key: Option<String>,
 
@@ -34,19 +34,19 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
     pub(crate) listen: SocketAddr,
 
-    /// URL under which Restate reaches this worker, or the load balancer of several [default: the address to listen on]
+    /// URL at which Restate reaches this worker, or the load balancer of several [default: the address to listen on]
     #[arg(long, value_name = "URL")]
     pub(crate) advertise: Option<String>,
 
-    /// URL under which this very worker is reached, for `--follow` [default: the address to listen on]
+    /// URL of this very worker, for `--follow` [default: the address to listen on]
     #[arg(long, value_name = "URL")]
     pub(crate) own_url: Option<String>,
 
-    /// A gadget that any worker may execute, not only the one that drives its run. Repeatable
+    /// Gadget that any worker may execute, not only the one that drives its run; may be repeated
     #[arg(long, value_name = "GADGET")]
     pub(crate) spread: Vec<String>,
 
-    /// Also continue runs that were begun with other gadgets, prompts or markers
+    /// Also continue runs that began with other gadgets, prompts or markers
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -64,7 +64,7 @@ pub(crate) struct SubmitArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 
-    /// Id of the run. A run of this id is not begun twice [default: a random one]
+    /// Id of the run; no second run with this id begins [default: a random one]
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<String>,
 
@@ -101,7 +101,7 @@ impl RemoteArgs {
 /// The verbs of `gadgetry remote`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteVerb {
-    /// Prints how far a run is, with its open questions.
+    /// Prints the progress and open questions of a run.
     Status(RemoteRunArgs),
     /// Shows progress and waits for the answer.
     Follow(FollowArgs),
@@ -132,7 +132,7 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) events: Option<EventFormat>,
 
-    /// Begin with the event of this number
+    /// Begin with event N
     #[arg(long, value_name = "N", default_value = "0")]
     pub(crate) from_seq: u64,
 }

@@ -12,11 +12,11 @@ use gadgetry_gateway::exchange::{Constrain, MarkerStyle, ToolMode};
 #[derive(Debug, Args)]
 #[command(after_help = CLIENTS)]
 pub(crate) struct ServeArgs {
-    /// Destination of requests: the URL of a server up to /v1, or a model as PROVIDER:NAME
+    /// Destination of requests: a server's URL up to /v1, or a model as PROVIDER:NAME
     #[arg(long, value_name = "URL|MODEL", conflicts_with = "config")]
     pub(crate) upstream: Option<String>,
 
-    /// API of an upstream that is a URL
+    /// API of the upstream, if it is a URL
     #[arg(long, value_name = "API", default_value = "chat")]
     pub(crate) upstream_api: UpstreamApi,
 
@@ -24,58 +24,60 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "VAR")]
     pub(crate) upstream_key_env: Option<String>,
 
-    /// Address to listen on; port 0 takes a free one. Any but this machine's own needs keys [default: 127.0.0.1:8787]
+    /// Address to listen on; port 0 takes a free one. Addresses other than this machine's own need keys [default:
+    /// 127.0.0.1:8787]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// File with the keys of clients, one in each line, with a name before it if there are two words
+    /// File of client keys, one per line, each optionally after a name
     #[arg(long, value_name = "FILE")]
     pub(crate) keys: Option<PathBuf>,
 
-    /// TOML file with several upstreams, models, keys and limits; read again at SIGHUP
+    /// TOML file with several upstreams, models, keys and limits; reloaded on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Form of tool calls: blocks in text, native, or as a probe of each model shows [default: text]
+    /// Form of tool calls: `text` blocks, `native` calls, or `auto` to probe each model [default: text]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeKind>,
 
-    /// Markers of blocks: with a secret of this process in them, or plain for weak models [default: nonce]
+    /// Markers of blocks: `nonce` for a secret per conversation, or `plain` for weak models [default: nonce]
     #[arg(long, value_name = "KIND")]
     pub(crate) markers: Option<GatewayMarkers>,
 
-    /// Other forms of calls that are understood in a model's text, separated by commas; `none` for none
-    /// [default: hermes,qwen-coder,mistral,llama,anthropic,fenced-json]
+    /// Other forms of calls to accept in a model's text, separated by commas; `none` for none [default:
+    /// hermes,qwen-coder,mistral,llama,anthropic,fenced-json]
     #[arg(long, value_name = "LIST")]
     pub(crate) dialects: Option<Dialects>,
 
-    /// Maximum number of times that a model may correct the calls of a reply [default: 1]
+    /// Maximum number of times a model may correct the calls of a reply [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) repairs: Option<u32>,
 
-    /// Send calls that depend on others to the client once the results of those have come, without asking the model again
+    /// Send dependent calls to the client once the results that they need arrive, without another request to the
+    /// model
     #[arg(long)]
     pub(crate) run_dependencies: bool,
 
-    /// Form of calls in a model's text: `block` or `json` [default: json for a model whose server says that it is small, block for
-    /// others]
+    /// Form of calls in a model's text: `block` or `json` [default: json if the server reports a small model,
+    /// otherwise block]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<CallForm>,
 
-    /// Worked turns before a conversation, at most 2 [default: 2 for a model whose server says that it is small, 0 for others]
+    /// Worked turns before a conversation, at most 2 [default: 2 if the server reports a small model, otherwise 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(super::numbers::WORKED_TURNS))]
     pub(crate) examples: Option<u8>,
 
-    /// Constrain replies to valid calls by a grammar: as the server of a model takes it, if it is recognised, or as this one
-    /// does [default: auto]
+    /// Constrain replies to valid calls with a grammar, sent as this server reads it; `auto` recognises the server
+    /// [default: auto]
     #[arg(long, value_name = "SERVER")]
     pub(crate) constrain: Option<GrammarForm>,
 
-    /// Log prompts and replies, with -v; no part of them is logged otherwise
+    /// With -v, also log prompts and replies, which are never logged otherwise
     #[arg(long)]
     pub(crate) log_prompts: bool,
 
-    /// No line about the address on stderr
+    /// Do not print the address to stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

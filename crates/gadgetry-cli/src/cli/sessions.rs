@@ -22,14 +22,14 @@ pub(crate) struct SessionArgs {
     #[arg(long, conflicts_with = "continues")]
     pub(crate) no_session: bool,
 
-    /// Continue a session: the words are [NAME] [PROMPT]; without NAME, the latest session of this folder
+    /// Continue a session, with [NAME] [PROMPT] as arguments; without NAME, the latest one in this folder
     ///
-    /// A run that was interrupted is resumed; the prompt is added to it. A run that has ended is followed by a run about the
-    /// prompt; without a prompt, its answer is printed again. Options that are not given are those of the session.
+    /// An interrupted run is resumed, with the prompt added to it. After a run that has ended, the prompt begins
+    /// another one; without a prompt, the answer is printed again. Options that are not given come from the session.
     #[arg(long = "continue")]
     pub(crate) continues: bool,
 
-    /// With --continue: resume the run although gadgets or prompts differ from those that it began with
+    /// With --continue: resume the run even if its gadgets or prompts have changed since it began
     #[arg(long, requires = "continues")]
     pub(crate) force: bool,
 }
@@ -37,9 +37,9 @@ pub(crate) struct SessionArgs {
 /// The option for a worktree.
 #[derive(Debug, Args)]
 pub(crate) struct WorktreeArgs {
-    /// Work in a Git worktree: the branch NAME in .gadgetry/worktrees/NAME of the repository, made if it is not there
+    /// Work in a Git worktree: branch NAME in the repository's .gadgetry/worktrees/NAME, created if missing
     ///
-    /// It is the workspace of the agent, and stays until `git worktree remove`.
+    /// The worktree is the agent's workspace, and remains until `git worktree remove`.
     #[arg(long, value_name = "NAME", conflicts_with = "workspace")]
     pub(crate) worktree: Option<SessionName>,
 }
@@ -71,26 +71,26 @@ impl SessionsArgs {
 /// Verbs of `gadgetry sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsVerb {
-    /// Lists the sessions, the latest first
+    /// Lists the sessions, latest first
     List(ListArgs),
     /// Prints the prompts and answers of a session, with its status, cost and open questions
     Show(ShowArgs),
-    /// Resumes a session: the same as `gadgetry agent --continue NAME`
+    /// Resumes a session, like `gadgetry agent --continue NAME`
     ///
-    /// Model, gadgets and options are those of the session; options that are given again override them. Keys are read from
-    /// the environment. If the last run has ended, its answer is printed again.
+    /// Model, gadgets and options come from the session; options given here override them. Keys are read from the
+    /// environment. If the last run has ended, its answer is printed again.
     Resume(ResumeArgs),
-    /// Answers a question that a session waits for
+    /// Answers a question that a session is waiting on
     ///
     /// The answer is kept until the session is resumed.
     Answer(SessionAnswerArgs),
     /// Writes the log of a session's run, for `gadgetry replay`
     ///
-    /// Exit code 1: the stored run is damaged; what can be read of it is written.
+    /// Exit code 1: the stored run is damaged; its readable part is written.
     Export(ExportArgs),
     /// Removes sessions
     Rm(RemoveArgs),
-    /// Returns the space of removed sessions to the system
+    /// Frees the disk space of removed sessions
     Vacuum(DataArgs),
 }
 
@@ -112,11 +112,11 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: SessionName,
 
-    /// Print the events of a run as JSON Lines instead: of the last one, or of --run
+    /// Print the events of the last run, or of --run, as JSON Lines instead
     #[arg(long)]
     pub(crate) events: bool,
 
-    /// Only the run of this number; each prompt has one, from 1
+    /// Show only run N; each prompt has one, numbered from 1
     #[arg(long, value_name = "N", value_parser = run_number)]
     pub(crate) run: Option<NonZeroU32>,
 
@@ -131,7 +131,7 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// A further prompt, and options of `gadgetry agent`
+    /// Another prompt, and options of `gadgetry agent`
     #[arg(
         value_name = "OPTIONS",
         trailing_var_arg = true,
@@ -166,11 +166,11 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: SessionName,
 
-    /// The file, which only its owner can read [default: stdout]
+    /// File to write, readable only by its owner [default: stdout]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// The run of this number; each prompt has one, from 1 [default: the last one]
+    /// Write run N; each prompt has one, numbered from 1 [default: the last one]
     #[arg(long, value_name = "N", value_parser = run_number)]
     pub(crate) run: Option<NonZeroU32>,
 
@@ -185,7 +185,7 @@ pub(crate) struct RemoveArgs {
     #[arg(value_name = "NAME", required_unless_present = "older_than")]
     pub(crate) names: Vec<SessionName>,
 
-    /// All sessions that were not used for this time, such as 30d or 12h, and are not in progress
+    /// Remove all sessions unused for this time, such as 30d or 12h, except those in progress
     #[arg(long, value_name = "DURATION", value_parser = age, conflicts_with = "names")]
     pub(crate) older_than: Option<Duration>,
 

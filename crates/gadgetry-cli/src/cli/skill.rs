@@ -33,10 +33,10 @@ pub(crate) struct SkillArgs {
 pub(crate) enum SkillVerb {
     /// Lists the names and descriptions of skills
     ///
-    /// They are those of --skills and of `[skills]` in configuration files. All are checked: exit code 2, with the position in
-    /// the file, if one is invalid.
+    /// Covers --skills and `[skills]` in configuration files, and checks every skill. Exits with code 2 and the
+    /// position in the file if one is invalid.
     List(SkillListArgs),
-    /// Shows a skill: what its front matter says, its files, and its text
+    /// Shows a skill: its front matter, files and text
     Info(SkillInfoArgs),
 }
 

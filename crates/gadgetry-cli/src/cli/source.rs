@@ -9,7 +9,7 @@ use super::TypedServer;
 /// Options for the source of gadgets.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct GadgetOptions {
-    /// TOML file with gadgets that are programs, in place of the built-in ones
+    /// TOML file that defines programs as gadgets, replacing the built-in ones
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: Option<PathBuf>,
 
@@ -21,7 +21,7 @@ pub(crate) struct GadgetOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
-    /// Run commands of `RunCommand` in a sandbox: no network, no writing outside the workspace (Linux)
+    /// Run commands of `RunCommand` in a sandbox: no network, no writes outside the workspace (Linux)
     #[arg(long, group = "confined")]
     pub(crate) sandbox: bool,
 
@@ -29,7 +29,7 @@ pub(crate) struct GadgetOptions {
     #[arg(long, value_name = "SERVER")]
     pub(crate) mcp: Vec<TypedServer>,
 
-    /// Do not use the MCP servers of the configuration
+    /// Do not use the configured MCP servers
     #[arg(long)]
     pub(crate) no_mcp: bool,
 
