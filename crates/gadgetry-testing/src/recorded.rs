@@ -73,9 +73,12 @@ impl Replayed {
 /// # let model = MockModel::in_order([reply().call(call("Weather").arg("city", "Paris")), reply().text("It is warm.")]);
 /// # let mut run = Agent::builder().model(model).gadget(Weather).ask("Is it warm in Paris?")?;
 /// # let mut saved = Vec::new();
-/// # let mut log = LogWriter::new(&mut saved, &run.header().await?)?;
-/// # paused(run.observe(&mut log))?;
-/// # log.finish()?;
+/// # paused(async {
+/// #     let mut log = LogWriter::new(&mut saved, &run.header().await?)?;
+/// #     run.observe(&mut log).await?;
+/// #     log.finish()?;
+/// #     Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
 /// // In a test: let saved = include_bytes!("weather.jsonl");
 /// let replayed = paused(replay(&saved[..], Agent::builder().gadget(Weather)))?;
 /// replayed.assert_unchanged();
