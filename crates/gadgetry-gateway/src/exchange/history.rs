@@ -10,7 +10,8 @@
 //! <<<END horn core>>>
 //! ```
 //!
-//! The words are a secret of the gateway, and text that begins like an envelope is broken, so nothing in a result can end its own.
+//! The words are a secret of the conversation, derived with a secret of the process, so they change when the process restarts. Text
+//! that begins like an envelope is altered, so no result can end its own envelope.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

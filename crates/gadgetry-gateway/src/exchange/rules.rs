@@ -24,7 +24,8 @@ pub enum ToolMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkerStyle {
-    /// With a secret of the gateway in them, so that only this model's own text can have them.
+    /// With words that are different for each conversation, so that only this model's own text can have them. They are derived
+    /// from the conversation and a secret of the process, so they change when the process restarts.
     #[default]
     Nonce,
     /// Markers of the specification, for weak models.
