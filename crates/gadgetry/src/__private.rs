@@ -1,6 +1,6 @@
-//! Items that the expansion of `#[gadget]` names. No part of the public interface: it changes without notice.
+//! Items that the expansion of `#[gadget]` uses. Not part of the public interface: they change without notice.
 //!
-//! # From whatever a function returns to a result
+//! # From a return value to a result
 //!
 //! ```
 //! # use gadgetry::{GadgetError, GadgetOutput};
@@ -9,20 +9,20 @@
 //! # assert_eq!(result.unwrap().text(), "5");
 //! ```
 //!
-//! `value` is what the body gave (of an `async` one, after `.await`), and its type is known by then. It may be, the
-//! first that fits counts:
+//! `value` is the result of the body (of an `async` one, after `.await`), and its type is known by then. The first of these that
+//! fits applies:
 //!
 //! 1. `Result<T, E>`, where `?` turns `E` into a [`GadgetError`]: every error, boxed or not, every text, and
 //!    `GadgetError` itself;
 //! 2. `Result<T, E>`, where `E` is `Display`;
 //! 3. `T` itself;
-//! 4. anything else, which is a mistake, and the compiler says what a gadget may return.
+//! 4. anything else, which is a mistake: the compiler reports what a gadget may return.
 //!
-//! `T` is whatever becomes a [`GadgetOutput`]: it or anything `Serialize`, `()` included.
+//! `T` is anything that becomes a [`GadgetOutput`]: that type itself, or anything `Serialize`, `()` included.
 //!
 //! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all four traits in scope, and
-//! `(&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
-//! dereferences, so that is the order above.
+//! `(&&&wrapped).result_of(value)`: of the methods with that name the compiler selects the one that needs the fewest
+//! dereferences, which gives the order above.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -136,7 +136,7 @@ impl<T> OfUnfit<T> for Wrap<T> {
     }
 }
 
-/// Nothing is one: it is there for what the compiler says then.
+/// No type implements this trait: it exists for the message of the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a gadget",
     label = "no text for the model comes of this type",

@@ -1,4 +1,4 @@
-//! From options to an agent: every mistake is found here.
+//! Builds an agent from its options, and reports every mistake in them.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
     Ok(services)
 }
 
-/// Checks that an agent whose gadgets need approval has approvals, or its author's word that it needs none.
+/// Checks that an agent whose gadgets need approval has approvals, or that its author has opted out.
 fn need_approvals(services: &Services) -> Result<(), AgentError> {
     let gadgets = services.toolbox.registry().iter();
     let gadgets = gadgets.filter_map(|gadget| services.toolbox.get(gadget.name()));
@@ -143,7 +143,7 @@ fn parent(builder: &AgentBuilder) -> Result<Option<SubagentParent>, AgentError> 
     parent.map(Some).map_err(|_| AgentError::NoParent)
 }
 
-/// Returns what the author of the agent has not left to the model.
+/// Returns the options that the author of the agent has set; the rest follows from the model.
 fn left_to_model(builder: &AgentBuilder) -> LeftToModel {
     let config = &builder.config;
     LeftToModel {
@@ -235,7 +235,7 @@ fn models(builder: &AgentBuilder) -> Result<Models, AgentError> {
     Ok(models.into_iter().collect())
 }
 
-/// A budget is an amount, and everything that spends it has a price.
+/// Checks that a budget is an amount, and that everything that spends it has a price.
 fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
     if let Some(dollars) = own.filter(|dollars| !dollars.is_finite() || *dollars <= 0.0) {
         return Err(AgentError::Budget(dollars));

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use crate::agent::{AgentRun, Finished, RunError};
 
 impl AgentRun<'_> {
-    /// The visible text of this run, piece by piece as the model writes it, without that of subagents. Afterwards
+    /// Returns the visible text of this run, piece by piece as the model writes it, without that of subagents. Afterwards,
     /// [`AgentRun::finished`] reports how the run ended; [`AgentRun::text`] returns the answer and fails without one.
     ///
     /// ```

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Finished;
 
-/// Messages of several runs, and everything that the next run needs to continue it.
+/// Messages of several runs, and everything that the next run needs to continue them.
 ///
-/// It holds the messages with the results of gadgets (sticky ones are marked in them), the long results that the model
-/// looks at with `GadgetOutputViewer`, and the markers that its blocks are written with. It does not hold the agent's
-/// own instructions: each run adds those of its agent. Serialize it to store a conversation between two requests of a
-/// server; `clone` it to try something and return to where it was.
+/// It holds the messages with the results of gadgets (sticky ones are marked in them), the long results that the model views with
+/// `GadgetOutputViewer`, and the markers of its blocks. It does not hold the agent's own instructions: each run adds those of its
+/// agent. Serialize it to store a conversation between two requests of a server; `clone` it to try something and return to where
+/// it was.
 ///
 /// [`Agent::ask_in`](crate::Agent::ask_in) adds to it, and [`Agent::ask_owned`](crate::Agent::ask_owned) takes it. An empty conversation begins with the history and the synthetic
 /// calls of the agent.
@@ -56,13 +56,13 @@ impl Conversation {
         &self.outputs
     }
 
-    /// Returns whether nothing was said yet.
+    /// Returns whether there are no messages yet.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 }
 
-/// A conversation of messages that were stored elsewhere. Blocks in them are read with the markers of the agent.
+/// Makes a conversation of messages that were stored elsewhere. Blocks in them are read with the markers of the agent.
 impl From<Vec<Message>> for Conversation {
     fn from(messages: Vec<Message>) -> Self {
         Self {

@@ -25,7 +25,7 @@ pub struct Durable {
 }
 
 impl Agent {
-    /// Runs that are kept in `journal` and can be resumed after the process has died, at any moment.
+    /// Returns durable runs: they are kept in `journal`, and can be resumed after the process has died at any moment.
     ///
     /// ```
     /// use gadgetry::journal::MemoryJournal;
@@ -42,8 +42,8 @@ impl Agent {
     /// # }
     /// ```
     ///
-    /// A question to the user waits until it is answered, through the [`Human`](crate::Human) of the agent or through
-    /// the journal, by whatever process; an agent without a user asks too.
+    /// A question to the user waits until it is answered, through the [`Human`](crate::Human) of the agent or through the
+    /// journal, from any process. An agent without a [`Human`](crate::Human) asks, too.
     pub fn durable<J: Journal + Clone + 'static>(&self, journal: &J) -> Durable {
         Durable {
             inner: Arc::clone(&self.inner),
@@ -87,15 +87,15 @@ impl Durable {
         self
     }
 
-    /// Resumes a run even if the agent that began it [differs](crate::journal::changes). What is known of the run stays as it
-    /// is; from there on it is a run of this agent.
+    /// Resumes a run even if the agent that began it [differs](crate::journal::changes). The recorded part of the run stays as it
+    /// is; from there on, it is a run of this agent.
     pub fn force(mut self) -> Self {
         self.is_forced = true;
         self
     }
 
-    /// Begins the run about one message of the user, or resumes it if the journal has it. A run that has ended gives its
-    /// result at once. The events are those from now on.
+    /// Begins the run about one message of the user, or resumes it if the journal has it. A run that has ended returns its result
+    /// at once. Only events from now on are emitted.
     ///
     /// # Errors
     ///
@@ -174,8 +174,8 @@ impl Durable {
 
 /// # Options of the run
 impl Durable {
-    /// Adds a value that the gadgets and hooks of the run find by its type; see [`AgentRun::with`]. It is not kept: the program gives it
-    /// again when it resumes the run.
+    /// Adds a value that the gadgets and hooks of the run find by its type; see [`AgentRun::with`]. It is not kept: the program
+    /// has to add it again when it resumes the run.
     pub fn with(mut self, value: impl Any + Send + Sync) -> Self {
         self.extras.values.insert(value);
         self
@@ -187,7 +187,7 @@ impl Durable {
         self
     }
 
-    /// Adds a hook after those of the agent. The program adds it again when it resumes the run.
+    /// Adds a hook after those of the agent. The program has to add it again when it resumes the run.
     pub fn hook(mut self, hook: impl DynHook + 'static) -> Self {
         self.extras.hooks.push(Arc::new(hook));
         self

@@ -56,7 +56,7 @@ pub enum AgentError {
         /// Key and tag of the model's block.
         other: String,
     },
-    /// No reply is allowed.
+    /// The maximum number of replies is 0.
     #[error("`.max_iterations(0)` allows no reply; allow at least 1")]
     NoIterations,
     /// The budget is not an amount.
@@ -79,7 +79,7 @@ pub enum AgentError {
         /// Value of the option.
         percent: f64,
     },
-    /// The rate limits make no sense.
+    /// The rate limits are invalid.
     #[error(transparent)]
     RateLimits(#[from] RateLimitsError),
     /// A synthetic call names a gadget that the agent does not have.
@@ -107,13 +107,12 @@ pub enum AgentError {
         /// The gadgets whose permission is to ask, or to deny.
         gadgets: Vec<String>,
     },
-    /// A rule of the approvals is about a gadget that the agent does not have, and whose name is that of one with a slip: a misspelt `deny`
-    /// protects from nothing.
+    /// A rule of the approvals misspells the name of a gadget: a misspelt `deny` protects from nothing.
     #[error("the rule `{rule}` is about no gadget of the agent; did you mean {near}?")]
     RuleWithoutGadget {
         /// The rule.
         rule: String,
-        /// The gadget that it is probably about.
+        /// The gadget that it probably means.
         near: String,
     },
     /// The run is to wait for human input, but no user is available.
@@ -125,7 +124,7 @@ pub enum AgentError {
          without `.parent(…)`"
     )]
     NoParent,
-    /// A subagent of a subagent of a …
+    /// Too many levels of subagents.
     #[error(
         "a subagent at depth {depth} is not allowed; the limit is {max_depth}, see `.max_depth(…)`"
     )]
@@ -137,16 +136,16 @@ pub enum AgentError {
     },
 }
 
-/// A run without an answer. It contains the messages until then.
+/// Error for a run without an answer. It contains the messages until then.
 ///
 /// | reason | what to do |
 /// |---|---|
-/// | [`FinishReason::MaxIterations`] | allow more, or ask for less |
-/// | [`FinishReason::Truncated`] | the token limit of the model is too low for its replies |
+/// | [`FinishReason::MaxIterations`] | allow more iterations, or request less |
+/// | [`FinishReason::Truncated`] | raise the token limit of replies |
 /// | [`FinishReason::Withheld`] | the provider refused; its message, if it gave any, is [`RunError::model_error`] |
 /// | [`FinishReason::ModelError`] | see [`RunError::model_error`] |
-/// | [`FinishReason::BudgetExceeded`] | allow more |
-/// | [`FinishReason::GadgetError`] | the run was to stop when a gadget fails |
+/// | [`FinishReason::BudgetExceeded`] | raise the budget |
+/// | [`FinishReason::GadgetError`] | a gadget failed, and the run was set to stop then |
 /// | [`FinishReason::Cancelled`] | it was cancelled |
 ///
 /// ```
@@ -200,7 +199,7 @@ impl RunError {
         self.0.summary.error.as_ref()
     }
 
-    /// The same, to keep.
+    /// Returns the result until then, and consumes the error.
     pub fn into_finished(self) -> Finished {
         *self.0
     }
@@ -241,8 +240,8 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Finished {
-    /// Returns the same, if the run has an answer: the model was done, or a gadget or a hook has ended the run.
-    /// Otherwise it fails, with all of this in the error.
+    /// Returns the result if the run has an answer: the model was done, or a gadget or a hook has ended the run. Otherwise,
+    /// returns an error that contains the result.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
             FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
@@ -326,7 +325,7 @@ pub enum TypedError {
     /// A gadget or a hook has ended the run before the model gave its answer.
     #[error("the run was ended before the model called `FinalAnswer`; its answer is {:?}", .0.summary.answer)]
     NoAnswer(Box<Finished>),
-    /// The stream of the run was read before, so the model does not know the gadget.
+    /// The stream of the run was already read, so the model does not know the gadget.
     #[error("the run has begun; call `.typed()` before its events are read")]
     Begun,
 }

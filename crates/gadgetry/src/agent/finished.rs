@@ -27,8 +27,8 @@ use gadgetry_proto::usage::Usage;
 pub struct Finished {
     /// Reason for the end, cost, and answer.
     pub summary: Summary,
-    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions. Pass
-    /// all of this to [`AgentBuilder::continue_from`](crate::AgentBuilder::continue_from) to continue it.
+    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions. Pass this whole
+    /// value to [`AgentBuilder::continue_from`](crate::AgentBuilder::continue_from) to continue it.
     pub history: Vec<Message>,
     /// The long results that the conversation names.
     pub outputs: OutputStore,
@@ -36,7 +36,7 @@ pub struct Finished {
     pub markers: Markers,
     /// Cost of each model call, gadget and subagent.
     pub costs: CostTree,
-    /// If a hook has panicked, and the run was cancelled for it: its words.
+    /// Message of the hook's panic, if the run was cancelled because of one.
     pub fault: Option<String>,
 }
 
@@ -50,13 +50,13 @@ pub struct FinishedCall<'f> {
     pub invocation_id: &'f str,
     /// The name as written.
     pub gadget_name: &'f str,
-    /// The result, in a word.
+    /// Status of the call.
     pub status: Status,
 }
 
 impl Finished {
-    /// Returns the calls of gadgets that the model made, in order, without those of subagents. With none, the model did not use its
-    /// gadgets: it may not know the format, see `gadgetry doctor`.
+    /// Returns the calls of gadgets that the model made, in order, without those of subagents. If there are none, the model did
+    /// not use its gadgets: it may not know the format, see `gadgetry doctor`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

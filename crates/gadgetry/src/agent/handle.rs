@@ -14,7 +14,7 @@ use crate::context::CancellationToken;
 /// Commands that wait for the run to be polled.
 const WAITING: usize = 256;
 
-/// Reaches into a run from outside. It works whether or not the run is being polled, and does nothing once it is over.
+/// Controls a run from outside, whether or not it is being polled. Does nothing once the run is over.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -59,17 +59,17 @@ impl AgentHandle {
         self.send(Command::Inject(text.into()))
     }
 
-    /// Takes back the latest message with this text that was [injected](Self::inject) and that the model has not read yet. Without
-    /// one, nothing happens. An observer knows: a message is read once an iteration has ended after its input.
+    /// Takes back the latest message with this text that was [injected](Self::inject) and that the model has not read yet.
+    /// Without such a message, nothing happens. An observer can see whether a message was read: that is so once an iteration has
+    /// ended after its input.
     ///
     /// Fails as [`AgentHandle::inject`] does.
     pub fn retract(&self, text: impl Into<String>) -> Result<(), NotInjected> {
         self.send(Command::Retract(text.into()))
     }
 
-    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Before the run was first
-    /// polled, that is its first request. Without
-    /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
+    /// Compacts the conversation before the next request, whatever its length, as far as possible. Before the run was first
+    /// polled, that is its first request. Without [compaction](crate::AgentBuilder::without_compaction) it does nothing.
     ///
     /// Fails as [`AgentHandle::inject`] does.
     pub fn compact(&self) -> Result<(), NotInjected> {
@@ -84,8 +84,8 @@ impl AgentHandle {
     /// Answers an open approval of the run or its subagents: one of [`AgentHandle::approvals`], or of an event
     /// [`approval_required`](gadgetry_proto::event::EventKind::ApprovalRequired). [`Answer::Pending`] leaves it open.
     ///
-    /// An id names what was shown. If the call would do something else by now, it is shown again with another id, and this
-    /// answer changes nothing. See [`Approvals::in_stream`](crate::approval::Approvals::in_stream) for an example.
+    /// An id refers to exactly what was shown. If the call would now do something else, it is shown again with another id, and
+    /// this answer has no effect. See [`Approvals::in_stream`](crate::approval::Approvals::in_stream) for an example.
     ///
     /// # Errors
     ///
@@ -101,9 +101,8 @@ impl AgentHandle {
         })
     }
 
-    /// Stops the run: gadgets are cancelled, every call is answered, and no more requests are sent. The run then ends
-    /// with [`FinishReason::Cancelled`], when its gadgets have tidied up; see
-    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace).
+    /// Stops the run: gadgets are cancelled, every call is answered, and no more requests are sent. The run then ends with
+    /// [`FinishReason::Cancelled`], when its gadgets have cleaned up; see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }
@@ -126,7 +125,7 @@ pub enum NotInjected {
     /// The run has ended, or was dropped.
     #[error("the run is over; ask the agent again to say more")]
     Over,
-    /// Too many commands wait, because the run was not polled.
+    /// Too many commands are waiting, because the run was not polled.
     #[error("{WAITING} commands are waiting already; poll the run before sending more")]
     TooMany,
 }

@@ -23,7 +23,7 @@ pub(super) enum OutputLimit {
     Configured,
 }
 
-/// What the author has set. The rest follows from the model.
+/// The options that the author has set. The rest follows from the model.
 #[derive(Clone)]
 pub(super) struct LeftToModel {
     pub(super) context_window: Option<u64>,

@@ -1,7 +1,7 @@
 //! Agents: a model, its gadgets, and everything a run of them needs, in one place.
 //!
-//! [`Agent::builder`] takes the options, [`Agent::ask`] starts a run, and an [`AgentRun`] is consumed in one of three
-//! ways, which are one path underneath:
+//! [`Agent::builder`] takes the options, [`Agent::ask`] starts a run, and an [`AgentRun`] is consumed in one of three ways, which
+//! share one implementation:
 //!
 //! | way | gives |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`AgentRun::on_event`] | every event to a closure, and then [`Finished`] |
 //! | `AgentRun` as a [`Stream`](futures_core::Stream) | the events, one by one; [`AgentRun::finished`] afterwards |
 //!
-//! [`AgentRun::texts`] is that stream with nothing but this agent's text, and `.await` on a run is [`AgentRun::finish`].
+//! [`AgentRun::texts`] is that stream with only this agent's text, and `.await` on a run is [`AgentRun::finish`].
 //!
 //! ```
 //! use futures_util::StreamExt as _;
@@ -39,7 +39,7 @@
 //!
 //! # Subagents
 //!
-//! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`](crate::ExecutionContext::spawn_agent). See there.
+//! A gadget that needs its own agent builds it with [`ExecutionContext::spawn_agent`](crate::ExecutionContext::spawn_agent).
 
 mod build;
 mod builder;
@@ -105,17 +105,16 @@ impl Agent {
         &self.inner.plan
     }
 
-    /// A run about one message of the user. Nothing happens until the run is consumed.
+    /// Returns a run about one message of the user. Nothing happens until the run is consumed.
     pub fn ask(&self, prompt: impl Into<String>) -> AgentRun<'static> {
         self.ask_owned(Conversation::default(), prompt)
     }
 
-    /// A run that continues `conversation`: the model reads what was said before, and the run adds to it.
+    /// Returns a run that continues `conversation`: the model reads the earlier messages, and the run adds to them.
     ///
-    /// When the run has ended, however it ended, the conversation has the question, every reply and every result. After
-    /// a failed or cancelled run this is what was said until then, with an answer for every call; ask again to continue,
-    /// or keep a clone from before to repeat the question. A run that is dropped before its end leaves the conversation
-    /// as it was.
+    /// When the run has ended, however it ended, the conversation has the question, every reply and every result. After a failed
+    /// or cancelled run, these are the messages until then, with an answer for every call; call this method again to continue, or
+    /// keep a clone from before to repeat the question. A run that is dropped before its end leaves the conversation as it was.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -139,7 +138,7 @@ impl Agent {
         run.keeping_in(conversation)
     }
 
-    /// [`Agent::ask_in`] with a conversation of its own: the run borrows nothing, so it can be spawned, or be the body of a
+    /// Like [`Agent::ask_in`], but takes the conversation: the run borrows nothing, so it can be spawned, or be the body of a
     /// response. [`AgentRun::into_conversation`] returns the conversation after the end.
     ///
     /// ```
@@ -183,7 +182,7 @@ impl Agent {
         AgentRun::after(conversation, &self.inner, question)
     }
 
-    /// A run about a message with more than text: pictures, sounds, files.
+    /// Returns a run about a message with more than text: images, audio, files.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -13,11 +13,11 @@ use crate::services::Services;
 
 /// # Options of the run
 ///
-/// They hold if they are set before the run is consumed. A run that is changed later is cancelled, and the log has an error.
+/// They apply if they are set before the run is consumed. A run that is changed later is cancelled, and an error is logged.
 impl AgentRun<'_> {
     /// Adds a value that the gadgets and hooks of the run find by its type, with
-    /// [`ExecutionContext::get`](crate::ExecutionContext::get): the current user, a transaction. It replaces one of the same type, also
-    /// that of [`AgentBuilder::with`](crate::AgentBuilder::with). Subagents inherit it.
+    /// [`ExecutionContext::get`](crate::ExecutionContext::get): the current user, a transaction. It replaces one of the same
+    /// type, including that of [`AgentBuilder::with`](crate::AgentBuilder::with). Subagents inherit it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -42,8 +42,8 @@ impl AgentRun<'_> {
         })
     }
 
-    /// Sets the id of the run, which is random otherwise; see [`RunInfo::id`]. No other run may have it, because
-    /// [idempotency keys](crate::ExecutionContext::idempotency_key) are made of it.
+    /// Sets the id of the run, which is random otherwise; see [`RunInfo::id`]. No other run may have it, because [idempotency
+    /// keys](crate::ExecutionContext::idempotency_key) contain it.
     pub fn run_id(self, id: impl Into<Arc<str>>) -> Self {
         self.change(|prepared, origin| {
             prepared.refuse_if_kept("an id");

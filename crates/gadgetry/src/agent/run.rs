@@ -134,10 +134,10 @@ impl AgentRun<'static> {
 }
 
 impl AgentRun<'_> {
-    /// The answer: what the gadget that completed the run has said, or the visible text of the last reply that has any.
+    /// Returns the answer: the result of the gadget that completed the run, or the visible text of the last reply that has any.
     ///
-    /// A run that ended otherwise is an error, with everything that was said in it. The answer is
-    /// whole even if a part of the stream was read before.
+    /// A run that ended otherwise is an error, which contains all of its messages. The answer is whole even if part of the stream
+    /// was already read.
     ///
     /// Cancel safety: dropping the future cancels the run.
     ///
@@ -155,14 +155,14 @@ impl AgentRun<'_> {
         Ok(finished.summary.answer)
     }
 
-    /// Runs to the end without looking at the events. Errors are those of [`AgentRun::text`].
+    /// Runs to the end and ignores the events. Errors are those of [`AgentRun::text`].
     ///
     /// Cancel safety: dropping the future cancels the run.
     pub async fn finish(self) -> Result<Finished, RunError> {
         self.on_event(|_| {}).await
     }
 
-    /// Gives every event to `handle`, in order and at once, those of subagents included. A panic of `handle` ends the run and
+    /// Passes every event to `handle`, in order and at once, those of subagents included. A panic of `handle` ends the run and
     /// reaches the caller. Errors are those of [`AgentRun::text`].
     ///
     /// Cancel safety: dropping the future cancels the run.
@@ -187,7 +187,7 @@ impl AgentRun<'_> {
 
     /// Runs to the end, watched by `observer` in addition to those of the agent. Errors are those of [`AgentRun::text`].
     ///
-    /// Of a run of which a part of the stream was read before, it sees only the events that are left.
+    /// If part of the stream was already read, it sees only the remaining events.
     ///
     /// Cancel safety: dropping the future cancels the run.
     ///
@@ -252,7 +252,8 @@ impl AgentRun<'_> {
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
     ///
-    /// It waits for the server of the model, if that is the user's own: what it says about the model decides how the run calls gadgets.
+    /// It waits for the server of the model, if that is the user's own: the server's description of the model decides how the run
+    /// calls gadgets.
     ///
     /// Cancel safety: dropping the future changes nothing.
     pub async fn header(&mut self) -> Result<LogHeader, LogError> {
@@ -265,7 +266,7 @@ impl AgentRun<'_> {
         Ok(header)
     }
 
-    /// Injects messages into the run and cancels it, from anywhere.
+    /// Returns a handle that injects messages into the run and cancels it, from anywhere.
     pub fn handle(&self) -> AgentHandle {
         self.handle.clone()
     }
@@ -278,12 +279,12 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Returns the conversation with the question, every reply and every result, to continue from. After a failed or cancelled run it
-    /// has what was said until then, with an answer for every call.
+    /// Returns the conversation with the question, every reply and every result, to continue from. After a failed or cancelled
+    /// run, it has the messages until then, with an answer for every call.
     ///
     /// # Errors
     ///
-    /// [`Unfinished`] if the stream was not read to its end; it has the conversation as it was before the question.
+    /// [`Unfinished`] if the stream was not read to its end; it contains the conversation as it was before the question.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -13,11 +13,11 @@ use crate::gadget::DynGadget;
 use crate::observer::Observer;
 use crate::scripted::{ScriptError, ScriptedModel};
 
-/// Builds an agent whose model makes this call and nothing more.
+/// Builds an agent whose model makes only this call.
 ///
 /// `parameters` is the text of a JSON object. The call is treated as in any run: parameters are checked, panics are caught,
-/// timeouts and approvals hold. `seed` is a random number, which no text of the parameters can know. [`SingleCall`] observes the
-/// result.
+/// timeouts and approvals apply. `seed` is a random number, so that no text in the parameters can guess the markers.
+/// [`SingleCall`] observes the result.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ pub struct SingleCall {
     pub answer: Option<CallAnswer>,
     /// Duration of the call.
     pub duration_ms: u64,
-    /// US dollars.
+    /// Cost of the call in US dollars.
     pub cost: f64,
     /// Media of the result, in addition to its text.
     pub media: Vec<Media>,

@@ -20,7 +20,7 @@ use crate::gadget::{DynGadget, GadgetInfo, NoParams, read};
 /// Name of the gadget that the model calls to give its answer.
 const NAME: &str = "FinalAnswer";
 
-/// The answer of a run as a value, from [`AgentRun::typed`].
+/// Answer of a run as a value, from [`AgentRun::typed`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Typed<T> {
@@ -31,18 +31,17 @@ pub struct Typed<T> {
 }
 
 impl AgentRun<'_> {
-    /// The answer as a value, with the run that gave it.
+    /// Returns the answer as a value, with the run that gave it.
     ///
-    /// The run gets one more gadget, `FinalAnswer`, whose parameters are those of `T`; a `T` that is not an object is its one
-    /// parameter `answer`. The model reads the description of the fields from the doc comments of `T`. A call that does
-    /// not fit is answered with what is wrong, and the model tries again; a reply that calls nothing is answered with a
-    /// reminder. All of this counts as replies, which
-    /// [`max_iterations`](crate::AgentBuilder::max_iterations) limits. Where the server of the model constrains replies
-    /// ([`constrained`](crate::AgentBuilder::constrained)), a small model must call a gadget each time, a large one after a reminder, and the
-    /// last reply is the answer.
+    /// The run gets one more gadget, `FinalAnswer`, whose parameters are those of `T`; if `T` is not an object, it is the only
+    /// parameter, `answer`. The doc comments of `T` are the descriptions that the model reads. A call that does not match is
+    /// answered with the mistakes, and the model tries again; a reply without a call is answered with a reminder. Each of these
+    /// counts as a reply, which [`max_iterations`](crate::AgentBuilder::max_iterations) limits. Where the server of the model
+    /// constrains replies ([`constrained`](crate::AgentBuilder::constrained)), a small model must call a gadget each time, a
+    /// large one after a reminder, and the last reply is the answer.
     ///
-    /// Fails as [`AgentRun::text`] does; if a gadget or a hook has ended the run without an answer; if a gadget of the
-    /// agent is called `FinalAnswer`; and if the stream of the run was read before.
+    /// Fails as [`AgentRun::text`] does; if a gadget or a hook has ended the run without an answer; if a gadget of the agent is
+    /// called `FinalAnswer`; and if the stream of the run was already read.
     ///
     /// Cancel safety: dropping the future cancels the run.
     ///
@@ -88,16 +87,16 @@ impl AgentRun<'_> {
         }
     }
 
-    /// [`AgentRun::typed`] for a type that is known only when the program runs: an answer that this JSON Schema admits. The run can be
-    /// consumed in any way.
+    /// Like [`AgentRun::typed`], for a type that is known only at run time: requires an answer that matches this JSON Schema. The
+    /// run can be consumed in any way.
     ///
-    /// `accept` receives the answer, and keeps it. If it returns an error, the model reads that and tries again. The answer is also
-    /// the text of the run, as JSON. A schema of anything but an object is that of the one parameter `answer`.
+    /// `accept` receives the answer, and keeps it. If it returns an error, the model reads that and tries again. The answer is
+    /// also the text of the run, as JSON. If the schema is not that of an object, it is that of the only parameter, `answer`.
     ///
     /// # Errors
     ///
-    /// [`TypedError::Agent`] if the schema is not usable, or a gadget of the agent is called `FinalAnswer`;
-    /// [`TypedError::Begun`] if the stream of the run was read before.
+    /// [`TypedError::Agent`] if the schema is not usable, or a gadget of the agent is called `FinalAnswer`; [`TypedError::Begun`]
+    /// if the stream of the run was already read.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -28,8 +28,8 @@ impl AgentBuilder {
 
     /// Continues a conversation, or where a run ended: `continue_from(&finished)`.
     ///
-    /// It replaces the history and the synthetic calls that were added before, since they are a part of it; long results
-    /// and markers are those of the conversation. An empty conversation changes nothing. To ask several times,
+    /// It replaces the history and the synthetic calls that were added before, because they are part of it; long results and
+    /// markers are those of the conversation. An empty conversation changes nothing. To ask several times,
     /// [`Agent::ask_in`](crate::Agent::ask_in) is shorter.
     pub fn continue_from(mut self, conversation: impl Into<Conversation>) -> Self {
         let conversation = conversation.into();
@@ -45,8 +45,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Makes the model believe that it has called a gadget of this agent, and got this result: the best way to show it
-    /// how. The calls follow the history, in the order in which they were added.
+    /// Makes the model believe that it has called a gadget of this agent and got this result: the best way to demonstrate a call.
+    /// The calls follow the history, in the order in which they were added.
     pub fn synthetic_call(
         mut self,
         gadget_name: impl Into<String>,
@@ -63,7 +63,7 @@ impl AgentBuilder {
         self
     }
 
-    /// A message at the end of every request, which is not kept.
+    /// Adds a message at the end of every request. It is not kept in the conversation.
     pub fn trailing(mut self, text: impl Into<String>) -> Self {
         self.config
             .trailing
@@ -71,9 +71,9 @@ impl AgentBuilder {
         self
     }
 
-    /// A message at the end of a request, made for that request; `None` for none.
+    /// Adds a message at the end of each request, made for that request; `None` adds none.
     ///
-    /// The closure must be a function of what it is given, or a replay of the run differs.
+    /// The closure must be a pure function of its argument; otherwise a replay of the run differs.
     pub fn trailing_with(
         mut self,
         make: impl Fn(&RunStatus) -> Option<String> + Send + Sync + 'static,
@@ -86,7 +86,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Informs the model how many replies it has left, at the given times.
+    /// Informs the model of the number of replies that it has left, at the given times.
     pub fn iteration_hint(mut self, timing: HintTiming) -> Self {
         self.config.trailing.push(iteration_hint(timing));
         self
@@ -111,14 +111,14 @@ impl AgentBuilder {
         self
     }
 
-    /// When a reply is ended although the model has not: at a call that cannot become valid, and at lines that repeat
-    /// without end. By default at both.
+    /// Sets where a reply is ended before the model ends it: at a call that cannot become valid, and at lines that repeat without
+    /// end. By default at both.
     pub fn stop_early(mut self, rules: StopEarly) -> Self {
         self.config.stop_early = rules;
         self
     }
 
-    /// The conversation is never made shorter.
+    /// Disables compaction: the conversation is never shortened.
     pub fn without_compaction(mut self) -> Self {
         self.config.compaction = None;
         self
@@ -142,7 +142,7 @@ impl AgentBuilder {
     }
 
     /// Sets whether replies are constrained to valid calls, by default `true`, where the server of the model does that
-    /// ([`ModelInfo::constraint`](crate::ModelInfo::constraint)). Then markers count at the start of a line only.
+    /// ([`ModelInfo::constraint`](crate::ModelInfo::constraint)). Markers then count only at the start of a line.
     ///
     /// ```
     /// use gadgetry::{Agent, CallForm, ScriptedModel};
@@ -156,7 +156,7 @@ impl AgentBuilder {
         self
     }
 
-    /// The markers of gadget blocks; [`Markers::nonce`] makes unguessable ones.
+    /// Sets the markers of gadget blocks; [`Markers::nonce`] creates unguessable ones.
     pub fn markers(mut self, markers: Markers) -> Self {
         self.config.markers = markers;
         self
@@ -168,13 +168,13 @@ impl AgentBuilder {
         self
     }
 
-    /// Caps on what a reply may make the run hold: sizes, depth, calls.
+    /// Sets the limits of a reply: sizes, depth, calls.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// The words around the list of gadgets in the system message.
+    /// Sets the words around the list of gadgets in the system message.
     pub fn prompt_template(mut self, template: PromptTemplate) -> Self {
         self.config.prompt = template;
         self
@@ -190,30 +190,30 @@ impl AgentBuilder {
         self
     }
 
-    /// The tags whose content is reasoning: it is not part of the answer, and nothing in it is executed. By default `think`
+    /// Sets the tags whose content is reasoning: it is not part of the answer, and nothing in it is executed. By default `think`
     /// and `thinking`; none with an empty list. A custom block of the same tag takes precedence.
     pub fn reasoning_tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
         self.config.reasoning_tags = tags.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Each reply begins inside the first of the reasoning tags, because the prompt template of the model has opened it
-    /// and the model writes the closing tag alone. See [`RunConfig::reasoning_open`](gadgetry_proto::run::RunConfig).
+    /// Sets whether each reply begins inside the first of the reasoning tags, because the prompt template of the model opens it
+    /// and the model writes only the closing tag. See [`RunConfig::reasoning_open`](gadgetry_proto::run::RunConfig).
     pub fn reasoning_open(mut self, open: bool) -> Self {
         self.config.reasoning_open = open;
         self
     }
 
-    /// Executes calls in other forms than gadget blocks, those that the model was trained on. By default none: such a call is
-    /// reported to the model, which then writes a block. See [`dialect`](gadgetry_proto::dialect) for the forms.
+    /// Executes calls in forms other than gadget blocks, which the model was trained on. By default none: the model reads that
+    /// such a call was not executed, and writes a block. See [`dialect`](gadgetry_proto::dialect) for the forms.
     ///
-    /// The text of such a call is kept back until it is decided, and is not part of the text that streams.
+    /// The text of such a call is withheld until it is decided, and is not part of the text that streams.
     pub fn dialects(mut self, dialects: impl Into<Dialects>) -> Self {
         self.config.dialects = dialects.into();
         self
     }
 
-    /// Rewrites the deltas of each reply, after the custom blocks; `make` makes a new one for each reply. Several
+    /// Rewrites the deltas of each reply, after the custom blocks; `make` creates a new one for each reply. Several transforms
     /// run in the order in which they were added.
     pub fn transform<T: DeltaTransform + 'static>(
         mut self,

@@ -1,4 +1,4 @@
-//! Who watches a run, and who decides.
+//! Observers and hooks of an agent.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::control::{
 use crate::human::Human;
 use crate::observer::{Observer, as_hook};
 
-/// # Who watches and decides
+/// # Observers and hooks
 impl AgentBuilder {
     /// Calls the closure for every event of all runs of the agent, those of subagents included; see
     /// [`Event::own_text`] for text. It is an [`observer`](Self::observer).
@@ -27,10 +27,10 @@ impl AgentBuilder {
     }
 
     /// Adds a hook, which watches all runs of the agent and decides about them. Hooks are called in the order in which they were
-    /// added, those of the agent before those of a run ([`AgentRun::hook`](crate::AgentRun::hook)); what one rewrites is passed on to the
-    /// next, any other decision ends the chain. Observers and the closures below are hooks, too.
+    /// added, those of the agent before those of a run ([`AgentRun::hook`](crate::AgentRun::hook)); what one rewrites is passed
+    /// on to the next, and any other decision ends the chain. Observers and the closures below are hooks, too.
     ///
-    /// Subagents have hooks of their own. The hooks of their parent see their events, and decide nothing about them.
+    /// Subagents have their own hooks. The hooks of their parent see their events, but decide nothing about them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -70,14 +70,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Rewrites what passes through a run, without waiting. Each interceptor sees what the one before has made.
+    /// Adds an interceptor, which rewrites what passes through a run, without waiting. Each interceptor sees the output of the
+    /// one before it.
     pub fn interceptor(mut self, interceptor: impl Interceptor + 'static) -> Self {
         self.code.interceptors.push(Arc::new(interceptor));
         self
     }
 
-    /// Decides about each call by rules and a user, after all hooks: what they have rewritten is what is approved and runs.
-    /// Subagents have it as well, unless they have their own.
+    /// Decides about each call by rules and a user, after all hooks, so that the rewritten call is the one that is approved and
+    /// runs. Subagents have it as well, unless they have their own.
     ///
     /// An agent with gadgets whose [permission](crate::DynGadget::permission) is to ask or to deny needs this, or
     /// [`AgentBuilder::without_approvals`].
@@ -86,8 +87,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Lets gadgets that need approval run without it, here and in subagents: whatever the model writes is executed, commands too.
-    /// For sandboxes, and for agents whose hooks decide about each call.
+    /// Lets gadgets that need approval run without it, here and in subagents: every valid call of the model is executed, commands
+    /// included. For sandboxes, and for agents whose hooks decide about each call.
     ///
     /// ```
     /// use gadgetry::{Agent, AgentError, ScriptedModel};

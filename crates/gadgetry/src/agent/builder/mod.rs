@@ -28,7 +28,7 @@ use crate::limiter::{RateLimiter, RateLimits};
 use crate::skill::Skills;
 use gadgetry_providers::model::Model;
 
-/// Makes an [`Agent`]. Every option has a default but the model.
+/// Builds an [`Agent`]. Every option except the model has a default.
 ///
 /// | option | default |
 /// |---|---|
@@ -61,13 +61,13 @@ pub struct AgentBuilder {
     pub(super) history: Vec<Message>,
     pub(super) outputs: OutputStore,
     pub(super) synthetic: Vec<SyntheticCall>,
-    /// `build` adds what it takes from the model and the services.
+    /// `build` adds the values that come from the model and the services.
     pub(super) config: RunConfig,
     pub(super) code: Code,
     pub(super) output_limit: OutputLimit,
-    /// The form of calls; by default as the size of the model demands.
+    /// The form of calls; the default depends on the size of the model.
     pub(super) form: Option<CallForm>,
-    /// Number of worked turns; by default as the size of the model demands.
+    /// Number of worked turns; the default depends on the size of the model.
     pub(super) examples: Option<usize>,
     /// True if replies are constrained where the server of the model does that.
     pub(super) is_constrained: bool,
@@ -99,20 +99,20 @@ pub(super) enum Limits {
 }
 
 impl Agent {
-    /// An agent without anything yet.
+    /// Returns a builder without any options.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
 }
 
 impl ExecutionContext {
-    /// The agent that `builder` describes as a subagent of the run that has called this gadget:
-    /// [`AgentBuilder::parent`] and [`AgentBuilder::build`].
+    /// Builds the agent that `builder` describes, as a subagent of the run that has called this gadget: [`AgentBuilder::parent`]
+    /// and [`AgentBuilder::build`].
     ///
     /// Its runs share the budget and the cancellation of that run, and their events are events of that run, too, with
     /// this call at the end of their [`path`](gadgetry_proto::event::Event::path). They end with the gadget's future.
     ///
-    /// Fails in a context without a run, as tests make it, and below the depth that is allowed.
+    /// Fails in a context without a run, as in tests, and beyond the maximum depth.
     ///
     /// ```
     /// use gadgetry::{Agent, ExecutionContext, GadgetError};
@@ -162,11 +162,11 @@ impl Default for AgentBuilder {
 
 /// # From data
 impl AgentBuilder {
-    /// An agent of a stored configuration. It is used as it is; the defaults of a builder do not apply to it.
+    /// Begins with a stored configuration. It is used as it is: the defaults of a builder do not apply to it.
     ///
-    /// `code` has the code that the configuration names. [`asks`](RunConfig::asks) is what the hooks and the human
-    /// of the builder need; [`price`](RunConfig::price) and [`context_window`](RunConfig::context_window) are those of
-    /// the model, unless `config` has them.
+    /// `code` has the code that the configuration names. [`asks`](RunConfig::asks) follows from the hooks and the human of the
+    /// builder; [`price`](RunConfig::price) and [`context_window`](RunConfig::context_window) are those of the model, unless
+    /// `config` has them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -197,19 +197,19 @@ impl AgentBuilder {
     }
 }
 
-/// # Ends
+/// # Building and running
 impl AgentBuilder {
     /// Builds the agent, which can run any number of times. Validates all options.
     pub fn build(self) -> Result<Agent, AgentError> {
         Agent::new(self)
     }
 
-    /// [`Agent::ask`] of an agent that runs once.
+    /// Builds an agent that runs once, and calls its [`Agent::ask`].
     pub fn ask(self, prompt: impl Into<String>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask(prompt))
     }
 
-    /// [`Agent::ask_with`] of an agent that runs once.
+    /// Builds an agent that runs once, and calls its [`Agent::ask_with`].
     pub fn ask_with(self, content: Vec<Content>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask_with(content))
     }
@@ -217,14 +217,14 @@ impl AgentBuilder {
 
 /// # Models
 impl AgentBuilder {
-    /// The model: anything that implements [`Model`], also in an `Arc`. A subagent has its parent's by default.
+    /// Sets the model: anything that implements [`Model`], also in an `Arc`. A subagent has its parent's by default.
     pub fn model(mut self, model: impl Model + 'static) -> Self {
         self.model = Some(Arc::new(model));
         self
     }
 
-    /// The model of this name, as [`gadgetry::model`](fn@crate::model) finds it. Fails if no provider is known for the name
-    /// or its key is missing; the error says what to set.
+    /// Sets the model by its name, as [`gadgetry::model`](fn@crate::model) resolves it. Fails if no provider is known for the
+    /// name, or its key is missing; the error says what to set.
     ///
     /// ```no_run
     /// let agent = gadgetry::Agent::builder().named("haiku")?.build()?;
@@ -236,23 +236,22 @@ impl AgentBuilder {
         Ok(self)
     }
 
-    /// One more model, which gadgets may ask for by this name through
-    /// [`ExecutionContext::model`](crate::ExecutionContext::model).
+    /// Adds a model that gadgets can call by this name, through [`ExecutionContext::model`](crate::ExecutionContext::model).
     pub fn named_model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
         self.models.push((name.into(), Arc::new(model)));
         self
     }
 
-    /// Instructions of the application. What the model has to know about gadgets and custom blocks follows them.
+    /// Sets the instructions of the application. The descriptions of gadgets and custom blocks follow them.
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.config.system = Some(text.into());
         self
     }
 }
 
-/// # What it can call
+/// # Gadgets
 impl AgentBuilder {
-    /// Adds a gadget, in whatever way it was defined.
+    /// Adds a gadget, however it was defined.
     pub fn gadget(mut self, gadget: impl IntoGadget) -> Self {
         self.gadgets.push(gadget.into_gadget());
         self
@@ -271,7 +270,7 @@ impl AgentBuilder {
 
     /// Adds skills: the model gets a gadget that loads one when it needs it. Without skills it has no effect.
     ///
-    /// Give all of them at once; a second gadget of the same name is a mistake.
+    /// Add all of them at once: a second gadget of the same name is an error.
     #[cfg(feature = "skills")]
     pub fn skills(self, skills: &Skills) -> Self {
         if skills.is_empty() {
@@ -280,20 +279,20 @@ impl AgentBuilder {
         self.gadget(skills.gadget())
     }
 
-    /// Gadgets run one at a time, in the order of their calls. By default they run in parallel, as far as their
-    /// dependencies let them.
+    /// Runs gadgets one at a time, in the order of their calls. By default they run in parallel, as far as their dependencies
+    /// allow.
     pub fn sequential(mut self) -> Self {
         self.config.schedule.sequential = true;
         self
     }
 
-    /// Maximum number of gadgets that run at the same time; 0 means no limit.
+    /// Sets the maximum number of gadgets that run at the same time; 0 means no limit.
     pub fn max_concurrent(mut self, gadgets: u32) -> Self {
         self.config.schedule.max_concurrent = Some(gadgets);
         self
     }
 
-    /// Maximum number of calls per reply that are executed, the first ones; 0 means no limit.
+    /// Sets the maximum number of calls per reply that are executed, the first ones; 0 means no limit.
     pub fn max_gadgets_per_reply(mut self, calls: u32) -> Self {
         self.config.schedule.max_per_reply = Some(calls);
         self
@@ -301,44 +300,44 @@ impl AgentBuilder {
 
     /// Sets the timeout of gadgets without one of their own. There is no default.
     ///
-    /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
-    /// has tidied up, see [`grace`](Self::grace).
+    /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it has
+    /// cleaned up, see [`grace`](Self::grace).
     pub fn default_timeout(mut self, timeout: Duration) -> Self {
         self.config.default_timeout_ms =
             Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
-    /// Policy for calls with unmet dependencies. By default they are skipped.
-    /// [`AgentBuilder::on_dependency_skipped`] decides call by call.
+    /// Sets the policy for calls with unmet dependencies. By default they are skipped. [`AgentBuilder::on_dependency_skipped`]
+    /// decides call by call.
     pub fn on_unmet(mut self, policy: UnmetDependencyPolicy) -> Self {
         self.config.on_unmet = policy;
         self
     }
 
-    /// Sets the policy for a block that only the end of the reply completes, of a gadget without a policy of its own. By
-    /// default it is executed if its parameters are valid.
+    /// Sets the policy for a block that only the end of the reply completes, for gadgets without their own policy. By default it
+    /// is executed if its parameters are valid.
     pub fn unterminated(mut self, policy: Unterminated) -> Self {
         self.config.unterminated = policy;
         self
     }
 
-    /// The run ends when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default
-    /// the model reads the error, and continues.
+    /// Ends the run when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default, the
+    /// model reads the error and continues.
     pub fn stop_on_gadget_error(mut self) -> Self {
         self.config.stop_on_gadget_error = true;
         self
     }
 
-    /// The model is shown at most this part of its context window of one result, at four characters a token; 15
-    /// percent by default. A longer one is stored, and the model reads how to view it. The window of a model
-    /// that does not say is taken for 128,000 tokens.
+    /// Limits the part of one result that the model reads to this percentage of its context window, at four characters per token;
+    /// 15 percent by default. A longer result is stored, and the model reads how to view it. An unknown window counts as 128,000
+    /// tokens.
     pub fn output_limit_percent(mut self, percent: f64) -> Self {
         self.output_limit = OutputLimit::Percent(percent);
         self
     }
 
-    /// The model is shown whole results, however long they are.
+    /// Shows the model whole results, however long they are.
     pub fn without_output_limit(mut self) -> Self {
         self.output_limit = OutputLimit::Configured;
         self.config.output_limit = None;
@@ -346,39 +345,39 @@ impl AgentBuilder {
     }
 }
 
-/// # When it ends
+/// # Limits of a run
 impl AgentBuilder {
-    /// Maximum number of model replies; 10 by default.
+    /// Sets the maximum number of model replies; 10 by default.
     pub fn max_iterations(mut self, replies: u32) -> Self {
         self.config.max_iterations = replies;
         self
     }
 
-    /// Maximum cost of the run in US dollars, including gadgets and subagents. It is checked before each request; work
+    /// Sets the maximum cost of the run in US dollars, including gadgets and subagents. It is checked before each request; work
     /// in progress completes, so the last reply may exceed it.
     ///
     /// The price of the model must be known. A price of 0 counts as known for a model that runs on this machine alone
-    /// ([`ModelInfo::is_local`](crate::ModelInfo::is_local)). A subagent's own budget is for it and its subagents; the
+    /// ([`ModelInfo::is_local`](crate::ModelInfo::is_local)). A subagent's own budget covers the subagent and its subagents; the
     /// budget of its parent also applies.
     pub fn budget(mut self, dollars: f64) -> Self {
         self.config.budget = Some(dollars);
         self
     }
 
-    /// Sets how the model calls gadgets: by writing blocks, as by default, through its provider's own interface, for a model
-    /// that has one, or either way. Gadgets, scheduler and events are the same; a native call declares no dependencies,
-    /// so `${id}` in its parameters stays text.
+    /// Sets how the model calls gadgets: by writing blocks (the default), through its provider's own interface if it has one, or
+    /// either way. Gadgets, scheduler and events are the same; a native call declares no dependencies, so `${id}` in its
+    /// parameters stays text.
     pub fn tools(mut self, tools: Tools) -> Self {
         self.config.tools = tools;
         self
     }
 
-    /// Sets whether the model must call a gadget, and which one. For a model that calls through its provider's own interface
-    /// ([`tools`](Self::tools)), and for one whose server constrains replies ([`constrained`](Self::constrained)); for others the choice is
-    /// ignored.
+    /// Sets whether the model must call a gadget, and which one. Applies to a model that calls through its provider's own
+    /// interface ([`tools`](Self::tools)), and to one whose server constrains replies ([`constrained`](Self::constrained));
+    /// others ignore it.
     ///
-    /// A choice that forces a call holds, in each run, until a reply has called a gadget. After that the model decides, so
-    /// that it can answer. [`before_model_call`](Self::before_model_call) can change it for one request:
+    /// A choice that forces a call applies, in each run, until a reply has called a gadget. After that the model decides, so that
+    /// it can answer. [`before_model_call`](Self::before_model_call) can change it for one request:
     /// [`Request::tool_choice`](gadgetry_proto::message::Request::tool_choice).
     ///
     /// ```
@@ -411,15 +410,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Cancels all runs of the agent when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel).
-    /// A run ends when its gadgets have tidied up, see [`grace`](Self::grace).
+    /// Cancels all runs of the agent when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel). A run
+    /// ends when its gadgets have cleaned up, see [`grace`](Self::grace).
     pub fn cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = Some(token);
         self
     }
 
-    /// Sets the time that a gadget may take to tidy up after a timeout or a cancellation, before its future is dropped; 2 seconds by
-    /// default. It applies to gadgets that can notice: those that have called
+    /// Sets the time that a gadget may take to clean up after a timeout or a cancellation, before its future is dropped; 2
+    /// seconds by default. It applies to gadgets that can notice: those that have called
     /// [`ExecutionContext::cancellation`](crate::ExecutionContext::cancellation) or
     /// [`throw_if_cancelled`](crate::ExecutionContext::throw_if_cancelled), wait for human input, or have started a subagent.
     /// Others are dropped at once. Subagents have half of it for each level.
@@ -429,7 +428,7 @@ impl AgentBuilder {
     }
 }
 
-/// # What the provider allows
+/// # Retries and rate limits
 impl AgentBuilder {
     /// Sets the retries of failed model calls. A request is sent again only while nothing has acted on its reply.
     ///
@@ -439,25 +438,25 @@ impl AgentBuilder {
         self
     }
 
-    /// A model call that fails is not tried again.
+    /// Disables retries: a model call that fails is not repeated.
     pub fn without_retry(mut self) -> Self {
         self.retry = Setting::Off;
         self
     }
 
-    /// Requests wait until they are within these limits. All runs of the agent, and their subagents, count together.
+    /// Sets rate limits: requests wait until they are within them. All runs of the agent, and their subagents, count together.
     pub fn rate_limits(mut self, limits: RateLimits) -> Self {
         self.limits = Setting::On(Limits::Own(limits));
         self
     }
 
-    /// Requests wait for a limiter that other agents use as well.
+    /// Sets a rate limiter that other agents can use as well.
     pub fn rate_limiter(mut self, limiter: RateLimiter) -> Self {
         self.limits = Setting::On(Limits::Shared(limiter));
         self
     }
 
-    /// Requests do not wait, even if this is the subagent of a run whose requests do.
+    /// Disables rate limits, even if this is the subagent of a run that has them.
     pub fn without_rate_limits(mut self) -> Self {
         self.limits = Setting::Off;
         self
@@ -468,8 +467,8 @@ impl AgentBuilder {
 impl AgentBuilder {
     /// Makes it a subagent of the run that has called this gadget; [`ExecutionContext::spawn_agent`] is shorter.
     ///
-    /// It has the model, the named models, the retries, the rate limits and the human input of that run, unless it is given
-    /// its own; it always shares its budget and its cancellation, and its events are events of that run as well.
+    /// It inherits the model, the named models, the retries, the rate limits and the human input of that run, unless it has its
+    /// own. It always shares the run's budget and cancellation, and its events are events of that run as well.
     pub fn parent(mut self, context: &ExecutionContext) -> Self {
         self.parent = Some(context.clone());
         self

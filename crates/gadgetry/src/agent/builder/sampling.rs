@@ -4,7 +4,7 @@ use super::AgentBuilder;
 
 /// # Settings of replies
 ///
-/// They take precedence over the options of the model. A model that knows no such setting ignores it.
+/// They take precedence over the options of the model. A model without such a setting ignores it.
 impl AgentBuilder {
     /// Sets the sampling temperature.
     ///
@@ -22,7 +22,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the maximum number of tokens in a reply, reasoning included. A reply that is cut off there executes no incomplete call.
+    /// Sets the maximum number of tokens in a reply, reasoning included. No incomplete call of a reply that is cut off there is
+    /// executed.
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.config.sampling.max_tokens = Some(tokens);
         self
