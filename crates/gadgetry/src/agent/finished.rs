@@ -55,8 +55,8 @@ pub struct FinishedCall<'f> {
 }
 
 impl Finished {
-    /// Returns the calls of gadgets that the model made, in order, without those of subagents. If there are none, the model did
-    /// not use its gadgets: it may not know the format, see `gadgetry doctor`.
+    /// Returns the calls of gadgets that the model made, in order, without those of subagents. Without any, the model did not use
+    /// its gadgets: it may not know the format, see `gadgetry doctor`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -30,7 +30,7 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// The question whether a run may call a gadget: for tests of approvers.
+    /// Makes the request of a run that calls a gadget, for tests of approvers.
     pub fn new(
         run: impl Into<Arc<RunInfo>>,
         gadget: impl Into<String>,
@@ -45,9 +45,10 @@ impl ApprovalRequest {
         }
     }
 
-    /// Returns rules that would allow this call from now on, from the narrowest to the widest: exactly this subject, then for a
-    /// file its folder and for a URL its host, then all calls of the gadget. A wider rule for commands is only suggested for
-    /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool as it is defined now.
+    /// Returns rules that would allow this call from now on, from the narrowest to the widest: exactly this subject, then the
+    /// folder of a file or the host of a URL, then all calls of the gadget. A wider rule for commands is only suggested for
+    /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool in its current
+    /// definition.
     pub fn suggestions(&self) -> Vec<Rule> {
         let subject = self.preview.subject.as_ref();
         let gadget = Named {
@@ -69,7 +70,7 @@ impl ApprovalRequest {
             .collect()
     }
 
-    /// Returns the call as the events of its run show it. The hash of the id is about everything that the answer is bound to.
+    /// Returns the call as the events of its run show it. The hash in the id covers everything that the answer is bound to.
     pub(super) fn shown(&self, call: CallId) -> Approval {
         let preview = &self.preview;
         let subject = preview.subject.as_ref().map(shown_subject);
@@ -100,7 +101,7 @@ impl ApprovalRequest {
         approval
     }
 
-    /// Returns the call as lines for the user, in which what gadgetry says differs from what the model wrote.
+    /// Returns the call as lines for the user, in which gadgetry's words are distinct from those of the model.
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};
@@ -154,7 +155,7 @@ pub enum ShownLine {
     Diff(String),
 }
 
-/// Everything but notes after `| `, so that no text can look like a note.
+/// Writes `| ` before everything but notes, so that no text can look like a note.
 impl fmt::Display for ShownLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -164,7 +165,7 @@ impl fmt::Display for ShownLine {
     }
 }
 
-/// Lines of a text, at whatever some reader takes for the end of a line.
+/// Splits a text into lines, at any character that some reader treats as the end of a line.
 fn split(text: &str) -> impl Iterator<Item = String> {
     let is_end = |c: char| {
         matches!(
@@ -180,12 +181,12 @@ fn split(text: &str) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
-/// Programs that only report, whatever their arguments: they start no other program, and write no file.
+/// Programs that only report, whatever their arguments: they start no other program and write no file.
 const REPORTING: [&str; 9] = [
     "basename", "cksum", "df", "dirname", "du", "ls", "pwd", "stat", "wc",
 ];
 
-/// A pattern for what is like the subject, and the folder of a command.
+/// Returns a pattern for similar subjects, and the folder of a command.
 fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
     match subject {
         Subject::Path(path) => {
@@ -215,16 +216,16 @@ fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
 pub enum Answer {
     /// This call runs.
     Once,
-    /// This call runs, and so do all that the rule allows, as long as these approvals live.
+    /// This call runs, and so do all calls that the rule allows, as long as these approvals exist.
     Session(Rule),
     /// This call does not run. The model reads the reason.
     No(Option<String>),
-    /// The question is left open: [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process through
-    /// the [journal](crate::journal).
+    /// The question stays open: [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process does so
+    /// through the [journal](crate::journal).
     Pending,
 }
 
-/// Asks the user about calls, one at a time. Any `Fn(ApprovalRequest) -> impl Future<Output = Answer>` is one.
+/// Asks the user about calls, one at a time. Any `Fn(ApprovalRequest) -> impl Future<Output = Answer>` is an approver.
 pub trait Approver: Send + Sync {
     /// Returns the answer.
     ///

@@ -1,8 +1,8 @@
 //! Binding of calls to approvals: only an approved call runs.
 //!
 //! A decision is made before a call starts. Until its gadget acts, files, links and definitions may change, and so may the
-//! parameters. So a decision is kept with the preview that it is about, the gadget compares that with what it would do
-//! ([`ExecutionContext::check_approved`]), and the call is decided about again if they differ.
+//! parameters. So a decision is kept with its preview, the gadget compares that preview with its actual effects
+//! ([`ExecutionContext::check_approved`]), and the call needs a new decision if they differ.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::control::{BeforeGadget, RunContext};
 use crate::gadget::{DynGadget, attempt, closed};
 use crate::toolbox::Toolbox;
 
-/// Times that a call is decided about while what it acts on changes again and again.
+/// Maximum number of decisions about a call whose target keeps changing.
 const ATTEMPTS: usize = 16;
 
-/// A call that executes only as it was approved.
+/// A call that executes only in its approved form.
 pub(crate) struct Binding {
     approvals: Approvals,
     run: RunContext,
@@ -29,7 +29,7 @@ pub(crate) struct Binding {
 }
 
 impl Approvals {
-    /// Binds the execution of a call to what is decided about it.
+    /// Binds the execution of a call to the decision about it.
     pub(crate) fn bind(&self, run: RunContext, toolbox: Arc<Toolbox>, start: Start) -> Binding {
         Binding {
             approvals: self.clone(),
@@ -41,7 +41,7 @@ impl Approvals {
 }
 
 impl Binding {
-    /// Executes the call as approved, and decides about it again for as long as something else would happen.
+    /// Executes the call as approved; as long as its effects would differ, requests a new decision.
     ///
     /// Cancel safety: dropping the future drops the gadget's own, and withdraws a request to the user.
     pub(crate) async fn call(

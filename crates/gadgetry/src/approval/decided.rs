@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gadget::Approved;
 
-/// Decisions that are kept for calls that have not started.
+/// Maximum number of decisions that are kept.
 const KEPT: usize = 256;
 
 /// Decisions about calls that have not started.
@@ -22,7 +22,7 @@ pub(super) struct Record {
 }
 
 impl Decided {
-    /// Keeps the decision that a call runs; returns what is cancelled when the call has ended.
+    /// Keeps the decision that a call runs; returns the token that is cancelled when the call has ended.
     pub(super) fn push(&mut self, start: &Start, approved: Approved) -> CancellationToken {
         let end = CancellationToken::new();
         self.0.push_back(Record {

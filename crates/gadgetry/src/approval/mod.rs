@@ -5,14 +5,14 @@
 //!                                        └─ no rule: permission of the gadget ─► ask ─► Approver ─► once | session | always | no
 //! ```
 //!
-//! A gadget says by [`DynGadget::permission`] what holds without a rule, and by [`DynGadget::preview`] what a call would touch.
-//! A denied call fails: the model reads why, and its dependents are skipped. Calls that need the user wait in a queue; while
-//! one is open, other gadgets run on, and an answer that also covers a waiting call decides that call.
+//! [`DynGadget::permission`] is the decision about a gadget without a rule, and [`DynGadget::preview`] describes the effects of a
+//! call. A denied call fails: the model reads the reason, and its dependents are skipped. Calls that need the user wait in a
+//! queue. Meanwhile, other gadgets continue to run, and an answer that also covers a waiting call decides that call.
 //!
 //! What was approved is what runs. The preview that the user sees is made when the question opens, after the changes of the calls
-//! before it. When the call executes, its gadget compares what it would do with that preview
+//! before it. When the call executes, its gadget compares its effects with that preview
 //! ([`ExecutionContext::check_approved`](crate::ExecutionContext::check_approved)); if a file, a link, a definition or the
-//! parameters have changed, the call is decided about again.
+//! parameters have changed, the call needs a new decision.
 //!
 //! ```
 //! use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
@@ -73,13 +73,13 @@ pub(crate) use open::OpenApprovals;
 pub use rule::{InvalidRule, Named, Rule};
 pub use rules::Rules;
 
-/// Longest wait for approved changes of files to be made before the next question shows files.
+/// Maximum wait for approved changes of files before the next question shows files.
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// Decides about each call before it runs; see the [module](self). Clones share their rules.
 ///
-/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). A call whose parameters other hooks change
-/// afterwards is decided about again when it starts.
+/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). If other hooks change the parameters of a call
+/// afterwards, it needs a new decision when it starts.
 #[derive(Clone)]
 pub struct Approvals(Arc<Inner>);
 
@@ -90,7 +90,7 @@ struct Inner {
     unattended: String,
     /// Whether a rule about a misspelt gadget is an error.
     checks_names: bool,
-    /// Held while the approver decides: about one call at a time, of whatever run.
+    /// Held while the approver decides, about one call of all runs at a time.
     turn: Arc<Mutex<()>>,
     decided: StdMutex<Decided>,
     /// Approved changes of files that may not have been made yet.
@@ -111,7 +111,7 @@ impl Inner {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the changes that were approved before; returns whether there were any.
+    /// Waits for the changes that were approved earlier; returns whether there were any.
     async fn settle(&self) -> bool {
         let changes = std::mem::take(&mut *self.changes());
         let open = changes.iter().filter(|change| !change.is_cancelled());
@@ -123,7 +123,7 @@ impl Inner {
 }
 
 impl Approvals {
-    /// Approvals by these rules. Calls that need the user are denied until there is an [`approver`](Self::approver).
+    /// Makes approvals by these rules. Calls that need the user are denied unless there is an [`approver`](Self::approver).
     pub fn new(rules: Rules) -> Self {
         Self(Arc::new(Inner {
             rules: RwLock::new(rules),
@@ -136,14 +136,15 @@ impl Approvals {
         }))
     }
 
-    /// Sets who approves. Anything that clones of these approvals share until now is copied.
+    /// Sets the approver. State that clones of these approvals share so far is copied.
     #[must_use]
     pub fn approver(self, approver: impl Approver + 'static) -> Self {
         self.with(|inner| inner.approver = Some(Arc::new(approver)))
     }
 
     /// Leaves every question open: it is an event [`approval_required`](gadgetry_proto::event::EventKind::ApprovalRequired) of
-    /// the run, and [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process through the journal.
+    /// the run, and [`AgentHandle::answer`](crate::AgentHandle::answer) answers it, or another process does so through the
+    /// journal.
     ///
     /// ```
     /// use futures_util::StreamExt as _;
@@ -179,14 +180,14 @@ impl Approvals {
         self.approver(async |_| Answer::Pending)
     }
 
-    /// Sets why calls are denied without an approver, as the model reads it after `… needs approval, but `.
+    /// Sets the reason for denials without an approver, which the model reads after `… needs approval, but `.
     #[must_use]
     pub fn unattended(self, reason: impl Into<String>) -> Self {
         self.with(|inner| inner.unattended = reason.into())
     }
 
-    /// Takes rules about gadgets that the agent does not have, whatever their names: the caller has checked them. By default, a name
-    /// that is that of a gadget with a slip is an error when the agent is built
+    /// Accepts rules about gadgets that the agent does not have, whatever their names: the caller has checked them. By default, a
+    /// rule that misspells the name of a gadget is an error when the agent is built
     /// ([`AgentError::RuleWithoutGadget`](crate::AgentError::RuleWithoutGadget)).
     #[must_use]
     pub fn any_names(self) -> Self {
@@ -216,7 +217,7 @@ impl Approvals {
         self.0.rules()
     }
 
-    /// Decides about a call of `run`, of a gadget in `toolbox`. A gadget that is not there is denied.
+    /// Decides about a call of `run` to a gadget in `toolbox`. A call to any other gadget is denied.
     ///
     /// Cancel safety: dropping the future withdraws the request to the user.
     pub async fn decide(&self, run: &RunContext, toolbox: &Toolbox, start: &Start) -> BeforeGadget {
@@ -326,7 +327,7 @@ impl Approvals {
         self.proceed(start, permission, &preview, true)
     }
 
-    /// The call runs, as previewed.
+    /// Returns the decision that the call runs as previewed.
     fn proceed(
         &self,
         start: &Start,
@@ -345,7 +346,7 @@ impl Approvals {
         BeforeGadget::Proceed
     }
 
-    /// The decision, unless it is the user's.
+    /// Returns the decision, unless it is the user's.
     fn by_rules(
         &self,
         start: &Start,
@@ -368,13 +369,13 @@ impl Approvals {
         }
     }
 
-    /// Why a rule that resembles a command does not allow it, in one line; `None` without such a rule.
+    /// Returns the reason why a rule that resembles a command does not allow it, in one line; `None` without such a rule.
     fn why_not_allowed(&self, start: &Start, preview: &CallPreview) -> Option<String> {
         let (gadget, subject) = (named(&start.gadget_name, preview), preview.subject.as_ref());
         self.0.rules().misses(gadget, &start.parameters, subject)
     }
 
-    /// The hook of an agent with these gadgets.
+    /// Returns the hook of an agent with these gadgets.
     pub(crate) fn hook(self, toolbox: Arc<Toolbox>) -> Arc<dyn DynHook> {
         Arc::new(OfToolbox {
             approvals: self,
@@ -401,7 +402,7 @@ async fn answered(
     }
 }
 
-/// Returns what is kept of a decision.
+/// Returns the part of a decision that is kept.
 fn approved(
     approvals: &Arc<Inner>,
     start: &Start,

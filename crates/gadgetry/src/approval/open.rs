@@ -12,21 +12,21 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::Answer;
 
-/// Ids of closed approvals, and answers that came early, that are kept.
+/// Maximum number of kept ids of closed approvals, and of early answers.
 const KEPT: usize = 256;
 
 /// The open approvals of a run and its subagents.
 #[derive(Default)]
 pub(crate) struct OpenApprovals {
     state: StdMutex<State>,
-    /// Held by the call whose approval is open, so that calls of a run are shown one after the other.
+    /// Held by the call whose approval is open, so that calls of a run are shown one after another.
     pub(super) turn: Arc<Mutex<()>>,
 }
 
 #[derive(Default)]
 struct State {
     open: BTreeMap<ApprovalId, Open>,
-    /// Answers of other processes that came before their questions, which are repeated after a process has died.
+    /// Answers of other processes that arrived before their questions, which are repeated after a process has died.
     early: VecDeque<(ApprovalId, Answer)>,
     closed: VecDeque<ApprovalId>,
 }
@@ -73,7 +73,7 @@ impl OpenApprovals {
         sent.then_some(()).ok_or(NotAnswered::Closed)
     }
 
-    /// Takes an answer from another process, which may come before its question.
+    /// Takes an answer from another process, which may arrive before its question.
     pub(crate) fn answer_early(&self, id: ApprovalId, answer: Answer) {
         match self.answer(id, answer.clone()) {
             Ok(()) => {}
@@ -154,10 +154,10 @@ impl Drop for OpenAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAnswered {
-    /// The run has no approval with this id, and has had none lately: a mistake of the caller.
+    /// The run has no approval with this id, and had none recently: a mistake of the caller.
     #[error("the run has no such approval; answer one of an event `approval_required`")]
     Unknown,
-    /// The approval was answered or withdrawn before, or what would be approved has changed.
+    /// The approval was already answered or withdrawn, or the call has changed.
     #[error("the approval is closed: it was answered before, or no longer matters")]
     Closed,
 }

@@ -2,16 +2,16 @@
 
 use regex::{Regex, RegexBuilder};
 
-/// Bytes of a pattern. Longer than any command line that a user would approve for good.
+/// Maximum bytes of a pattern: more than any command line that a user would approve for good.
 const LENGTH_LIMIT: usize = 16 << 10;
 
-/// Bytes of a compiled pattern.
+/// Maximum bytes of a compiled pattern.
 const SIZE_LIMIT: usize = 4 << 20;
 
 /// Texts that `*` matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wildcards {
-    /// `*` any text without `/`, `**` any text.
+    /// `*` matches any text without `/`, `**` any text.
     Segments,
     /// Any text.
     Anything,
@@ -41,7 +41,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// `None` if it is too long. A `*` after a space at the end also matches nothing, without the space.
+    /// Compiles a pattern; `None` if it is too long. A `*` after a space at the end also matches no text, without the space.
     pub(super) fn new(text: &str, wildcards: Wildcards) -> Option<Self> {
         if text.len() > LENGTH_LIMIT {
             return None;
@@ -100,7 +100,7 @@ impl Pattern {
     }
 }
 
-/// The text that the paths in a folder begin with.
+/// Returns the prefix of the paths in a folder.
 fn inside(folder: &str) -> String {
     if folder == "." {
         String::new()

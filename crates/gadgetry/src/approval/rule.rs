@@ -1,4 +1,4 @@
-//! One rule: which calls, and what about them.
+//! One rule: a pattern of calls, and the decision about them.
 
 use std::fmt;
 
@@ -10,36 +10,37 @@ use crate::gadget::{CommandLine, Origin, Permission, Subject};
 
 /// Allows, denies or asks about calls.
 ///
-/// The calls are written as a name, in which `*` is any text, and optionally a pattern for the argument in parentheses:
+/// The calls are written as a name, in which `*` is any text, optionally followed by a pattern for the argument in parentheses:
 ///
 /// | pattern | calls |
 /// |---|---|
-/// | `ReadFile`, `Read*`, `*` | of these gadgets; case does not matter |
-/// | `WriteFile(src/*.rs)` | of files directly in `src` |
-/// | `WriteFile(src/**)` | of files in `src` and all folders below it |
-/// | `RunCommand(cargo test *)` | of `cargo test` in the workspace's root, with any arguments or none |
+/// | `ReadFile`, `Read*`, `*` | to these gadgets; case does not matter |
+/// | `WriteFile(src/*.rs)` | to write such files directly in `src` |
+/// | `WriteFile(src/**)` | to write files in `src` and all folders below it |
+/// | `RunCommand(cargo test *)` | to run `cargo test` in the workspace's root, with any arguments or none |
 /// | `RunCommand(cargo test *) in crates/**` | the same in folders below `crates`; `in **` is any folder |
-/// | `HttpFetch(https://*.example.com/**)` | of pages of these hosts |
-/// | `Deploy(target=staging*)` | of other gadgets, by one of their parameters |
-/// | `look@weather#3f1c…` | of the tool `look` of the MCP server `weather`, as it is defined now |
-/// | `look@weather`, `*@weather` | of this tool, or all tools, of the server, however it defines them |
+/// | `HttpFetch(https://*.example.com/**)` | to fetch pages of these hosts |
+/// | `Deploy(target=staging*)` | to another gadget, by one of its parameters |
+/// | `look@weather#3f1c…` | to the tool `look` of the MCP server `weather`, in its current definition |
+/// | `look@weather`, `*@weather` | to this tool, or to all tools, of the server, however it defines them |
 ///
-/// In paths and URLs, `*` is any text without a `/`, and `**` any text. In commands and parameters `*` is any text, but in a
-/// rule that allows a command it contains nothing that a shell reads as more than a word (`;`, `&`, `|`, `<`, `>`, `$`, `` ` ``,
+/// In paths and URLs, `*` is any text without a `/`, and `**` any text. In commands and parameters `*` is any text, but in a rule
+/// that allows a command it matches nothing that a shell reads as more than a word (`;`, `&`, `|`, `<`, `>`, `$`, `` ` ``,
 /// parentheses, braces, separators of lines, control characters): `cargo test; curl …` is not allowed by `cargo test*`. A
 /// backslash makes the character after it literal.
 ///
-/// Rules that allow say all of what they allow; rules that deny or ask hold for more:
+/// Rules that allow apply to exactly what they name; rules that deny or ask apply to more:
 ///
 /// - A call about a folder with everything in it (recursive deletion, search, listing) is allowed by a pattern that matches
-///   all of that, as `tmp/**` does for `tmp/x`. A pattern that matches the folder, or what is directly in it, denies the call.
+///   everything in it, as `tmp/**` does for `tmp/x`. In a rule that denies, a pattern that matches the folder, or anything
+///   directly in it, is enough.
 /// - A rule without `in` allows commands in the root of the workspace, and denies them in every folder. A rule without a pattern
-///   is about all calls of the gadget, wherever they run.
+///   applies to all calls of the gadget, wherever they run.
 /// - A rule without `@` does not allow the calls of a server's tools, unless its name is `*`. It denies them.
 ///
-/// A rule about a gadget that the agent does not have, with a name that differs from one of its gadgets by a slip, is an error when the
-/// agent is built: [`AgentError::RuleWithoutGadget`](crate::AgentError::RuleWithoutGadget). If it is about a gadget that comes later, as of a
-/// subagent or a server, write its name with an `@`, a `*`, or a backslash before a character.
+/// A rule that misspells the name of one of the agent's gadgets is an error when the agent is built:
+/// [`AgentError::RuleWithoutGadget`](crate::AgentError::RuleWithoutGadget). If the rule is about a gadget that is added later,
+/// such as that of a subagent or a server, write its name with an `@`, a `*`, or a backslash before a character.
 ///
 /// ```
 /// use gadgetry::Permission;
@@ -68,7 +69,7 @@ struct Argument {
     parameter: Option<(String, Pattern)>,
 }
 
-/// Whose tools a rule is about.
+/// The servers whose tools a rule is about.
 #[derive(Clone, Debug)]
 struct Source {
     server: Pattern,
@@ -108,7 +109,7 @@ impl<'g> From<&&'g str> for Named<'g> {
 }
 
 impl Rule {
-    /// A rule about the calls that `calls` describes.
+    /// Makes a rule about the calls that `calls` describes.
     ///
     /// # Errors
     ///
@@ -182,7 +183,8 @@ impl Rule {
         })
     }
 
-    /// A rule about calls of this gadget that act on exactly this, or about all of its calls if `subject` is `None`.
+    /// Makes a rule about the calls of this gadget that act on exactly this subject, or about all of its calls if `subject` is
+    /// `None`.
     ///
     /// # Errors
     ///
@@ -205,7 +207,7 @@ impl Rule {
         Self::of_gadget(permission, gadget.into(), pattern.as_deref(), folder)
     }
 
-    /// A rule about calls of this gadget that match a pattern. Names are taken literally: a stranger's tool may be named `*`.
+    /// Makes a rule about the calls of this gadget that match a pattern. Names are literal: a third-party tool may be named `*`.
     pub(super) fn of_gadget(
         permission: Permission,
         gadget: Named<'_>,
@@ -363,12 +365,12 @@ impl Rule {
     }
 }
 
-/// A command line without what a shell skips. Other whitespace is a part of a word for it.
+/// Trims the blanks that a shell skips. It treats other whitespace as part of a word.
 fn trimmed(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
-/// A pattern for everything in a folder.
+/// Returns a pattern for everything in a folder.
 pub(super) fn everything_in(folder: &str) -> String {
     match folder {
         "." => "**".to_owned(),
@@ -376,8 +378,8 @@ pub(super) fn everything_in(folder: &str) -> String {
     }
 }
 
-/// The name, the pattern in parentheses and the folder of `NAME(PATTERN) in FOLDER`. A text that ends with a parenthesis has no
-/// folder, whatever the pattern contains.
+/// Returns the name, the pattern in parentheses and the folder of `NAME(PATTERN) in FOLDER`. A text that ends with a parenthesis
+/// has no folder, whatever the pattern contains.
 fn parts(text: &str) -> Result<(&str, Option<&str>, Option<&str>), &'static str> {
     let Some((name, rest)) = text.split_once('(') else {
         return Ok(match text.split_once(" in ") {
@@ -431,7 +433,7 @@ impl PartialEq for Rule {
 
 impl Eq for Rule {}
 
-/// A text that describes no calls.
+/// Error for a text that does not describe calls.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid rule `{text}`: {reason}; write `Gadget` or `Gadget(pattern)`")]
 pub struct InvalidRule {

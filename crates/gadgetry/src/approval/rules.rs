@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::rule::{InvalidRule, Named, Rule};
 use crate::gadget::Subject;
 
-/// Rules, of which the first that matches a call decides about it.
+/// Rules in order: the first that matches a call decides about it.
 ///
 /// ```
 /// use gadgetry::approval::Rules;
@@ -34,14 +34,14 @@ impl Rules {
         rules.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Adds a rule that applies where no other does.
+    /// Adds a rule that applies if no earlier one does.
     pub fn push(&mut self, rule: Rule) {
         self.0.push(rule);
     }
 
-    /// Returns the first rule about a gadget whose name is one of these with a slip, and that name.
+    /// Returns the first rule that misspells one of these names, and that name.
     ///
-    /// A rule may be about gadgets that come later: one with a `*`, a backslash or an `@` in its name is not checked.
+    /// A rule may be about gadgets that are added later: one with a `*`, a backslash or an `@` in its name is not checked.
     pub(crate) fn misspelt<'n>(&self, known: &[&'n str]) -> Option<(&Rule, &'n str)> {
         let also = [viewer::NAME, search::NAME];
         self.0.iter().find_map(|rule| {
@@ -55,8 +55,8 @@ impl Rules {
         })
     }
 
-    /// Adds the rule that the user has answered with: before the one that decides about this call now, or as the last.
-    /// Rules that deny other calls before it still do.
+    /// Adds the rule of the user's answer: before the rule that currently decides about this call, or as the last one. Earlier
+    /// rules that deny other calls still do.
     pub(super) fn insert_for<'g>(
         &mut self,
         gadget: impl Into<Named<'g>>,
@@ -75,7 +75,7 @@ impl Rules {
         self.0.iter()
     }
 
-    /// Returns why none of the rules before the first one about this call allows it, if one of them resembles it.
+    /// Returns the reason why no rule before the first one about this call allows it, if one of them resembles it.
     pub(super) fn misses(
         &self,
         gadget: Named<'_>,
@@ -87,7 +87,7 @@ impl Rules {
         before.find_map(|rule| rule.misses(gadget, subject))
     }
 
-    /// Returns the first rule about a call; `None` if no rule is.
+    /// Returns the first rule that matches a call; `None` if no rule does.
     pub fn decide<'g>(
         &self,
         gadget: impl Into<Named<'g>>,

@@ -21,17 +21,17 @@ use crate::panics::panic_text;
 /// Item of an [`Attempt`].
 pub(crate) enum Attempted {
     Delta(Delta),
-    /// The rate limit held the request back for this long. It is sent now.
+    /// The rate limit delayed the request by this long. It is sent now.
     RateLimited(Duration),
 }
 
 /// The reply to one request.
 ///
-/// A stream written by hand and not a chain of adapters: every delta of every reply goes through it.
+/// Written by hand instead of as a chain of adapters, because every delta of every reply passes through it.
 pub(crate) struct Attempt {
     call: ModelCall,
     state: State,
-    /// The tokens that the limiter has admitted and not settled.
+    /// The tokens that the limiter has admitted, until their actual number is reported.
     admitted: Option<u64>,
     /// True if the request was sent and its usage not reported.
     is_sent: bool,
@@ -139,7 +139,7 @@ impl Attempt {
         }
     }
 
-    /// The error of the check, if there is one and it fails.
+    /// Returns the error of the check, if there is a check and it fails.
     fn refusal(&self) -> Option<Attempted> {
         let refusal = self.call.check.as_ref()?().err()?;
         Some(Attempted::Delta(Delta::error(refusal)))

@@ -1,4 +1,4 @@
-//! The one road to a model: rate limits, token counts, retries and panics.
+//! Model calls: rate limits, token counts, retries and panics.
 //!
 //! The loop of an agent, [`ModelClient`](crate::ModelClient) inside gadgets, and the command line send their requests
 //! with [`ModelCall`]. The loop leaves [`retry`](ModelCall::retry) off: its engine decides about retries, by the same
@@ -30,13 +30,13 @@ pub(crate) use attempt::{Attempt, Attempted};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Received {
-    /// A piece of the reply.
+    /// Piece of the reply.
     Delta(Delta),
-    /// The rate limit held the request back for this long. It is sent now.
+    /// The rate limit delayed the request by this long. It is sent now.
     RateLimited(Duration),
-    /// The reply failed; the request will be sent again. What was received so far is void, except for its usage.
+    /// The reply failed; the request will be sent again. Everything received so far is void, except for its usage.
     Retry {
-        /// The time until then.
+        /// The time until the retry.
         delay: Duration,
         /// The failure.
         error: ModelError,
@@ -47,7 +47,7 @@ type Sender = dyn Fn(&dyn Model, Request) -> BoxStream<'static, Delta> + Send + 
 type Check = dyn Fn() -> Result<(), String> + Send + Sync;
 type OnUsage = dyn Fn(Usage) + Send + Sync;
 
-/// A request to a model, with everything that happens on the way.
+/// A request to a model, with rate limits, retries and usage.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -123,11 +123,11 @@ impl ModelCall {
         self
     }
 
-    /// Sets what is retried; `None` for nothing. `seed: 0` picks a random seed.
+    /// Sets the retries; `None` disables them. `seed: 0` picks a random seed.
     ///
     /// A reply is retried while it contains no text and no tool call; reasoning may have been received. It fails with a
     /// [retryable](gadgetry_proto::error::ModelErrorKind::is_retryable) error, by ending without [`Delta::MessageEnd`], or, with
-    /// [`Retry::on_empty`], by being empty. The last failure is passed on as it came.
+    /// [`Retry::on_empty`], by being empty. The last failure is passed on unchanged.
     #[must_use]
     pub fn retry(mut self, retry: Option<Retry>) -> Self {
         self.retry = retry;
@@ -151,7 +151,7 @@ impl fmt::Debug for ModelCall {
     }
 }
 
-/// Returns a name that nothing else has, for a run that was given none.
+/// Returns a unique name, for a run without one.
 pub(crate) fn random_id() -> String {
     format!("{:016x}{:016x}", random(), random())
 }

@@ -64,7 +64,7 @@ enum Phase {
         reply: Box<Attempt>,
         content: Content,
     },
-    /// Reports a retry. A phase of its own, because the usage of the failed attempt is reported first.
+    /// Reports a retry. This is a separate phase, because the usage of the failed attempt is reported first.
     Announce {
         delay: Duration,
         error: ModelError,
@@ -112,7 +112,7 @@ impl Retrying {
         }
     }
 
-    /// Judges the next item of `reply`. Returns what to pass on; `None` if a retry or the end follows.
+    /// Judges the next item of `reply`. Returns the item to pass on; `None` if a retry or the end follows.
     fn received(
         &mut self,
         received: Option<Attempted>,

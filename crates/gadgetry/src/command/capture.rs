@@ -6,7 +6,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 const CHUNK: usize = 64 * 1024;
 
-/// Reads all of `pipe` into `buffer`; whether that ended within `cap` bytes. What was read stays if it is dropped.
+/// Reads all of `pipe` into `buffer`; returns whether that ended within `cap` bytes. If it is dropped, the bytes read so far
+/// stay.
 pub(super) async fn read_within(
     mut pipe: impl AsyncRead + Unpin,
     buffer: &mut Vec<u8>,
@@ -23,7 +24,7 @@ pub(super) async fn read_within(
     }
 }
 
-/// The end of what was written: the last lines of a long log are the ones that say what went wrong.
+/// The end of a program's output: the last lines of a long log usually say what went wrong.
 #[derive(Default)]
 pub struct Tail {
     bytes: Vec<u8>,
@@ -31,7 +32,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Reads all of `pipe` and keeps at least the last `cap` bytes. What was read stays if it is dropped.
+    /// Reads all of `pipe` and keeps at least the last `cap` bytes. If it is dropped, the bytes read so far stay.
     pub async fn read(&mut self, mut pipe: impl AsyncRead + Unpin, cap: usize) -> io::Result<()> {
         loop {
             self.bytes.reserve(CHUNK);
@@ -55,7 +56,7 @@ impl Tail {
         }
     }
 
-    /// The last `cap` bytes as trimmed text, with a note in front if there was more.
+    /// Returns the last `cap` bytes as trimmed text, after a note if there was more.
     pub fn text(&self, cap: usize) -> String {
         let start = self.bytes.len().saturating_sub(cap);
         let text = String::from_utf8_lossy(&self.bytes[start..]);
@@ -68,10 +69,10 @@ impl Tail {
     }
 }
 
-/// Function that is called with each piece of what was written.
+/// Function that is called with each piece of output.
 pub(super) type Watch<'w> = dyn Fn(&[u8]) + Send + Sync + 'w;
 
-/// The beginning and the end of what was written: the one says what began, the other how it ended.
+/// The beginning and the end of a program's output.
 pub(super) struct Ends {
     head: Vec<u8>,
     tail: Tail,
@@ -89,7 +90,7 @@ impl Ends {
         }
     }
 
-    /// Reads all of `pipe`. What was read stays if it is dropped.
+    /// Reads all of `pipe`. If it is dropped, the bytes read so far stay.
     pub(super) async fn read(
         &mut self,
         mut pipe: impl AsyncRead + Unpin,
@@ -110,7 +111,7 @@ impl Ends {
         }
     }
 
-    /// The text, with a note in place of what was not kept.
+    /// Returns the text, with a note in place of the omitted part.
     pub(super) fn into_text(mut self) -> String {
         let start = self.tail.bytes.len().saturating_sub(self.half);
         let kept = self.head.len() + self.tail.bytes.len() - start;

@@ -8,7 +8,7 @@ use gadgetry_proto::schema::SchemaError;
 
 use crate::toolbox::ToolboxError;
 
-/// A gadget file that cannot be used. The mistake is in the file or in its name.
+/// Error for a gadget file that cannot be used. The mistake is in the file or in its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GadgetFileError {
@@ -20,7 +20,7 @@ pub enum GadgetFileError {
         /// Error of the file system.
         error: io::Error,
     },
-    /// Something in it is wrong.
+    /// The file has a mistake.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]
     Invalid {
         /// Path, as the caller gave it.
@@ -56,7 +56,7 @@ pub enum GadgetFileProblem {
     MissingKey {
         /// The key.
         key: &'static str,
-        /// A value that would do.
+        /// A valid value.
         example: &'static str,
     },
     /// A model could not write the name.
@@ -85,7 +85,7 @@ pub enum GadgetFileProblem {
         /// Program, as written in the file.
         program: String,
     },
-    /// A shell without a script would run what the model writes.
+    /// A shell without a script would run the text that the model writes.
     #[error(
         "{shell:?} without a script would run the parameters, which the model writes, as one; \
          write command = [{shell:?}, \"-c\", \"…\"], or name a script"
@@ -116,10 +116,10 @@ pub enum GadgetFileProblem {
     /// The schema does not compile.
     #[error("parameters: {0}")]
     Schema(SchemaError),
-    /// An example would be refused if a model wrote it.
+    /// An example is not a valid call.
     #[error(transparent)]
     Example(Box<ToolboxError>),
-    /// TOML has values that JSON lacks.
+    /// The value is one that TOML has and JSON lacks.
     #[error("{value} cannot be written in JSON; use a finite number")]
     NotJson {
         /// Value, as written in the file.

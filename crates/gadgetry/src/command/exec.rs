@@ -92,7 +92,7 @@ pub(super) async fn run(
     result
 }
 
-/// Reads what the program says until it ends.
+/// Reads the output of the program until it ends.
 async fn talk(processes: &mut Processes, mut result: Stdout<'_>) -> Result<Outcome, Failure> {
     let Program {
         leader,

@@ -1,4 +1,4 @@
-//! From TOML as written to gadgets as meant.
+//! Parses gadget files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use crate::toolbox::check_examples;
 use gadgetry_files as files;
 use gadgetry_files::toml_text::{self, position};
 
-/// Bytes of a gadget file.
+/// Maximum bytes of a gadget file.
 const LIMIT: u64 = 16 << 20;
 
-/// Reads the gadgets of a TOML file, in the order in which they stand there.
+/// Reads the gadgets of a TOML file, in their order.
 ///
-/// Fails if the file cannot be read, if something in it is not a gadget, and if a program does not exist; the error says
-/// where in the file.
+/// Fails if the file cannot be read, if an entry is not a valid gadget, or if a program does not exist; the error has the
+/// position in the file.
 pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     let read = |error| GadgetFileError::Read {
         path: path.to_owned(),
@@ -120,7 +120,7 @@ fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
     Err(Mistake::new(&name.span(), problem))
 }
 
-/// The program and its arguments. With a slash it is a path from `folder`; otherwise it is looked for in `PATH`.
+/// The program and its arguments. With a slash it is a path relative to `folder`; otherwise it is searched in `PATH`.
 fn program(
     command: &Spanned<Vec<String>>,
     folder: &Path,
@@ -162,7 +162,7 @@ fn reads_its_script(program: &Path, arguments: &[String]) -> bool {
     name.is_some_and(|name| SHELLS.contains(&name)) && !has_script
 }
 
-/// Returns whether a program of this name is there now. It may be gone when it is called, which is an error then.
+/// Returns whether a program of this name exists now. If it is gone when it is called, that is an error.
 fn can_be_run(program: &Path) -> bool {
     if program.components().count() > 1 || program.is_absolute() {
         return is_executable(program);
@@ -184,7 +184,8 @@ fn is_executable(_path: &Path) -> bool {
     true
 }
 
-/// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is required.
+/// Returns the schema. A table of properties alone, which is an easy mistake, would be a schema that admits everything; so the
+/// type is required.
 fn schema(written: Option<Spanned<toml::Table>>, whole: &Range<usize>) -> Result<Schema, Mistake> {
     let (schema, span) = match written {
         None => (json!({ "type": "object", "properties": {} }), whole.clone()),
@@ -226,7 +227,7 @@ fn concurrency(limit: &Spanned<u32>) -> Result<u32, Mistake> {
     }
 }
 
-/// The same value in JSON; dates become text. `span` is its position.
+/// Converts a value to JSON; dates become text. `span` is its position.
 fn to_json(value: toml::Value, span: &Range<usize>) -> Result<Value, Mistake> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
@@ -260,7 +261,7 @@ struct File {
     gadget: Vec<Spanned<Table>>,
 }
 
-/// A `[[gadget]]` as written. What must be there is optional, so that its absence gets our words.
+/// A `[[gadget]]` as written. Required keys are optional here, so that the error for a missing one is ours.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Table {

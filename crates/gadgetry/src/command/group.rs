@@ -17,8 +17,8 @@ mod system {
 
     /// A process group, until it is known to be empty.
     ///
-    /// Its number cannot mean another group while one process of it is left, and the leader counts until it has been
-    /// waited for. Errors are ignored on purpose: they mean that no process is left, or none that we may signal.
+    /// Its number cannot refer to another group while one of its processes is left, and the leader counts until it has been
+    /// waited for. Errors are ignored on purpose: they mean that no process is left, or none that may be signalled.
     pub struct Group(Option<Pid>);
 
     impl Group {
@@ -56,7 +56,7 @@ mod system {
 
     use super::Signal;
 
-    /// There are no process groups here: only the program itself can be killed, and its owner does that.
+    /// This system has no process groups: only the program itself can be killed, and its owner does that.
     pub struct Group;
 
     #[expect(clippy::unused_self, reason = "the same signatures as above")]

@@ -1,6 +1,6 @@
 //! The standard input of a program, complete before it starts.
 //!
-//! Through a pipe a program would run with a part of its input, or none, if this one ended between the start and the last byte.
+//! Through a pipe, a program would run with only part of its input if this process ended between the start and the last byte.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};

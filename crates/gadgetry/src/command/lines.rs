@@ -1,4 +1,4 @@
-//! JSON Lines on stdout: more than one text.
+//! Results as JSON Lines on stdout.
 
 use std::io;
 
@@ -28,7 +28,7 @@ struct Line {
 /// Content of the lines so far. Costs go to the context as their lines arrive, so they count however the call ends.
 pub(super) struct Lines<'c> {
     context: &'c ExecutionContext,
-    /// The line that has not ended.
+    /// The unfinished line.
     rest: Vec<u8>,
     /// Lines that have ended.
     count: usize,
@@ -54,7 +54,7 @@ impl<'c> Lines<'c> {
         }
     }
 
-    /// Reads all of `pipe`; whether that ended within `cap` bytes. What was read stays if it is dropped.
+    /// Reads all of `pipe`; returns whether that ended within `cap` bytes. If it is dropped, the bytes read so far stay.
     pub(super) async fn read(
         &mut self,
         mut pipe: impl AsyncRead + Unpin,
@@ -126,7 +126,7 @@ impl<'c> Lines<'c> {
         Ok(())
     }
 
-    /// The program has ended: a last line needs no newline.
+    /// Handles the end of the program: the last line needs no newline.
     fn end(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() {

@@ -14,35 +14,34 @@
 //! comment = "Fetch a page"
 //! ```
 //!
-//! | key | what it says |
+//! | key | meaning |
 //! |---|---|
-//! | `name`, `description` | what the model reads; both are required |
-//! | `command` | the program and its arguments, without a shell. A program with a `/` is looked for from the folder of the TOML file, any other in `PATH` |
-//! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
-//! | `max-concurrent`, `exclusive` | how many calls may run at once; whether other gadgets may run at the same time |
-//! | `unterminated` | `"confirm"`, which is the default, or `"execute"`: what happens to a block that only the end of the reply completes, see [`Unterminated`] |
-//! | `on-interrupt` | `"fail"`, which is the default, `"rerun"` or `"ask"`: what happens to a call that was running when gadgetry ended, once the run is continued, see [`OnInterrupt`](gadgetry_proto::schema::OnInterrupt) |
+//! | `name`, `description` | for the model; both are required |
+//! | `command` | the program and its arguments, without a shell. A program with a `/` is relative to the folder of the TOML file; any other is searched in `PATH` |
+//! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call has no time limit |
+//! | `max-concurrent`, `exclusive` | the maximum number of calls that run at once; `true`: no other gadget runs at the same time |
+//! | `unterminated` | `"confirm"` (the default) or `"execute"`: the policy for a block that only the end of the reply completes, see [`Unterminated`] |
+//! | `on-interrupt` | `"fail"` (the default), `"rerun"` or `"ask"`: the policy, once the run is continued, for a call that was running when gadgetry ended, see [`OnInterrupt`](gadgetry_proto::schema::OnInterrupt) |
 //! | `env` | names of environment variables that the program needs although they hold keys of model providers |
-//! | `result` | `"text"`, which is the default, or `"jsonl"`: what stdout says, see below |
+//! | `result` | `"text"` (the default) or `"jsonl"`: the form of stdout, see below |
 //! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
-//! | `gadget.examples` | calls that the model is shown: `params`, and if useful `output` and `comment` |
+//! | `gadget.examples` | example calls for the model: `params`, and if useful `output` and `comment` |
 //!
-//! # What a program sees, and what counts
+//! # Input and output of a program
 //!
-//! The parameters arrive as one line of JSON on stdin, which is complete before the program starts. A program that does not
-//! read it does nothing wrong. What it writes to stdout is the result, minus one newline at the end. With an exit code other than 0 the call
-//! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the current folder and
-//! with the environment of gadgetry, without the variables that hold keys of model providers, such as `OPENAI_API_KEY` and
-//! `GITHUB_TOKEN`: what a program prints is sent to the model. `env = ["GITHUB_TOKEN"]` leaves a variable in.
-//! `GADGETRY_IDEMPOTENCY_KEY` is the [idempotency key](ExecutionContext::idempotency_key) of the call: the same if the program runs
-//! again after an interruption.
+//! The parameters arrive as one line of JSON on stdin, which is complete before the program starts. A program need not read it.
+//! Its stdout is the result, minus one newline at the end. With an exit code other than 0, the call fails, and stderr is the
+//! message. Bytes that are not UTF-8 are replaced. The program runs in the current folder, with the environment of gadgetry
+//! except the variables that hold keys of model providers, such as `OPENAI_API_KEY` and `GITHUB_TOKEN`, because its output is
+//! sent to the model. `env = ["GITHUB_TOKEN"]` keeps a variable. `GADGETRY_IDEMPOTENCY_KEY` is the [idempotency
+//! key](ExecutionContext::idempotency_key) of the call: the same if the program runs again after an interruption.
 //!
-//! With `result = "jsonl"` ([`ResultForm::JsonLines`]) stdout is JSON Lines instead, and a program can say more than a
-//! text. Each line is an object with any of these fields; anything else is an error of the call that names the line.
+//! With `result = "jsonl"` ([`ResultForm::JsonLines`]) stdout is JSON Lines instead, and a program can return more than text.
+//! Each line is an object with any of these fields; anything else is an error of the call, which names the line.
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `text` | the result; the last one counts. Of a program that failed without a word on stderr, it is the message |
+//! | `text` | the result; the last one counts. If the program fails and writes nothing to stderr, it is the message |
 //! | `cost` | US dollars that the call has cost, 0 or more. Costs are added up, and count as soon as their line arrives, however the call ends |
 //! | `completesRun` | `true`: the run ends once the other calls of the reply are done, with the result as its answer |
 //! | `asksHuman` | a question to the user, whose answer becomes the result. If no user is available, `text` is the result; without it the call fails |
@@ -53,14 +52,13 @@
 //! echo '{"text":"All files are copied.","completesRun":true}'
 //! ```
 //!
-//! Only a gadget whose file says so is read like that: what a program merely passes on cannot end the run.
+//! Only a gadget with this setting is read in this way, so text that another program merely passes on cannot end the run.
 //!
-//! A call ends when the program does: what its own children write within a grace period of 200 ms
-//! ([`CommandGadget::grace`]) still counts. **No process of a call outlives it.** The program runs in a process group of
-//! its own, and the whole group is ended when the call ends, is cancelled or is dropped: first with SIGTERM, after the
-//! grace period with SIGKILL. On Linux, a program whose `main` calls [`supervisor::dispatch`], as the command line does, also ends
-//! processes that have left the group (`setsid`), and ends them all if it is killed itself. On systems without process groups only
-//! the program itself is killed.
+//! A call ends when the program does; output of its children within a grace period of 200 ms ([`CommandGadget::grace`]) still
+//! counts. **No process of a call outlives it.** The program runs in its own process group, and the whole group is ended when the
+//! call ends, is cancelled or is dropped: first with SIGTERM, after the grace period with SIGKILL. On Linux, a program whose
+//! `main` calls [`supervisor::dispatch`], as the command line does, also ends processes that have left the group (`setsid`), and
+//! ends them all if it is killed itself. On systems without process groups only the program itself is killed.
 
 mod capture;
 mod duration;
@@ -106,7 +104,7 @@ pub struct CommandGadget {
     arguments: Vec<String>,
     grace: Duration,
     result: ResultForm,
-    /// Variables that it gets although they hold keys.
+    /// Variables that the program gets although they hold keys.
     env: Vec<String>,
     /// Variables that are removed, in addition to those of the providers.
     without_env: Vec<String>,
@@ -115,8 +113,8 @@ pub struct CommandGadget {
 }
 
 impl CommandGadget {
-    /// A gadget that runs `program`: a path, or a name that is looked for in `PATH`. Unless `spec` says otherwise, a block
-    /// of it that only the end of the reply completes is not executed, see [`Unterminated::Confirm`].
+    /// Makes a gadget that runs `program`: a path, or a name that is searched in `PATH`. Unless `spec` has another policy, a
+    /// block that only the end of the reply completes is not executed, see [`Unterminated::Confirm`].
     pub fn new(
         spec: GadgetSpec,
         program: impl Into<PathBuf>,
@@ -162,15 +160,15 @@ impl CommandGadget {
         self
     }
 
-    /// Sets what the program's stdout says: [`ResultForm::Text`] by default.
+    /// Sets the form of the program's stdout: [`ResultForm::Text`] by default.
     #[must_use]
     pub fn result(mut self, form: ResultForm) -> Self {
         self.result = form;
         self
     }
 
-    /// Sets what happens to a block that only the end of the reply completes, unless the specification of the gadget or its
-    /// file says that.
+    /// Sets the policy for a block that only the end of the reply completes, unless the specification of the gadget or its file
+    /// has one.
     #[must_use]
     pub fn unterminated(mut self, policy: Unterminated) -> Self {
         if !self.says_unterminated {
@@ -179,7 +177,7 @@ impl CommandGadget {
         self
     }
 
-    /// The program that runs.
+    /// Returns the program that runs.
     pub fn program(&self) -> &Path {
         &self.program
     }
@@ -189,7 +187,7 @@ impl CommandGadget {
         &self.arguments
     }
 
-    /// The command, with the environment that it runs in.
+    /// Returns the command, with its environment.
     fn command(&self) -> io::Result<Command> {
         let mut command = supervisor::command(&self.program, self.grace)?;
         command.args(&self.arguments);
@@ -210,8 +208,8 @@ impl DynGadget for CommandGadget {
 
     /// Runs the program. Needs a tokio runtime with I/O and time enabled.
     ///
-    /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
-    /// or ends before the grace period does, the group is killed at once.
+    /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime has ended, or ends
+    /// before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
         let command = self.command().map_err(|error| exec::Failure::Start {
             program: self.program.clone(),

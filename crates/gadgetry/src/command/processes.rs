@@ -22,8 +22,8 @@ pub use super::group::Group;
 pub struct Processes(Option<Program>);
 
 impl Processes {
-    /// Starts `command`, whose stdout and stderr are piped, in a process group of its own. `grace` is the time between
-    /// SIGTERM and SIGKILL.
+    /// Starts `command`, whose stdout and stderr are piped, in its own process group. `grace` is the time between SIGTERM and
+    /// SIGKILL.
     pub fn spawn(mut command: Command, grace: Duration) -> io::Result<Self> {
         #[cfg(unix)]
         command.process_group(0);
@@ -41,7 +41,7 @@ impl Processes {
         })))
     }
 
-    /// The program; an error if it was already ended.
+    /// Returns the program; an error if it was already ended.
     pub fn program(&mut self) -> io::Result<&mut Program> {
         let ended = || io::Error::other("it has already been ended");
         self.0.as_mut().ok_or_else(ended)
@@ -66,9 +66,9 @@ impl Drop for Processes {
     }
 }
 
-/// A program, what it writes, and its process group. Dropping it kills the group at once, or has its supervisor end everything.
+/// A program, its pipes, and its process group. Dropping it kills the group at once, or lets its supervisor end everything.
 ///
-/// The pipes stay open until all processes are gone: a process that cleans up must not die of printing a message.
+/// The pipes stay open until all processes are gone, so that a process that prints a message while it cleans up is not killed.
 pub struct Program {
     /// The program itself.
     pub leader: Child,
@@ -100,7 +100,8 @@ impl Program {
         }
     }
 
-    /// The time until SIGKILL. A supervisor ends the program after the grace, and itself when all of its processes are gone.
+    /// Returns the time until SIGKILL. A supervisor ends the program after the grace period, and itself when all of its processes
+    /// are gone.
     fn patience(&self) -> Duration {
         match supervisor::program() {
             Some(_) => self.grace + supervisor::MARGIN,

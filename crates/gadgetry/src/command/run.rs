@@ -1,4 +1,4 @@
-//! Runs a program to its end and keeps the ends of what it writes.
+//! Runs a program to its end and keeps the beginning and the end of its output.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -16,9 +16,9 @@ use gadgetry_providers::variables;
 /// Limits of [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
-    /// After this time all processes are ended.
+    /// Time after which all processes are ended.
     pub timeout: Duration,
-    /// Time between SIGTERM and SIGKILL, and in which output of the program's children still counts after its own end.
+    /// Time between SIGTERM and SIGKILL, and time in which output of the program's children still counts after the program's end.
     pub grace: Duration,
     /// Bytes of each stream that are kept: one half from its beginning, one from its end.
     pub output: usize,
@@ -27,7 +27,7 @@ pub struct RunLimits {
 /// Output and exit status of a program.
 #[derive(Debug)]
 pub struct Ran {
-    /// `None` if it was ended by the timeout or cancelled.
+    /// Exit status; `None` after a timeout or a cancellation.
     pub status: Option<ExitStatus>,
     /// Text on stdout. Bytes that are not UTF-8 are replaced.
     pub stdout: String,
@@ -35,8 +35,8 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Runs a program without input to its end, in a process group of its own. No process of the group outlives the call, and of a
-/// program with a [supervisor](super::supervisor) no process at all.
+/// Runs a program without input to its end, in a process group of its own. No process of the group outlives the call, and with a
+/// [supervisor](super::supervisor) no process at all.
 ///
 /// # Errors
 ///
@@ -51,8 +51,8 @@ pub async fn run(
     run_watched(command, limits, cancellation, &|_| {}).await
 }
 
-/// Runs a program as [`run`] does, and calls `watch` with each piece of its output, of both streams, as soon as it is read. `watch` must
-/// not block.
+/// Runs a program as [`run`] does, and calls `watch` with each piece of output of both streams as soon as it is read. `watch`
+/// must not block.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -90,7 +90,7 @@ pub async fn run_watched(
     started(command, limits, cancellation, watch).await
 }
 
-/// Runs a program with this input, as [`run`] does without. The input is complete before the program starts.
+/// Runs a program as [`run`] does, with this input. The input is complete before the program starts.
 ///
 /// # Errors
 ///
@@ -165,8 +165,8 @@ async fn to_its_end(
     }
 }
 
-/// Removes the variables that hold keys of model providers, other variables that by their names hold secrets
-/// (`…_KEY`, `…_TOKEN`, `…SECRET…`, `…PASSWORD…`, `…CREDENTIAL…`), and `more`, from the environment of a command.
+/// Removes the variables that hold keys of model providers, other variables whose names indicate a secret (`…_KEY`, `…_TOKEN`,
+/// `…SECRET…`, `…PASSWORD…`, `…CREDENTIAL…`), and `more`, from the environment of a command.
 ///
 /// Variables in `except` stay.
 pub fn remove_secrets(command: &mut Command, more: &[String], except: &[String]) {

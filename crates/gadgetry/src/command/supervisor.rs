@@ -1,8 +1,9 @@
 //! A process between this program and a command, which ends everything that the command has started.
 //!
-//! A process group ends what stays in it, and only while this program lives. A supervisor is the parent of all that the command
-//! starts, whatever group or session it moves to (a *subreaper*), and gets SIGTERM when this program ends by any cause. It is this
-//! program itself, started again under another name, because a library can neither fork nor ship a second program.
+//! Ending a process group ends only the processes that stay in it, and only while this program lives. A supervisor is the parent
+//! of everything that the command starts, whatever group or session it moves to (a *subreaper*), and gets SIGTERM when this
+//! program ends for any reason. It is this program itself, started again under another name, because a library can neither fork
+//! nor ship a second program.
 //!
 //! ```text
 //! this program ─► supervisor ─► command ─► whatever it starts, also with setsid
@@ -56,7 +57,8 @@ pub fn dispatch() {
     }
 }
 
-/// Sets the program that is started as a supervisor: one that calls [`dispatch`]. The first call counts.
+/// Sets the program that is started as a supervisor, which must call [`dispatch`]. Only the first call of this function has an
+/// effect.
 pub fn use_program(program: impl Into<PathBuf>) {
     // A second program would be no better than the first one.
     let _ = PROGRAM.set(program.into());
@@ -67,13 +69,13 @@ pub fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
 }
 
-/// Returns the command that starts `program`, with a supervisor if there can be one, which leaves `grace` between SIGTERM and SIGKILL.
+/// Returns the command that starts `program`, with a supervisor if possible, which leaves `grace` between SIGTERM and SIGKILL.
 ///
 /// Arguments, environment, streams and folder are those of `program`.
 ///
 /// # Errors
 ///
-/// If `program` is not an executable file. Programs without a `/` are looked for in `PATH`.
+/// If `program` is not an executable file. Programs without a `/` are searched in `PATH`.
 pub fn command(program_name: impl AsRef<OsStr>, grace: Duration) -> io::Result<Command> {
     let name = program_name.as_ref();
     #[cfg(target_os = "linux")]
@@ -90,7 +92,7 @@ pub fn command(program_name: impl AsRef<OsStr>, grace: Duration) -> io::Result<C
     Ok(Command::new(name))
 }
 
-/// Starts `command`, from a thread that lives as long as this program: to a child, the end of the thread that has started it is the
+/// Starts `command` from a thread that lives as long as this program: a child treats the end of the thread that started it as the
 /// end of its parent.
 pub(super) fn spawn(command: Command) -> io::Result<Child> {
     type Job = (Command, Handle, Sender<io::Result<Child>>);

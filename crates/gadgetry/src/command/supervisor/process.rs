@@ -20,10 +20,10 @@ use rustix::process::{
 /// The exit code of a supervisor that could not start its command, as of a shell.
 const NOT_STARTED: i32 = 127;
 
-/// Time after which processes that were killed are given up: nothing that they wait for can take as long.
+/// Time to wait for killed processes to end: nothing that they wait for can take as long.
 const GIVE_UP: Duration = Duration::from_secs(20);
 
-/// Time after which processes that were killed are looked at again.
+/// Interval between checks of killed processes.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for a command and what it starts. Returns the exit code; ends by a signal if the command did.
@@ -77,7 +77,7 @@ impl Supervisor {
         Ok((Self::of(parent, Duration::from_millis(grace))?, command))
     }
 
-    /// Makes this process one that ends all of its descendants when `parent` ends; 0 means a parent outside its PID namespace.
+    /// Makes this process end all of its descendants when `parent` ends; 0 means a parent outside its PID namespace.
     ///
     /// # Errors
     ///
@@ -107,19 +107,19 @@ impl Supervisor {
         })
     }
 
-    /// Kills the child alone, with which the kernel ends all others: it is the first process of a PID namespace.
+    /// Kills only the child: it is the first process of a PID namespace, so the kernel ends all others with it.
     #[must_use]
     pub fn of_namespace(mut self) -> Self {
         self.child_is_first = true;
         self
     }
 
-    /// Waits until the child and all other descendants have ended. What is left after the child, or when a signal asks to stop,
-    /// gets SIGTERM, and SIGKILL after the grace.
+    /// Waits until the child and all other descendants have ended. Processes that are left after the child, or when a signal
+    /// requests a stop, get SIGTERM, and SIGKILL after the grace period.
     ///
     /// # Errors
     ///
-    /// If the system does not report children.
+    /// If the system cannot report the end of children.
     pub fn wait(mut self, child: u32) -> io::Result<ExitStatus> {
         let mut status = None;
         // Children of the command may still write for one grace after its end.
@@ -239,11 +239,11 @@ fn close_others_on_exec() -> io::Result<()> {
 #[derive(Clone, Copy)]
 enum Phase {
     Running,
-    /// The command has ended, and what it has started has until then.
+    /// The command has ended, and the processes that it started have until then.
     Remains(Instant),
-    /// All have got SIGTERM, and have until then.
+    /// All have received SIGTERM, and have until then.
     Stopping(Instant),
-    /// All have got SIGKILL, and have until then.
+    /// All have received SIGKILL, and have until then.
     Killed(Instant),
 }
 
