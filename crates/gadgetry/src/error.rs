@@ -8,10 +8,10 @@ use gadgetry_proto::call::{Outcome, amount};
 /// Maximum number of causes of an error that are reported.
 const CAUSES: usize = 8;
 
-/// Reason for a gadget without a result: it failed, or it ends the run, or it wants a human.
+/// Reason for which a gadget has no result: it failed, it ends the run, or it asks a human.
 ///
-/// Every error becomes one, and so does a text: `?` works on a `std::error::Error`, a `Box<dyn Error + Send + Sync>`, an
-/// `anyhow::Error`, a `&str` and a `String`. The model reads the error with its causes, on one line. For that it does not
+/// Errors and texts convert to it: `?` works on a `std::error::Error`, a `Box<dyn Error + Send + Sync>`, an `anyhow::Error`, a
+/// `&str` and a `String`. The model reads the error with its causes, on one line. To make these conversions possible, it does not
 /// implement [`std::error::Error`] itself.
 ///
 /// ```
@@ -37,13 +37,13 @@ enum Kind {
 }
 
 impl GadgetError {
-    /// A failure in these words. Of an error that shows its causes with `{:#}`, as `anyhow`'s does, they are kept.
+    /// Makes a failure with this message. If an error shows its causes with `{:#}`, as `anyhow`'s does, they are kept.
     pub fn new(message: impl fmt::Display) -> Self {
         Self::of(Kind::Failed(format!("{message:#}").into()))
     }
 
-    /// Ends the run once the other calls of the same reply are done: those that run, and those that wait for a dependency
-    /// and run still. `summary` is the result, and the run's answer.
+    /// Ends the run once the other calls of the same reply are done, including those that still wait for a dependency. `summary`
+    /// is the result, and the run's answer.
     pub fn task_complete(summary: impl Into<String>) -> Self {
         Self::of(Kind::TaskComplete(summary.into()))
     }
@@ -53,19 +53,19 @@ impl GadgetError {
         Self::of(Kind::HumanInputRequired(question.into()))
     }
 
-    /// The gadget saw that it was cancelled and stopped.
+    /// Reports that the gadget noticed its cancellation and stopped.
     pub fn cancelled() -> Self {
         Self::of(Kind::Cancelled)
     }
 
-    /// Adds `dollars` to what the call cost until then. Anything but a finite amount of 0 or more adds nothing.
+    /// Adds `dollars` to the cost of the call until then. Anything but a finite amount of 0 or more adds nothing.
     #[must_use]
     pub fn with_cost(mut self, dollars: f64) -> Self {
         self.cost = (self.cost + amount(dollars)).min(f64::MAX);
         self
     }
 
-    /// The underlying error, if that is an `E`.
+    /// Returns the underlying error, if that is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.kind {
             Kind::Failed(error) => error.downcast_ref(),
@@ -103,7 +103,7 @@ impl GadgetError {
     }
 }
 
-/// Errors, boxed errors, `anyhow::Error` and texts.
+/// Converts errors, boxed errors, `anyhow::Error` and texts.
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for GadgetError {
     fn from(error: E) -> Self {
         Self::of(Kind::Failed(error.into()))
@@ -137,7 +137,7 @@ impl fmt::Debug for GadgetError {
     }
 }
 
-/// The messages of an error and of its causes. A cause that the message before already ends with is not repeated.
+/// Returns the messages of an error and of its causes. If a message already ends with its cause, the cause is not repeated.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let causes = std::iter::successors(error.source(), |&cause| cause.source());

@@ -1,4 +1,4 @@
-//! The pages of `docs/guide`. Their code is compiled and run as doc tests; the pages are read where they are.
+//! The pages of `docs/guide`. Their code is compiled and run as doc tests.
 
 macro_rules! pages {
     ($($page:ident = $path:literal;)*) => {$(

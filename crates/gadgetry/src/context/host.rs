@@ -19,8 +19,8 @@ use gadgetry_providers::model::{Model, Models};
 
 /// The run around a gadget call.
 ///
-/// The driver has the implementation for runs. Programs that execute gadgets without a run, such as a server for other
-/// clients, implement it to receive progress and to provide a model or a user:
+/// The driver implements it for runs. Programs that execute gadgets without a run, such as a server for other clients, implement
+/// it to receive progress and to provide a model or a user:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -94,8 +94,8 @@ pub trait Host: Any + Send + Sync {
         None
     }
 
-    /// Waits for an answer to a question of a running call that comes from outside of the process; `None` if none can
-    /// come. `number` counts the questions of the call from 0.
+    /// Waits for an answer from outside the process to a question of a running call; `None` if no answer can arrive. `number`
+    /// counts the questions of the call from 0.
     fn outside_answer(
         &self,
         call: CallId,
@@ -105,7 +105,7 @@ pub trait Host: Any + Send + Sync {
         None
     }
 
-    /// Returns how long a cancelled gadget may take to clean up.
+    /// Returns the time that a cancelled gadget may take to clean up.
     fn grace(&self) -> Duration {
         Duration::ZERO
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// A gadget call that may start.
 ///
-/// [`Invocation::execute`] executes it without a run:
+/// [`Invocation::execute`] runs it outside an agent's run:
 ///
 /// ```
 /// use gadgetry::{CancellationToken, ExecutionContext, IntoGadget, Invocation, gadget};

@@ -1,7 +1,7 @@
 //! The context of a running gadget.
 //!
-//! [`ExecutionContext`] knows its call and the [`Host`] around it, and does not depend on the driver. Methods that need
-//! more than that are written where their types are: [`ExecutionContext::model`] in [`model_client`](crate::model_client),
+//! [`ExecutionContext`] knows its call and the [`Host`] around it, and does not depend on the driver. Methods that need more are
+//! defined next to their types: [`ExecutionContext::model`] in [`model_client`](crate::model_client),
 //! [`ExecutionContext::subagent`] and [`ExecutionContext::services`] in [`driver`](crate::driver).
 
 mod host;
@@ -65,11 +65,11 @@ struct Inner {
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
     slot: Option<CallSlot>,
-    /// In place of the id of a run, for a call without a run.
+    /// Replaces the id of a run, for a call without a run.
     random_id: OnceLock<String>,
     /// Decision about the call: `Approved` of the module `gadget`.
     approved: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
-    /// True if the gadget found that something else was approved.
+    /// True if the gadget found that its effects differ from the approved ones.
     changed: AtomicBool,
 }
 
@@ -138,19 +138,19 @@ impl ExecutionContext {
         }))
     }
 
-    /// Sets what was decided about the call.
+    /// Sets the decision about the call.
     pub(crate) fn set_approved(&self, approved: Arc<dyn Any + Send + Sync>) {
         let slot = self.0.approved.lock();
         *slot.unwrap_or_else(PoisonError::into_inner) = Some(approved);
     }
 
-    /// Returns what was decided about the call.
+    /// Returns the decision about the call.
     pub(crate) fn approved(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         let slot = self.0.approved.lock();
         slot.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes that what was approved is not what the call would do now.
+    /// Notes that the call's effects now differ from the approved ones.
     pub(crate) fn set_changed(&self) {
         self.0.changed.store(true, Ordering::Relaxed);
     }
@@ -160,8 +160,8 @@ impl ExecutionContext {
         self.0.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Creates the context of a call that is executed apart from its run, such as on another machine, with the
-    /// [key](Self::idempotency_key) that it has there.
+    /// Creates the context of a call that is executed apart from its run, such as on another machine, with the call's
+    /// [key](Self::idempotency_key) in that run.
     ///
     /// ```
     /// use gadgetry::{CancellationToken, ExecutionContext, Invocation};
@@ -209,11 +209,10 @@ impl ExecutionContext {
 
     /// Returns the idempotency key of the call: the same for every execution of it, and unique otherwise.
     ///
-    /// A gadget that may be executed again after an interruption, and changes something elsewhere, sends it along, for
-    /// example as the header `Idempotency-Key`, so that the other side recognises a repeated request. It is ASCII: the id of the
-    /// run and the number of the call, as `invoice-42/5`; in a subagent also the path to it, as `invoice-42/5.0/2`. For another
-    /// process to have the same key, its run needs the same [`BudgetScope::run_id`](crate::BudgetScope::run_id). Without a run
-    /// the key is random.
+    /// A gadget that may be executed again after an interruption, and changes something elsewhere, sends it along, for example as
+    /// the header `Idempotency-Key`, so that the other side recognises a repeated request. It is ASCII: the id of the run and the
+    /// number of the call, as `invoice-42/5`; in a subagent also the path to it, as `invoice-42/5.0/2`. Another process derives
+    /// the same key if its run has the same [`BudgetScope::run_id`](crate::BudgetScope::run_id). Without a run the key is random.
     ///
     /// ```
     /// use gadgetry::{ExecutionContext, GadgetError};
@@ -243,9 +242,9 @@ impl ExecutionContext {
         self.host()?.run()
     }
 
-    /// Returns the value of this type that the run has for its gadgets, such as a database or the current user: from
-    /// [`AgentRun::with`](crate::AgentRun::with), else from [`AgentBuilder::with`](crate::AgentBuilder::with), else from the run that
-    /// started this one.
+    /// Returns the run's value of this type, such as a database or the current user: from
+    /// [`AgentRun::with`](crate::AgentRun::with), else from [`AgentBuilder::with`](crate::AgentBuilder::with), else from the run
+    /// that started this one.
     ///
     /// # Errors
     ///
@@ -280,22 +279,22 @@ impl ExecutionContext {
 
     /// Returns the token that is cancelled with the run, and when the gadget times out.
     ///
-    /// The gadget then has time to clean up, 2 seconds unless [`AgentBuilder::grace`](crate::AgentBuilder::grace) says
-    /// otherwise, before it is dropped. A gadget that uses neither this nor
+    /// The gadget then has time to clean up before it is dropped: 2 seconds, or
+    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace). A gadget that uses neither this nor
     /// [`throw_if_cancelled`](Self::throw_if_cancelled), starts no subagent and asks no question is dropped at once.
     ///
-    /// The token is also cancelled once the gadget is done or was dropped: work that it has spawned ends with it.
+    /// The token is also cancelled once the gadget is done or dropped, so that work that it has spawned can end with it.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0.watches.store(true, Ordering::Relaxed);
         &self.0.cancellation
     }
 
-    /// The token, without noting that the gadget watches it: for code that is not the gadget's.
+    /// Returns the token without noting that the gadget watches it, for code that is not the gadget's.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.0.cancellation
     }
 
-    /// Returns how long the gadget may take to clean up.
+    /// Returns the time that the gadget may take to clean up.
     pub(crate) fn grace(&self) -> Duration {
         // A gadget that never took its token cannot notice that it was cancelled.
         let host = self
@@ -306,7 +305,7 @@ impl ExecutionContext {
         host.map_or(Duration::ZERO, |host| host.grace() / share)
     }
 
-    /// Returns an error once the call is cancelled: for `?` between the steps of a long gadget.
+    /// Returns an error once the call is cancelled, for `?` between the steps of a long gadget.
     ///
     /// # Errors
     ///
@@ -318,7 +317,7 @@ impl ExecutionContext {
         Ok(())
     }
 
-    /// Adds `dollars` to the cost of the call. They count however the call ends; after its end they are ignored.
+    /// Adds `dollars` to the cost of the call. They count however the call ends; reports after its end are ignored.
     ///
     /// # Errors
     ///
@@ -331,7 +330,7 @@ impl ExecutionContext {
         Ok(())
     }
 
-    /// Adds `dollars` to the cost of the call, which the run learns from `report`.
+    /// Adds `dollars` to the cost of the call, which `report` sends to the run.
     pub(crate) fn enter_cost(&self, dollars: f64, report: Report) {
         let mut account = self.account();
         if account.closed {
@@ -355,7 +354,7 @@ impl ExecutionContext {
         self.account().dollars
     }
 
-    /// Ends the call: later reports are ignored. Returns what it has cost.
+    /// Ends the call: later reports are ignored. Returns its cost.
     pub(crate) fn close(&self) -> f64 {
         let mut account = self.account();
         account.closed = true;
@@ -369,7 +368,7 @@ impl ExecutionContext {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the US dollars left in the budget of the run and everything that shares it; `None` without a budget.
+    /// Returns the US dollars left in the budget that the run shares with its subagents; `None` without a budget.
     pub fn budget_left(&self) -> Option<f64> {
         self.host().and_then(|host| host.scope().left())
     }
@@ -381,8 +380,8 @@ impl ExecutionContext {
 
     /// Asks the user and waits for the answer. Questions are asked one at a time, in order.
     ///
-    /// A call that was interrupted and is executed again does not repeat an answered question: if it asks the same in the
-    /// same order, it receives the answer at once.
+    /// A call that was interrupted and is executed again does not repeat an answered question: if it asks the same questions in
+    /// the same order, it receives their answers at once.
     ///
     /// # Errors
     ///
@@ -454,7 +453,7 @@ impl fmt::Debug for ExecutionContext {
     }
 }
 
-/// Waits for the answer that comes first, of those that may come.
+/// Waits for the first of several possible answers.
 async fn first(
     asked: Option<impl Future<Output = Option<String>> + Send + 'static>,
     outside: Option<BoxFuture<'static, Option<String>>>,
@@ -474,7 +473,7 @@ async fn or_never<T>(value: Option<T>) -> T {
     }
 }
 
-/// A question to the user that is open. Its end is reported when it is dropped, whatever ends it.
+/// An open question to the user. Dropping it reports its end, for whatever reason.
 struct OpenQuestion<'a> {
     context: &'a ExecutionContext,
     number: u32,
@@ -490,7 +489,7 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-/// A gadget reported an invalid cost: a mistake in the gadget.
+/// Error for an invalid cost that a gadget reported: a mistake in the gadget.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("a cost must be a finite amount of US dollars, 0 or more, got {0}")]
 pub struct InvalidCost(pub f64);
@@ -501,7 +500,7 @@ impl Classified for InvalidCost {
     }
 }
 
-/// A question to the user has no answer. A gadget that needs the answer fails with it.
+/// Error for a question to the user without an answer. A gadget that needs the answer fails with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HumanError {

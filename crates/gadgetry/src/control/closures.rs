@@ -1,4 +1,4 @@
-//! Hooks made of one closure. Each decides about one kind of question.
+//! Hooks made of one closure. Each one decides one kind of question.
 //!
 //! ```
 //! use gadgetry::control::{OnModelError, closures};

@@ -81,7 +81,7 @@ pub enum BeforeCompaction {
     /// Compacts the conversation.
     #[default]
     Proceed,
-    /// Leaves it as it is for the next request, unless the model has refused it because of its length.
+    /// Leaves the conversation unchanged for the next request, unless the model has refused it because of its length.
     Skip,
 }
 
@@ -91,15 +91,15 @@ pub enum AfterModelCall {
     /// Keeps it unchanged.
     #[default]
     Proceed,
-    /// Changes what the conversation keeps.
+    /// Changes the part that the conversation keeps.
     Modify {
         /// The new text; `None` keeps the reply's own. Its calls are unchanged.
         text: Option<String>,
         /// Messages that are added after the results of its calls.
         append: Vec<Message>,
     },
-    /// Keeps it, and continues with this message of the user, even if the reply would have ended the run. A hook that always decides
-    /// this ends at the limit of iterations only.
+    /// Keeps it, and continues with this message of the user, even if the reply would have ended the run. If a hook always
+    /// decides this, the run ends only at the limit of iterations.
     Continue(String),
     /// Keeps it, and ends the run when its calls are done.
     Stop,
@@ -163,10 +163,10 @@ pub enum AfterGadget {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnGadgetError {
-    /// The model reads the error, and continues.
+    /// The model reads the error and continues.
     #[default]
     Continue,
-    /// The call succeeds with this.
+    /// The call succeeds with this result.
     Recover(String),
     /// The run ends as soon as all work in progress is done.
     Stop,
@@ -180,7 +180,7 @@ pub enum OnDependencySkipped {
     Skip,
     /// Runs the call without the dependency.
     Execute,
-    /// Does not run the call; this is its result.
+    /// Does not run the call; it has this result.
     Fallback(String),
 }
 

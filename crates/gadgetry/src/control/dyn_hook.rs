@@ -14,14 +14,14 @@ use crate::control::{
 };
 use crate::run_context::RunContext;
 
-/// A [`Hook`] of any type, as a run holds it: one method to watch, one to decide. A type whose questions are known only when the
-/// program runs implements this one.
+/// A [`Hook`] of any type, as a run stores it: one method to watch, one to decide. Implement it for a type whose questions are
+/// known only at run time.
 pub trait DynHook: Send + Sync {
-    /// Returns the questions that it decides about. A run asks no others.
+    /// Returns the questions that it decides. A run asks no others.
     fn questions(&self) -> Asks;
 
-    /// Decides about one of them in `run`, and about any other with [`Decision::Proceed`]. A decision that does not fit the question
-    /// stops the run like a panic.
+    /// Decides one of them in `run`, and any other with [`Decision::Proceed`]. A decision that does not match the question stops
+    /// the run, like a panic.
     fn decide<'a>(
         &'a self,
         run: &'a RunContext,
@@ -33,7 +33,7 @@ pub trait DynHook: Send + Sync {
         let _ = (run, seen);
     }
 
-    /// Returns the trace of what the run sends; see [`Hook::trace_context`]. Has none by default.
+    /// Returns the trace of the run's requests; see [`Hook::trace_context`]. By default there is no trace.
     fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
         let _ = (run, call);
         None

@@ -21,22 +21,21 @@ use crate::control::{
 };
 use crate::run_context::RunContext;
 
-/// Watches a run, and decides about it. An implementation has the methods that it needs; those that decide are written as
-/// `async fn`s.
+/// Watches a run, and decides about it. Implement the methods that you need; those that decide are `async fn`s.
 ///
-/// Every method gets the run that it is called for: its identity and the values of its caller. A hook of an agent is called by all of its
-/// runs, which may be at the same time, so its methods take `&self`.
+/// Every method receives its run: the identity, and the values of the caller. All runs of an agent call its hooks, possibly at
+/// the same time, so the methods take `&self`.
 ///
-/// **Watching** methods are called in order, between two steps of the run; they must not wait. One that panics is not called any more in
-/// that run, an error is logged, and the run continues.
+/// **Watching** methods are called in order, between two steps of the run; they must not wait. If one panics, it is no longer
+/// called in that run, an error is logged, and the run continues.
 ///
-/// **Deciding** methods may wait as long as they want; other gadgets run on meanwhile. One that panics stops its run, as a
+/// **Deciding** methods may wait as long as necessary; other gadgets continue to run. One that panics stops its run, as a
 /// [`Command::Cancel`](gadgetry_proto::run::Command::Cancel) would, because what it might have denied must not happen;
-/// [`RunResult::fault`](crate::driver::RunResult::fault) has the message. A run waits only where a hook has a method: what an
-/// implementation leaves out costs nothing.
+/// [`RunResult::fault`](crate::driver::RunResult::fault) has the message. A run waits only where a hook has a method; methods
+/// that are not implemented cost nothing.
 ///
-/// Several hooks decide in order. A rewrite of the request, the reply, the parameters or the result is passed on to those after it, so it
-/// cannot hide anything from them; any other decision but to proceed ends the chain.
+/// Several hooks decide in order. If one rewrites the request, the reply, the parameters or the result, the later ones receive
+/// the rewritten form, so it cannot hide anything from them. Any other decision except to proceed ends the chain.
 ///
 /// Cancel safety: the future of a deciding method is dropped if the run ends before it has decided.
 ///
@@ -60,7 +59,7 @@ use crate::run_context::RunContext;
 /// # let _ = gadgetry::Agent::builder().hook(Careful);
 /// ```
 pub trait Hook: Send + Sync {
-    /// Watches an event of the run, or of one of its subagents: [`Event::run`] names that.
+    /// Watches an event of the run or of one of its subagents; [`Event::run`] names the run.
     fn event(&self, run: &RunContext, event: &Event) {
         let _ = (run, event);
     }
@@ -71,15 +70,15 @@ pub trait Hook: Send + Sync {
         let _ = (run, time, input);
     }
 
-    /// Watches a request that goes to the model, as it is after all decisions, right after its event. Those of subagents are not
-    /// reported here.
+    /// Watches a request to the model, in its final form after all decisions, right after its event. Requests of subagents are
+    /// not reported here.
     fn request(&self, run: &RunContext, request: &Request) {
         let _ = (run, request);
     }
 
-    /// Returns the trace that a request of the run to its model belongs to or, with `call`, what the gadget of that call sends. Servers of
-    /// models and of MCP receive it in `traceparent`. The first hook that has one decides; without any it is a
-    /// [`TraceContext`] that the caller of the run has given ([`AgentRun::with`](crate::AgentRun::with)).
+    /// Returns the trace that a request of the run to its model belongs to or, with `call`, the requests of that call's gadget.
+    /// Servers of models and of MCP receive it in `traceparent`. The first hook that has one decides; without any, it is the
+    /// [`TraceContext`] that the caller of the run has added ([`AgentRun::with`](crate::AgentRun::with)).
     fn trace_context(&self, run: &RunContext, call: Option<CallId>) -> Option<TraceContext> {
         let _ = (run, call);
         None
@@ -105,7 +104,7 @@ pub trait Hook: Send + Sync {
         undecided()
     }
 
-    /// Decides about a complete reply. Its gadgets may be running already.
+    /// Decides about a complete reply. Its gadgets may already be running.
     fn after_model_call(
         &self,
         run: &RunContext,
@@ -145,8 +144,8 @@ pub trait Hook: Send + Sync {
         undecided()
     }
 
-    /// Decides how the run continues when a gadget has failed, before [`Hook::after_gadget`] of the same hook: that is called if this
-    /// one lets the error be.
+    /// Decides how the run continues when a gadget has failed. [`Hook::after_gadget`] of the same hook is called afterwards, if
+    /// this method does not change the error.
     fn on_gadget_error(
         &self,
         run: &RunContext,
@@ -167,7 +166,7 @@ pub trait Hook: Send + Sync {
     }
 }
 
-/// The same hook, of which the program keeps a handle.
+/// Forwards to the hook, of which the program keeps a handle.
 impl<H: Hook> Hook for Arc<H> {
     fn event(&self, run: &RunContext, event: &Event) {
         (**self).event(run, event);
@@ -250,9 +249,9 @@ impl<H: Hook> Hook for Arc<H> {
     }
 }
 
-/// The future of a deciding method that an implementation leaves out: to proceed.
+/// Future of a deciding method that is not implemented: it proceeds.
 ///
-/// Its type is how a run knows that it need not ask; see [`asks_of`].
+/// Its type shows a run that it need not ask; see [`asks_of`].
 struct Undecided<T>(PhantomData<fn() -> T>);
 
 fn undecided<T: Default>() -> Undecided<T> {
@@ -267,7 +266,7 @@ impl<T: Default> Future for Undecided<T> {
     }
 }
 
-/// Returns the questions that hooks of this type decide about: those for which the type has a method of its own.
+/// Returns the questions that hooks of this type decide: those whose method the type implements.
 pub(super) fn asks_of<H: Hook>() -> Asks {
     Asks {
         before_compaction: is_own(H::before_compaction),
@@ -281,11 +280,11 @@ pub(super) fn asks_of<H: Hook>() -> Asks {
     }
 }
 
-/// Returns whether a method is not that of the trait, by the type of its future. The future of a method that only calls one of the
-/// trait, such as that of an `Arc`, is that of the trait.
+/// Returns whether a method overrides that of the trait, by the type of its future. A method that only forwards to one of the
+/// trait, such as that of an `Arc`, has the future of the trait.
 ///
-/// A name does not prove a type, so the size has to be that of `Undecided` as well, which no future with an argument in it has. Equal
-/// types that are taken for different ones would only ask more.
+/// A name does not prove a type, so the size has to be that of `Undecided` as well, which no future with an argument in it has.
+/// If equal types are taken for different ones, the run only asks more.
 fn is_own<'a, H: 'a, A: 'a, F: Future>(_: impl FnOnce(&'a H, &'a RunContext, &'a A) -> F) -> bool {
     size_of::<F>() != 0 || type_name::<F>() != type_name::<Undecided<F::Output>>()
 }

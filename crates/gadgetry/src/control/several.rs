@@ -13,10 +13,10 @@ use gadgetry_proto::trace::TraceContext;
 
 use crate::control::{DynHook, RunContext, Seen};
 
-/// Several hooks as one. Each question goes to those that [decide](DynHook::questions) about it, in order.
+/// Several hooks as one. Each question goes to those that [decide](DynHook::questions) it, in order.
 ///
-/// A hook that rewrites what the question is about (the request, the reply, the parameters, the result) passes the rewritten form on
-/// to those after it, so it cannot hide anything from them. Every other decision but to proceed ends the chain: a denial, a
+/// If a hook rewrites the subject of the question (the request, the reply, the parameters, the result), the later hooks receive
+/// the rewritten form, so it cannot hide anything from them. Every other decision except to proceed ends the chain: a denial, a
 /// result or a reply in place of the call, the end of the run.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub struct Hooks {
     last: Option<Arc<dyn DynHook>>,
     /// Checks rewritten parameters before they are passed on.
     registry: Option<Arc<Registry>>,
-    /// Whether they only decide, because a parent shows them what happens.
+    /// Whether they only decide, because a parent passes the events on to them.
     is_blind: bool,
 }
 
@@ -63,13 +63,12 @@ impl Hooks {
         self.last = Some(hook);
     }
 
-    /// Passes rewritten parameters on as the gadgets of `registry` would take them: with defaults. Invalid ones
-    /// deny the call.
+    /// Passes rewritten parameters on as the gadgets of `registry` receive them, with defaults. Invalid ones deny the call.
     pub(crate) fn set_gadgets(&mut self, registry: Arc<Registry>) {
         self.registry = Some(registry);
     }
 
-    /// The same hooks for a subagent: they decide, and see its events as those of its parent.
+    /// Returns these hooks for a subagent: they decide, and see its events through its parent.
     pub(crate) fn of_subagent(&self) -> Self {
         Self {
             is_blind: true,

@@ -1,4 +1,4 @@
-//! The hooks of one run as its watchers.
+//! The watching hooks of a run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Watchers {
         Self(hooks.watching().map(Arc::clone).collect())
     }
 
-    /// Returns the trace of what the run sends, to the model or in a call: that of the first hook with one, or else the caller's.
+    /// Returns the trace of the run's requests, to the model or in a call: that of the first hook with one, or else the caller's.
     pub(crate) fn trace_context(
         &mut self,
         run: &RunContext,
@@ -33,7 +33,7 @@ impl Watchers {
         found.or_else(|| run.get::<TraceContext>().ok().cloned())
     }
 
-    /// Shows each hook what happens.
+    /// Passes an event, input or request to each hook.
     pub(crate) fn show(&mut self, run: &RunContext, seen: Seen<'_>) {
         self.each(run, |hook| hook.watch(run, seen));
     }

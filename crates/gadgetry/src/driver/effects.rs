@@ -18,9 +18,9 @@ use crate::runtime::StepKind;
 const GATHERED: usize = 4096;
 
 impl Driver<'_> {
-    /// Carries out the outputs of the run. Returns when to wake it, or how it ended.
+    /// Carries out the outputs of the run. Returns the time to wake it, or how it ended.
     ///
-    /// A durable run first takes what has arrived of the reply: a reply that arrives at once is kept at once, with one
+    /// A durable run first takes everything that has arrived of the reply: a reply that arrives at once is kept at once, with one
     /// commit for all gadgets that it starts.
     pub(super) async fn drain(&mut self) -> Result<Option<Time>, Summary> {
         let mut gathered = 0;
@@ -70,8 +70,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Feeds the run with what has arrived of its reply, while gadgets wait to be started. Returns whether there was
-    /// anything.
+    /// Feeds the run with everything that has arrived of its reply, while gadgets wait to be started. Returns whether there was
+    /// any.
     fn gather(&mut self) -> bool {
         let starts = |effect: &Output| matches!(effect, Output::Start(_) | Output::Ask(_));
         if self.effects.is_empty() || !self.effects.iter().all(starts) {
@@ -88,7 +88,7 @@ impl Driver<'_> {
         true
     }
 
-    /// Carries out the effects that have gathered, once everything that they depend on is kept. `next` is what follows them.
+    /// Carries out the gathered effects, once everything that they depend on is kept. `next` is the output that follows them.
     async fn keep(&mut self, next: Output) {
         let Some(recording) = &mut self.recording else {
             return;

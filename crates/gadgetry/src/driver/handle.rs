@@ -1,4 +1,4 @@
-//! The host that gadgets of a run see.
+//! The host of a run's gadgets.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use gadgetry_providers::model::{Model, Models};
 pub(super) struct RunHandle {
     pub(super) services: Services,
     pub(super) share: Share,
-    /// The run, as those who decide about it see it.
+    /// The run, as hooks and approvers see it.
     pub(super) run: RunContext,
     reports: UnboundedSender<(CallId, Report)>,
     /// Answers from outside, if the run is durable.
@@ -73,7 +73,7 @@ impl RunHandle {
         self.open_approvals().answer_early(id, answer);
     }
 
-    /// Closes an approval, before anyone reads that it is.
+    /// Closes an approval, before its end is reported.
     pub(super) fn close_approval(&self, id: ApprovalId) {
         self.open_approvals().close(id);
     }
@@ -143,9 +143,8 @@ impl Host for RunHandle {
 }
 
 impl ExecutionContext {
-    /// Creates the context of `invocation` as in the first reply of a run that is driven with `services`: it has their
-    /// model, their user and their budget. Progress goes nowhere, and only `cancellation` cancels it. For tests, and for
-    /// gadgets that are called outside of a run.
+    /// Creates the context of `invocation` as in the first reply of a run with `services`: it has their model, user and budget.
+    /// Progress is discarded, and only `cancellation` cancels it. For tests, and for gadgets that are called outside a run.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -178,7 +177,7 @@ impl ExecutionContext {
         Self::with_host(invocation, cancellation, host, CallId(0))
     }
 
-    /// Returns what the run of the call is driven with; `None` without a run, and within a [`Host`] of another kind.
+    /// Returns the services of the call's run; `None` without a run, and within a [`Host`] of another kind.
     pub fn services(&self) -> Option<&Services> {
         let host: &dyn Any = &**self.host()?;
         let handle: &RunHandle = host.downcast_ref()?;

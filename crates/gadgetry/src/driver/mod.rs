@@ -1,7 +1,7 @@
-//! The driver: waits for the model, the gadgets, the clock and the user, and feeds the run with what happens.
+//! The driver: waits for the model, the gadgets, the clock and the user, and feeds the run with their inputs.
 //!
-//! This is the only place of the library that waits for several things at once. What it waits with is the
-//! [`Runtime`] of its [`Services`].
+//! This is the only place in the library that waits for several things at once. It waits with the [`Runtime`] of its
+//! [`Services`].
 
 mod effects;
 mod handle;
@@ -65,12 +65,12 @@ pub struct RunResult {
 
 /// Drives `run` to its end with `services`; `commands` come from the user.
 ///
-/// Each gadget and each question is a task of its own, so gadgets, questions and the reply never wait for each other. When
-/// a gadget times out, or the run is cancelled, its token is cancelled first; its future is dropped after the
-/// [grace period](Services::grace), or at once if it has never taken its token.
+/// Each gadget and each question is a separate task, so gadgets, questions and the reply never wait for each other. When a gadget
+/// times out, or the run is cancelled, its token is cancelled first; its future is dropped after the [grace
+/// period](Services::grace), or at once if it has never taken its token.
 ///
-/// The run must [ask](Services::asks) the questions that the hooks and the user are there for. A question that no one
-/// is there for is answered with [`Decision::Proceed`](gadgetry_proto::run::Decision::Proceed).
+/// The run must [ask](Services::asks) the questions that the hooks and the user decide. A question without either is answered
+/// with [`Decision::Proceed`](gadgetry_proto::run::Decision::Proceed).
 ///
 /// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
 /// [`Input::Interrupted`]. A caller that knows the outcome of that work feeds it to the run before it calls `drive`.
@@ -167,7 +167,7 @@ struct Driver<'a> {
     tasks: Tasks,
     running: BTreeMap<CallId, Running>,
     questions: BTreeMap<QuestionId, Task>,
-    /// The open question of what the user says next.
+    /// The open question for the user's next message.
     user_input: Option<QuestionId>,
     reports: mpsc::UnboundedReceiver<(CallId, Report)>,
     commands: Option<mpsc::Receiver<Command>>,
@@ -175,22 +175,22 @@ struct Driver<'a> {
     cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// The timer of the last wait with its deadline.
     timer: Option<(Instant, BoxFuture<'static, ()>)>,
-    /// Inputs that have come and that the run has not handled yet.
+    /// Inputs that have arrived and that the run has not handled yet.
     queue: VecDeque<Input>,
-    /// When the next input came.
+    /// When the next input arrived.
     came: Instant,
-    /// Spending of others that the run knows of.
+    /// Spending of other runs that the run knows of.
     known_external: f64,
     fault: Option<String>,
     /// The journal of the run, if it is durable.
     recording: Option<Recording>,
     /// Effects that a durable run carries out once it is kept.
     effects: Vec<Output>,
-    /// True if the journal has failed: nothing that depends on the run may be done any more.
+    /// True if the journal has failed: no effect of the run may be carried out any more.
     is_unrecorded: bool,
     /// The hooks, as long as they do not panic.
     watchers: Watchers,
-    /// It sees everything after the hooks.
+    /// The observer, which sees everything after the hooks.
     observer: &'a mut dyn Observer,
 }
 
@@ -342,7 +342,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits for what comes first.
+    /// Waits for the first input.
     ///
     /// The order counts when several are ready. Cancellation comes first. Results come before more of the reply, so that
     /// dependents start early, and before the clock, so that a gadget that was done in time has not timed out. Commands
@@ -363,7 +363,7 @@ impl<'a> Driver<'a> {
         input
     }
 
-    /// The input for a report, unless its call is over. Approvals are about calls that have not started, too.
+    /// The input for a report, unless its call is over. Approvals can be about calls that have not started.
     fn report(&self, id: CallId, report: Report) -> Option<Input> {
         let is_approval = matches!(
             report,
@@ -373,8 +373,8 @@ impl<'a> Driver<'a> {
         matters.then_some(Input::Report(id, report))
     }
 
-    /// Takes the reports that were sent before the end of a task, so that they are handled before it. Those of others come
-    /// along.
+    /// Takes the reports that were sent before the end of a task, so that they are handled before it. This includes reports of
+    /// other tasks.
     fn take_reports(&mut self) {
         // The number is taken once, because those may report faster than this loop reads.
         for _ in 0..self.reports.len() {
@@ -406,21 +406,21 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Cancels the run because of a broken hook: what it might have refused must not happen.
+    /// Cancels the run because of a broken hook: a call that it might have refused must not run.
     fn stop(&mut self, message: String) {
         tracing::error!("{message}: the run is stopped");
         self.fault.get_or_insert(message);
         self.queue.push_front(Input::Command(Command::Cancel));
     }
 
-    /// Stops the run, because it can no longer be kept. It can be resumed from what was kept.
+    /// Stops the run, because it can no longer be kept. It can be resumed from the kept part.
     fn lose_journal(&mut self, error: &JournalError) {
         self.recording = None;
         self.is_unrecorded = true;
         self.stop(error.to_string());
     }
 
-    /// The input for what others in the scope have spent, if that has changed.
+    /// Returns the input about the spending of other runs in the scope, if that has changed.
     fn external_spend(&mut self) -> Option<Input> {
         let external = self.handle.share.external_spend();
         let changed = (external - self.known_external).abs() > NOTHING;

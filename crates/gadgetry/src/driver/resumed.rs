@@ -7,7 +7,7 @@ use crate::journal::Recording;
 /// The replies that a run had read before it was resumed.
 #[derive(Clone, Copy)]
 pub(super) enum Resumed {
-    /// This many at least. A reply in flight that something has acted on counts too, and is not requested again.
+    /// At least this many. A reply in flight that something has acted on counts too, and is not requested again.
     AtLeast(u32),
     Exactly(u32),
 }

@@ -20,9 +20,8 @@ use crate::services::Services;
 
 /// A run that a gadget drives inside its own call.
 ///
-/// It is cancelled with the call, spends the budget of its scope, and asks the same user in turn. Its events become
-/// events of the parent with a longer [`path`](Event::path), and the parent counts their costs: a gadget does not report
-/// these again.
+/// It is cancelled with the call, spends the budget of its scope, and asks the same user. Its events become events of the parent
+/// with a longer [`path`](Event::path), and the parent counts their costs: a gadget must not report these again.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,7 +39,7 @@ use crate::services::Services;
 /// ```
 #[derive(Debug)]
 pub struct Subagent {
-    /// Services of the subagent: the services of the parent, with a scope of its own.
+    /// Services of the subagent: those of the parent, with a separate scope.
     pub services: Services,
     parent: ExecutionContext,
     agent: u32,
@@ -51,7 +50,7 @@ impl ExecutionContext {
     ///
     /// # Errors
     ///
-    /// [`SubagentError`] without a run, if subagents may not be nested any deeper, and if the budget is spent.
+    /// [`SubagentError`] without a run, at the maximum depth of subagents, and if the budget is spent.
     pub fn subagent(&self) -> Result<Subagent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
         let exhausted = services.scope.left().is_some_and(|left| left <= 0.0);
@@ -124,8 +123,8 @@ impl Subagent {
         })
     }
 
-    /// Lets the parent know what this subagent has cost according to its own journal, which may be more than the events
-    /// in that of the parent say: the process may have ended between the two. The difference is a cost of the gadget.
+    /// Reports to the parent the cost of this subagent according to its own journal, which may be more than that of the events in
+    /// the parent's journal: the process may have ended between the two. The difference is a cost of the gadget.
     pub(crate) fn report_missing_cost(&self, total: f64) {
         let known = self.parent.slot().map(|slot| &slot.subagent_costs);
         let known = known.and_then(|costs| costs.get(&self.agent).copied());
@@ -139,10 +138,10 @@ impl Subagent {
         }
     }
 
-    /// Drives `run` to its end; see [`drive`](crate::drive). `observer` sees what an observer of a run sees.
+    /// Drives `run` to its end; see [`drive`](crate::drive). `observer` receives everything that an observer of a run receives.
     ///
-    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. Costs
-    /// that its running gadgets had reported count for the budget, but are not in the parent's total.
+    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows its events until then. Costs that
+    /// its running gadgets had reported count for the budget, but are not in the parent's total.
     pub async fn drive(
         self,
         run: Run,
@@ -194,7 +193,7 @@ impl Observer for Forward<'_> {
     }
 }
 
-/// A subagent cannot be started.
+/// Error for a subagent that cannot be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubagentError {

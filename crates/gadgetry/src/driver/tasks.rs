@@ -81,7 +81,7 @@ impl Tasks {
         }
     }
 
-    /// Executes a call in a span of its own. Without a gadget it fails in these words.
+    /// Executes a call in its own span. Without a gadget, it fails with this text.
     pub(super) fn gadget(
         &self,
         id: CallId,
@@ -129,7 +129,7 @@ impl Tasks {
         self.spawn(task.instrument(span))
     }
 
-    /// Answers a question with what `work` yields. A panic of it, or of the runtime, is a [`Ending::Fault`] of `who`.
+    /// Answers a question with the result of `work`. A panic of it, or of the runtime, is an [`Ending::Fault`] of `who`.
     pub(super) fn question(
         &self,
         id: QuestionId,
@@ -157,7 +157,7 @@ impl Tasks {
     }
 }
 
-/// Returns the outcome of `work`. If it is cancelled and does not end within its grace period, what it has cost.
+/// Returns the outcome of `work`; if it is cancelled and does not end within its grace period, only its cost.
 async fn until_cancelled(
     mut work: BoxFuture<'_, Outcome>,
     context: &ExecutionContext,
@@ -176,7 +176,7 @@ async fn until_cancelled(
     cut_short(context, "cancelled")
 }
 
-/// The outcome of a gadget that was stopped: what it has reported counts.
+/// Returns the outcome of a gadget that was stopped: its reported costs count.
 fn cut_short(context: &ExecutionContext, why: &str) -> Outcome {
     Outcome {
         cost: context.close(),

@@ -8,11 +8,11 @@ use crate::gadget::{CallPreview, Permission, Subject};
 
 /// Decision about a call that runs.
 pub(crate) struct Approved {
-    /// The preview that was decided about.
+    /// The preview that the decision is about.
     pub(crate) preview: CallPreview,
     /// True if the user saw it. Rules see the subject and the origin only.
     pub(crate) is_shown: bool,
-    /// The rules of the run, for what else the call acts on.
+    /// The rules of the run, for further subjects of the call.
     pub(crate) rules: Box<dyn Fn(&Subject) -> Permission + Send + Sync>,
 }
 
@@ -33,10 +33,10 @@ impl Approved {
 }
 
 impl ExecutionContext {
-    /// Checks that `now`, what the call is about to do, is what was approved: all that the user was shown, or, if rules decided,
-    /// subject and origin. Always `Ok` without [approvals](crate::approval).
+    /// Checks that `now`, the effects that the call is about to have, was approved: everything that the user was shown or, if
+    /// rules decided, subject and origin. Always `Ok` without [approvals](crate::approval).
     ///
-    /// A gadget with a preview calls this right before its first effect, with a preview of what it has opened by then.
+    /// A gadget with a preview calls this right before its first effect, with a preview of the files that it has opened by then.
     ///
     /// ```
     /// use gadgetry::{CallPreview, ExecutionContext, GadgetError, Subject};
@@ -50,8 +50,8 @@ impl ExecutionContext {
     ///
     /// # Errors
     ///
-    /// Something else was approved. The gadget returns the error without having changed anything; the call is then decided about
-    /// again, with a new preview, and executed again if it is allowed.
+    /// Something else was approved. The gadget must return the error without having changed anything; the call then gets a new
+    /// decision, with a new preview, and is executed again if it is allowed.
     pub fn check_approved(&self, now: &CallPreview) -> Result<(), GadgetError> {
         match self.decided() {
             Some(approved) if !approved.holds_for(now) => {
@@ -62,8 +62,8 @@ impl ExecutionContext {
         }
     }
 
-    /// Returns what the rules of the run say about acting on `subject` as well, such as a file of a folder that is searched, or the
-    /// address that a page redirects to. Without a rule about it, it is the gadget's own permission.
+    /// Returns the decision of the run's rules about a further `subject` of the call, such as a file in a folder that is
+    /// searched, or the address that a page redirects to. Without a matching rule, it is the gadget's own permission.
     ///
     /// [`Permission::Allow`] without [approvals](crate::approval).
     pub fn permission_for(&self, subject: &Subject) -> Permission {
@@ -71,7 +71,7 @@ impl ExecutionContext {
         decided.map_or(Permission::Allow, |approved| (approved.rules)(subject))
     }
 
-    /// Returns whether the call may act on `subject` as well, which is a part of what was approved: rules allow it, or the user
+    /// Returns whether the call may act on a further `subject`, which is part of the approved one: rules allow it, or the user
     /// has approved the call and no rule denies it.
     pub fn may_include(&self, subject: &Subject) -> bool {
         match self.permission_for(subject) {

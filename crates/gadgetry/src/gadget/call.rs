@@ -13,8 +13,8 @@ use crate::panics::panic_text;
 impl Invocation {
     /// Executes the call. A panic of the gadget becomes an error, and reported costs are added to the returned ones.
     ///
-    /// `context` is [`ExecutionContext::new`] of this invocation. A caller that may drop the future keeps a clone of it,
-    /// and reads the [`ExecutionContext::reported_cost`] then.
+    /// `context` is [`ExecutionContext::new`] of this invocation. A caller that may drop the future keeps a clone of the context,
+    /// and then reads its [`ExecutionContext::reported_cost`].
     ///
     /// Cancel safety: dropping the future drops the gadget's own.
     pub async fn execute(self, gadget: &dyn DynGadget, context: ExecutionContext) -> Outcome {
@@ -45,7 +45,7 @@ pub(crate) async fn attempt(
     }
 }
 
-/// The outcome of a call that is over, with what it has cost.
+/// Returns the outcome of a call that is over, with its cost.
 pub(crate) fn closed(mut outcome: Outcome, context: &ExecutionContext) -> Outcome {
     outcome.cost = (amount(outcome.cost) + context.close()).min(f64::MAX);
     outcome

@@ -15,7 +15,7 @@ use crate::gadget::{
     DynGadget, FromModel, GadgetInfo, IntoGadget, IntoOutcome, InvalidParams, params,
 };
 
-/// A gadget that is a closure with parameters of a type: it captures what it needs, and the schema comes from the type.
+/// Makes a gadget of a closure whose parameters are a type: the closure captures its state, and the schema comes from the type.
 ///
 /// The closure returns a `Result` with anything `Serialize`, or an [`Outcome`]; see [`IntoOutcome`].
 ///

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, IntoGadget, IntoOutcome};
 
-/// A gadget that is a function. Its closure returns a `Result` with anything `Serialize`, or an
-/// [`Outcome`]; see [`IntoOutcome`].
+/// Makes a gadget of a specification and a closure. The closure returns a `Result` with anything `Serialize`, or an [`Outcome`];
+/// see [`IntoOutcome`].
 ///
 /// ```
 /// use gadgetry::GadgetSpec;

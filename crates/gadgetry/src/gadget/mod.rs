@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`#[gadget]`](macro@crate::gadget) | gadgets without state: a function |
 //! | [`#[gadgets]`](macro@crate::gadgets) | gadgets that share a state: the methods of a type |
-//! | [`typed`] | a closure with parameters of a type, which captures what it needs |
+//! | [`typed`] | a closure that captures its state, and whose parameters are a type |
 //! | [`Gadget`] | the trait for everything else; the parameters are a type |
-//! | [`from_fn`] | gadgets that are known only when the program runs: a specification and a closure |
+//! | [`from_fn`] | gadgets that are known only at run time: a specification and a closure |
 //! | [`CommandGadget`](crate::CommandGadget) | programs |
 //!
 //! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
@@ -72,27 +72,27 @@ pub trait DynGadget: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`InvalidParams`] with everything that does not fit the schema of [`DynGadget::spec`]. Gadgets whose parameters
-    /// are a type report as well what serde refuses.
+    /// [`InvalidParams`] with everything that violates the schema of [`DynGadget::spec`]. Gadgets whose parameters are a type
+    /// also report errors of serde.
     fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
         params::checked(self.spec(), parameters)
     }
 
-    /// Returns whether calls run where no rule of [`approval`](crate::approval) is about them: [`Permission::Allow`] by default.
+    /// Returns the decision about calls that no rule of [`approval`](crate::approval) matches: [`Permission::Allow`] by default.
     fn permission(&self) -> Permission {
         Permission::Allow
     }
 
-    /// Returns the types of the values that its calls take from the run; see [`ExecutionContext::get`]. A run that has no value of one
-    /// fails before its first request. None by default.
+    /// Returns the types of the values that its calls take from the run; see [`ExecutionContext::get`]. A run without a value of
+    /// one of these types fails before its first request. None by default.
     fn needs(&self) -> &[Need] {
         &[]
     }
 
-    /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.
+    /// Returns the effects that a call would have, for rules and for the user who approves it. Changes nothing.
     ///
-    /// It may be called several times for one call. [`DynGadget::execute`] checks by
-    /// [`ExecutionContext::check_approved`] that what it does is still what was approved.
+    /// It may be called several times for one call. [`DynGadget::execute`] checks with [`ExecutionContext::check_approved`] that
+    /// its effects are still the approved ones.
     ///
     /// # Errors
     ///
@@ -103,10 +103,10 @@ pub trait DynGadget: Send + Sync {
     }
 }
 
-/// Value that becomes a gadget of a [`Toolbox`](crate::Toolbox), in whatever way it was defined.
+/// Value that becomes a gadget of a [`Toolbox`](crate::Toolbox), however it was defined.
 ///
-/// Every [`Gadget`] is one, also in an `Arc`, so that its owner keeps it. A type that implements [`DynGadget`] itself is
-/// added as an `Arc<dyn DynGadget>`, or implements this as well.
+/// Implemented by every [`Gadget`], also in an `Arc`, so that its owner can keep it. A type that implements [`DynGadget`] itself
+/// is added as an `Arc<dyn DynGadget>`, or implements this as well.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a gadget",
     label = "not a gadget",

@@ -4,8 +4,8 @@ use gadgetry_proto::call::Outcome;
 
 use crate::gadget::{GadgetError, GadgetOutput};
 
-/// Return value of the closure of [`from_fn`](crate::from_fn): a `Result`, so that `?` works in it, or an [`Outcome`].
-/// No other type can implement this trait: a type of your own implements `Serialize`, and is given back in `Ok`.
+/// Return value of the closure of [`from_fn`](crate::from_fn): a `Result`, so that `?` works in it, or an [`Outcome`]. No other
+/// type can implement this trait: implement `Serialize` for your own type, and return it in `Ok`.
 ///
 /// ```
 /// use gadgetry::{GadgetError, IntoOutcome};
@@ -19,7 +19,7 @@ use crate::gadget::{GadgetError, GadgetOutput};
     note = "give back `Ok(value)` or a `GadgetError`, or an `Outcome`"
 )]
 pub trait IntoOutcome: sealed::Sealed {
-    /// The outcome of the call.
+    /// Returns the outcome of the call.
     fn into_outcome(self) -> Outcome;
 }
 

@@ -6,11 +6,11 @@ use gadgetry_proto::call::{Outcome, amount};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use serde::Serialize;
 
-/// The result of a gadget: a text for the model, what it cost, and media that belong to it.
+/// The result of a gadget: a text for the model, its cost, and its media.
 ///
-/// Everything that is [`Serialize`] becomes one: a string is the text itself, `()` is the empty text, a whole number is
-/// one without a fraction, and any other value is written as JSON. A value that JSON cannot express (a map whose keys
-/// are lists, say) becomes an error that the model reads.
+/// Everything that is [`Serialize`] converts to it: a string is the text itself, `()` is the empty text, a whole number has no
+/// fraction, and any other value is written as JSON. A value that JSON cannot express (a map whose keys are lists, say) becomes
+/// an error that the model reads.
 ///
 /// ```
 /// use gadgetry::GadgetOutput;
@@ -32,7 +32,7 @@ pub struct GadgetOutput {
 }
 
 impl GadgetOutput {
-    /// A text for the model.
+    /// Makes a result of a text for the model.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             result: Ok(text.into()),
@@ -41,7 +41,7 @@ impl GadgetOutput {
         }
     }
 
-    /// Adds `dollars` to what it cost. Anything but a finite amount of 0 or more adds nothing.
+    /// Adds `dollars` to its cost. Anything but a finite amount of 0 or more adds nothing.
     #[must_use]
     pub fn with_cost(mut self, dollars: f64) -> Self {
         self.cost = (self.cost + amount(dollars)).min(f64::MAX);
@@ -55,13 +55,13 @@ impl GadgetOutput {
         self
     }
 
-    /// Adds a picture, such as an `image/png`.
+    /// Adds an image, such as an `image/png`.
     #[must_use]
     pub fn with_image(self, mime_type: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         self.with_bytes(MediaKind::Image, mime_type.into(), None, bytes.as_ref())
     }
 
-    /// Adds sound, such as an `audio/mpeg`.
+    /// Adds audio, such as an `audio/mpeg`.
     #[must_use]
     pub fn with_audio(self, mime_type: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         self.with_bytes(MediaKind::Audio, mime_type.into(), None, bytes.as_ref())
@@ -94,7 +94,7 @@ impl GadgetOutput {
         })
     }
 
-    /// Returns the text for the model: the result, or why the value could not be written.
+    /// Returns the text for the model: the result, or the reason why the value could not be written.
     pub fn text(&self) -> &str {
         match &self.result {
             Ok(text) | Err(text) => text,

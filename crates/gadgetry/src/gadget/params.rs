@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-/// Parameters that a gadget refuses. Displays one problem per line.
+/// Error for parameters that a gadget refuses. Displays one problem per line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid parameters:{}", Lines(problems))]
 pub struct InvalidParams {
@@ -43,7 +43,7 @@ pub(super) fn checked(spec: &GadgetSpec, params: Value) -> Result<Value, Invalid
         .map_err(|problems| InvalidParams { problems })
 }
 
-/// The same, and whether serde can read the parameters into `P`.
+/// Does the same, and checks that serde can read the parameters into `P`.
 pub(super) fn checked_as<P: DeserializeOwned>(
     spec: &GadgetSpec,
     params: Value,
@@ -57,7 +57,7 @@ pub(super) fn checked_as<P: DeserializeOwned>(
     }
 }
 
-/// An invalid schema: the fault of the gadget, not of the parameters. A toolbox would have refused it.
+/// Reports an invalid schema: the fault of the gadget, not of the parameters. A toolbox would have refused it.
 fn broken(error: &SchemaError) -> InvalidParams {
     let problem = Problem {
         pointer: "root".to_owned(),

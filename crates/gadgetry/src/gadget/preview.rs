@@ -22,7 +22,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// Returns the word for it: `allow`, `ask` or `deny`.
+    /// Returns its name: `allow`, `ask` or `deny`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -49,7 +49,7 @@ impl std::str::FromStr for Permission {
     }
 }
 
-/// A word that names no [`Permission`].
+/// Error for a word that does not name a [`Permission`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected `allow`, `ask` or `deny`")]
 pub struct UnknownPermission;
@@ -66,8 +66,8 @@ impl Classified for UnknownPermission {
 pub enum Subject {
     /// A file, with `/` between names, as the gadget has resolved it: without `..` and symbolic links.
     Path(String),
-    /// A folder with everything in it, written in the same way; `.` is the workspace. A rule that allows it has to allow all of
-    /// what is in it.
+    /// A folder with everything in it, written in the same way; `.` is the workspace. A rule that allows it has to allow
+    /// everything in it.
     Folder(String),
     /// A command line for a shell, and the folder that it runs in.
     Command(CommandLine),
@@ -89,7 +89,7 @@ impl Subject {
         })
     }
 
-    /// Returns its text; of a command without the folder.
+    /// Returns its text; for a command, without the folder.
     pub fn text(&self) -> &str {
         match self {
             Self::Path(text) | Self::Folder(text) | Self::Url(text) => text,
@@ -98,7 +98,7 @@ impl Subject {
     }
 }
 
-/// A command line, and where it runs.
+/// A command line, and the folder that it runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     /// The text for the shell.
@@ -118,7 +118,7 @@ pub struct Origin {
 
 /// Effects that a call would have.
 ///
-/// What was shown is what runs: a gadget makes the preview once more when it executes the call, and passes it to
+/// What was shown is what runs: a gadget makes the preview again when it executes the call, and passes it to
 /// [`ExecutionContext::check_approved`](crate::ExecutionContext::check_approved) before it changes anything.
 ///
 /// ```
@@ -133,8 +133,8 @@ pub struct CallPreview {
     pub subject: Option<Subject>,
     /// Change of a file, as a unified diff.
     pub diff: Option<String>,
-    /// Further facts for the user, a line each. These are the gadget's words: a face shows them apart from what the model
-    /// wrote.
+    /// Further facts for the user, a line each. These are the gadget's words: a user interface shows them apart from the model's
+    /// text.
     pub notes: Vec<String>,
     /// The source of the gadget, if others define it.
     pub origin: Option<Origin>,
@@ -143,7 +143,7 @@ pub struct CallPreview {
 }
 
 impl CallPreview {
-    /// A call that acts on `subject`.
+    /// Makes the preview of a call that acts on `subject`.
     pub fn of(subject: Subject) -> Self {
         Self {
             subject: Some(subject),
@@ -151,14 +151,14 @@ impl CallPreview {
         }
     }
 
-    /// Adds what it would change, as a unified diff.
+    /// Adds the change of a file, as a unified diff.
     #[must_use]
     pub fn diff(mut self, diff: impl Into<String>) -> Self {
         self.diff = Some(diff.into());
         self
     }
 
-    /// Returns the parameters as JSON if a question has to show them, because a path or a URL alone does not say what the call does:
+    /// Returns the parameters as JSON if a question has to show them, because a path or a URL alone does not describe the call:
     /// `Search` in a folder, for example.
     ///
     /// ```
@@ -207,7 +207,7 @@ impl CallPreview {
     }
 }
 
-/// A call that acts on this.
+/// Makes the preview of a call that acts on this subject.
 impl From<Subject> for CallPreview {
     fn from(subject: Subject) -> Self {
         Self::of(subject)
@@ -228,8 +228,8 @@ impl From<&str> for CallPreview {
     }
 }
 
-/// Result of the function that `#[gadget(preview = …)]` names: anything that becomes a [`CallPreview`], such as a [`Subject`] or
-/// a text for the user, or a `Result` of it.
+/// Result of the function that `#[gadget(preview = …)]` names: anything that converts to a [`CallPreview`], such as a [`Subject`]
+/// or a text for the user, or a `Result` of that.
 ///
 /// ```
 /// use gadgetry::gadget::IntoPreview;

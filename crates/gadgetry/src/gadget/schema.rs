@@ -1,11 +1,12 @@
-//! The JSON Schema of a Rust type, as a model should read it.
+//! The JSON Schema of a Rust type, in a form that suits models.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// Returns the schema of the values that serde accepts for a `P`. Every type is written where it is used; only what holds itself is a reference.
+/// Returns the schema of the values that serde accepts for a `P`. Every type is written where it is used; only recursive types
+/// are references.
 pub(super) fn schema_of<P: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -20,7 +21,7 @@ pub(super) fn schema_of<P: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Leaves out what says nothing, and adds what makes messages clear.
+/// Removes keywords without information, and adds those that make messages clear.
 fn tidy(schema: &mut Schema) {
     let numeric = |format: &Value| {
         let name = format.as_str().unwrap_or_default();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::gadget::{DynGadget, IntoGadget};
 
-/// Several gadgets: anything that can be iterated over, or a tuple of up to twelve, whose types may differ. For
-/// [`AgentBuilder::gadgets`](crate::AgentBuilder::gadgets), which infers `Kind`.
+/// Several gadgets, for [`AgentBuilder::gadgets`](crate::AgentBuilder::gadgets), which infers `Kind`: anything that can be
+/// iterated over, or a tuple of up to twelve, whose types may differ.
 ///
 /// ```
 /// use gadgetry::{Agent, gadget};
@@ -31,11 +31,11 @@ use crate::gadget::{DynGadget, IntoGadget};
     note = "`.gadgets(…)` takes a tuple, an array or an iterator of gadgets; one gadget is added with `.gadget(…)`"
 )]
 pub trait IntoGadgets<Kind> {
-    /// The gadgets as a toolbox holds them.
+    /// Returns the gadgets in the form that a toolbox stores.
     fn into_gadgets(self) -> Vec<Arc<dyn DynGadget>>;
 }
 
-/// The kind of what can be iterated over.
+/// The kind of iterables.
 #[derive(Debug)]
 pub struct Iterated;
 

@@ -20,12 +20,11 @@ use crate::gadget::{
 };
 use crate::run_context::Need;
 
-/// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
-/// call looks like.
+/// A gadget whose parameters are a type: for gadgets with state, and wherever the compiler should check the form of a call.
 ///
-/// The JSON Schema of `Params` is what the model reads and what validates a call: its doc comments are the
-/// descriptions, and an `Option` or a `#[serde(default)]` is optional. After the check, serde reads the parameters; if
-/// it still refuses, the model reads why and where. Doc comments need no further crate:
+/// The JSON Schema of `Params` is what the model reads and what validates a call: its doc comments are the descriptions, and an
+/// `Option` or a `#[serde(default)]` is optional. After the check, serde reads the parameters; if it still refuses them, the
+/// model reads the reason and the position. No further crate is needed:
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,8 +67,8 @@ use crate::run_context::Need;
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub trait Gadget: Send + Sync + 'static {
-    /// Parameters of a call. A struct with named fields, an enum whose variants are objects, or a map;
-    /// [`NoParams`] for nothing.
+    /// Parameters of a call. A struct with named fields, an enum whose variants are objects, or a map; [`NoParams`] for no
+    /// parameters.
     type Params: FromModel + Send;
     /// Result of a call: anything `Serialize`, or a [`GadgetOutput`].
     type Output: Into<GadgetOutput> + Send;
@@ -77,9 +76,9 @@ pub trait Gadget: Send + Sync + 'static {
     /// Returns the description for the model, and the rules for the scheduler. Called once, when the gadget is added.
     fn info(&self) -> GadgetInfo;
 
-    /// Does it.
+    /// Executes a call.
     ///
-    /// Cancel safety: dropping the future must end the work. A gadget that has to tidy up watches
+    /// Cancel safety: dropping the future must end the work. A gadget that has to clean up watches
     /// [`ExecutionContext::cancellation`] and returns soon after.
     fn execute(
         &self,
@@ -87,12 +86,12 @@ pub trait Gadget: Send + Sync + 'static {
         context: ExecutionContext,
     ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send;
 
-    /// Returns whether calls run where no rule of [`approval`](crate::approval) is about them: [`Permission::Allow`] by default.
+    /// Returns the decision about calls that no rule of [`approval`](crate::approval) matches: [`Permission::Allow`] by default.
     fn permission(&self) -> Permission {
         Permission::Allow
     }
 
-    /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.
+    /// Returns the effects that a call would have, for rules and for the user who approves it. Changes nothing.
     ///
     /// # Errors
     ///
@@ -106,7 +105,7 @@ pub trait Gadget: Send + Sync + 'static {
     }
 }
 
-/// The same gadget, of which the program keeps a handle.
+/// Forwards to the gadget, of which the program keeps a handle.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -187,16 +186,16 @@ pub struct GadgetInfo {
     pub description: String,
     /// Calls that show how to use it. They are checked against the schema when the gadget is added.
     pub examples: Vec<Example>,
-    /// After this time a call is cancelled, and answered with an error; `None` leaves that to the run. The next request
-    /// waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
+    /// Time after which a call is cancelled and answered with an error; `None` uses the run's default. The next request waits
+    /// until the gadget has cleaned up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     pub timeout: Option<Duration>,
-    /// Calls of it that may run at once.
+    /// Maximum number of its calls that run at once.
     pub max_concurrent: Option<u32>,
     /// True if no other gadget may run at the same time.
     pub exclusive: bool,
     /// True if compaction keeps its results.
     pub sticky_result: bool,
-    /// Policy for a block that only the end of the reply completes; `None` leaves that to the run.
+    /// Policy for a block that only the end of the reply completes; `None` uses the run's policy.
     pub unterminated: Option<Unterminated>,
     /// Policy for a call that was running when the program ended.
     pub on_interrupt: OnInterrupt,
@@ -205,7 +204,7 @@ pub struct GadgetInfo {
 }
 
 impl GadgetInfo {
-    /// A gadget of this name that does this.
+    /// Makes the metadata of a gadget with this name and description.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -221,53 +220,54 @@ impl GadgetInfo {
         self
     }
 
-    /// Sets the time after which a call is cancelled. It counts in milliseconds, rounded up to one at least; zero means
-    /// that a call takes as long as it takes, whatever the run's own timeout is. The next request waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
+    /// Sets the time after which a call is cancelled. It is rounded up to whole milliseconds, at least one. Zero means no
+    /// timeout, whatever the run's default is. The next request waits until the gadget has cleaned up, see
+    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Sets how many calls of it may run at once: 1 or more.
+    /// Sets the maximum number of its calls that run at once: 1 or more.
     #[must_use]
     pub fn max_concurrent(mut self, calls: u32) -> Self {
         self.max_concurrent = Some(calls);
         self
     }
 
-    /// Lets no other gadget run at the same time.
+    /// Prevents other gadgets from running at the same time.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// Lets compaction keep its results.
+    /// Makes compaction keep its results.
     #[must_use]
     pub fn sticky_result(mut self) -> Self {
         self.sticky_result = true;
         self
     }
 
-    /// Sets what happens to a block that only the end of the reply completes, whatever the run's own policy. A gadget
-    /// that writes, sends or runs something should be [`Unterminated::Confirm`]: the last value of such a block may be cut.
+    /// Sets the policy for a block that only the end of the reply completes, whatever the run's own policy. A gadget that writes,
+    /// sends or runs something should be [`Unterminated::Confirm`]: the last value of such a block may be cut off.
     #[must_use]
     pub fn unterminated(mut self, policy: Unterminated) -> Self {
         self.unterminated = Some(policy);
         self
     }
 
-    /// Sets what happens to a call that was running when the program ended, once the run is continued:
-    /// [`OnInterrupt::Fail`] by default. A gadget that only reads should be [`OnInterrupt::Rerun`].
+    /// Sets the policy, once the run is continued, for a call that was running when the program ended: [`OnInterrupt::Fail`] by
+    /// default. A gadget that only reads should be [`OnInterrupt::Rerun`].
     #[must_use]
     pub fn on_interrupt(mut self, policy: OnInterrupt) -> Self {
         self.on_interrupt = policy;
         self
     }
 
-    /// Adds a type of which its calls take a value from the run; see [`ExecutionContext::get`]. A run that has none fails before its
-    /// first request.
+    /// Adds a type of value that its calls take from the run; see [`ExecutionContext::get`]. A run without such a value fails
+    /// before its first request.
     #[must_use]
     pub fn needs<T: Any + Send + Sync>(mut self) -> Self {
         self.needs.push(Need::of::<T>());
@@ -309,7 +309,7 @@ impl<G: Gadget> IntoGadget for G {
     }
 }
 
-/// A typed gadget whose types are forgotten.
+/// A typed gadget with its types erased.
 struct Typed<G> {
     gadget: Arc<G>,
     spec: GadgetSpec,

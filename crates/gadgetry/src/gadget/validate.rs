@@ -6,7 +6,8 @@ use crate::gadget::{IntoGadget, InvalidParams};
 
 /// Checks parameters without executing the gadget, and returns them with defaults filled in.
 ///
-/// Takes what a toolbox takes; for a gadget in a reference or an `Arc`, there is [`DynGadget::check`](crate::DynGadget::check).
+/// Accepts everything that a toolbox accepts; for a gadget in a reference or an `Arc`, use
+/// [`DynGadget::check`](crate::DynGadget::check).
 ///
 /// # Errors
 ///
