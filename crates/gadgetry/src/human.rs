@@ -1,4 +1,4 @@
-//! The user that a run may ask.
+//! The user that a run can ask.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -28,14 +28,14 @@ pub struct HumanQuestion {
     pub text: String,
     /// The run that asks.
     pub run: Arc<RunInfo>,
-    /// The call that asks; `None` if the run itself waits for what the user says next.
+    /// The call that asks; `None` if the run itself waits for the user's next message.
     pub call: Option<CallId>,
     /// The gadget of the call, as registered.
     pub gadget: Option<String>,
 }
 
 impl HumanQuestion {
-    /// A question of the run itself.
+    /// Makes a question of the run itself.
     pub fn new(text: impl Into<String>, run: impl Into<Arc<RunInfo>>) -> Self {
         Self {
             text: text.into(),
@@ -45,7 +45,7 @@ impl HumanQuestion {
         }
     }
 
-    /// The same question, of a call of this gadget.
+    /// Attributes the question to a call of this gadget.
     #[must_use]
     pub fn of(mut self, call: CallId, gadget: impl Into<String>) -> Self {
         self.call = Some(call);
@@ -62,8 +62,8 @@ impl fmt::Display for HumanQuestion {
 
 /// Answers questions of a run and its gadgets.
 ///
-/// Questions are asked one at a time: all runs of a [`BudgetScope`] and all their gadgets wait for their turn, in the
-/// order in which they asked. Any `Fn(HumanQuestion) -> impl Future<Output = Option<String>>` is a human.
+/// Questions are asked one at a time: all runs of a [`BudgetScope`] and all their gadgets wait for their turn, in the order in
+/// which they asked. Any `Fn(HumanQuestion) -> impl Future<Output = Option<String>>` implements it.
 ///
 /// ```
 /// use gadgetry::HumanQuestion;

@@ -1,4 +1,4 @@
-//! Tool calling for any text model: functions that a model calls by writing text, run while it still writes.
+//! Tool calling for any text model: functions that a model calls by writing text, executed while it is still writing.
 //!
 //! ```
 //! use gadgetry::{Agent, ScriptedModel, gadget};
@@ -30,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! With a real model, whose key is in the environment, `.named("haiku")?` takes the place of `.model(model)`:
+//! For a real model, whose key is in the environment, replace `.model(model)` with `.named("haiku")?`:
 //!
 //! ```no_run
 //! # async fn real() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,8 +40,8 @@
 //! # }
 //! ```
 //!
-//! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
-//! the runtime; it waits, so that the engine in the crate `gadgetry-proto` can decide.
+//! Start with [`Agent`]: [`Agent::builder`] has all options. Its parts can also be used alone. This crate is the runtime, which
+//! does all of the waiting; the engine in the crate `gadgetry-proto` decides.
 //!
 //! # Modules, in the order in which they depend on each other
 //!
@@ -49,42 +49,43 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `panics` | words for panics |
+//! | `panics` | messages of panics |
 //! | [`provider`] | real models over HTTP, with the feature `providers` (default) |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`runtime`] | [`Runtime`]: clock, timers, tasks, and the steps of a durable engine |
 //! | [`limiter`] | [`RateLimiter`]: requests and tokens per minute and day, shared by runs |
-//! | [`ask`] | the one road to a model: rate limits, token counts, retries |
-//! | [`scope`] | [`BudgetScope`]: what a run shares with its subagents |
+//! | [`ask`] | model calls: rate limits, token counts, retries |
+//! | [`scope`] | [`BudgetScope`]: depth, cancellation and budget, shared by a run and its subagents |
 //! | `run_context` | [`RunContext`]: the run, as hooks, gadgets and users see it |
-//! | [`human`] | [`Human`]: the user that a run may ask |
+//! | [`human`] | [`Human`]: the user that a run can ask |
 //! | `error` | [`GadgetError`] |
-//! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`context`] | [`ExecutionContext`]: the context of a running gadget |
 //! | [`model_client`] | [`ModelClient`]: a model for a gadget's own calls |
-//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call executes |
-//! | `__private` | what the expansion of the macros names |
+//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: the ways to define a gadget |
+//! | `__private` | items that the expansion of the macros uses |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
-//! | [`control`] | [`Hook`]: watches a run, and decides what it leaves open |
+//! | [`control`] | [`Hook`]: watches a run, and decides its open questions |
 //! | [`approval`] | [`Approvals`](approval::Approvals): rules and a user that decide which calls run |
 //! | [`observer`] | [`Observer`]: watches runs, the simple form |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`log`] | the log of a run, and its replay |
-//! | [`journal`] | [`Journal`](journal::Journal): keeps what durable runs know; the seam for engines of durability |
-//! | [`services`] | [`Services`]: what a run is driven with |
+//! | [`journal`] | [`Journal`](journal::Journal): keeps the inputs of durable runs; the interface for durability engines |
+//! | [`services`] | [`Services`]: model, gadgets, hooks and everything else that a run needs |
 //! | [`driver`] | runs the engine of a run with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | `guide` `readme` | documents whose code is compiled |
 //!
-//! Two modules and [`provider`] are re-exported from the crate `gadgetry-providers`: [`mod@model`] has [`Model`], a request in and a
-//! stream of deltas out; [`models`] has [`ModelRegistry`], prices, context windows and features of known models.
+//! Two modules and [`provider`] are re-exported from the crate `gadgetry-providers`: [`mod@model`] has [`Model`], which turns a
+//! request into a stream of deltas; [`models`] has [`ModelRegistry`], with prices, context windows and features of known models.
 //! [`mod@format`] has the parsers and the writer of replies, for programs without an agent.
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
 //!
-//! A gadget is what others call a tool: [`#[tool]`](macro@tool) is `#[gadget]`, and [`AgentBuilder::tool`] is [`AgentBuilder::gadget`].
+//! Other libraries call a gadget a tool: [`#[tool]`](macro@tool) is `#[gadget]`, and [`AgentBuilder::tool`] is
+//! [`AgentBuilder::gadget`].
 //!
 //! # Features
 //!
@@ -95,11 +96,11 @@
 //! | `skills` | yes | `skill`: folders with instructions, which the model loads |
 //! | `tokens` | no | `models::count_tokens`: exact counts for OpenAI's vocabularies, with 8 MB of data |
 //!
-//! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
+//! All waiting is done in tokio, and needs a runtime with I/O and time enabled.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// The engine. It changes with any release: what users need of it is at the root of this crate, or in a module.
+/// The engine. Any release may change it: the items that users need are also at the root of this crate, or in a module.
 #[doc(hidden)]
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
@@ -214,7 +215,7 @@ pub use gadget::{
     IntoGadgets, IntoOutcome, NoParams, Origin, Permission, Subject, from_fn, typed,
     validate_gadget_params,
 };
-/// Makes a gadget of a function, for gadgets that hold nothing.
+/// Makes a gadget of a function, for gadgets without state.
 ///
 /// ```
 /// use gadgetry::schemars::JsonSchema;
@@ -265,10 +266,10 @@ pub use gadget::{
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub use gadgetry_macros::gadget;
-/// [`#[gadget]`](macro@gadget) by the name that most others have for it.
+/// [`#[gadget]`](macro@gadget) under the name that most other libraries use.
 #[doc(no_inline)]
 pub use gadgetry_macros::gadget as tool;
-/// Makes gadgets of the methods of a type, which share its value.
+/// Makes gadgets of the methods of a type, which share one value of it.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

@@ -37,7 +37,7 @@ pub trait Observer: Send {
         let _ = (time, input);
     }
 
-    /// Receives a request that goes to the model, right after its event. Requests of subagents are not reported here.
+    /// Receives a request to the model, right after its event. Requests of subagents are not reported here.
     fn request(&mut self, request: &Request) {
         let _ = request;
     }
@@ -49,7 +49,7 @@ impl<F: FnMut(&Event) + Send> Observer for F {
     }
 }
 
-/// An observer as a hook of an agent: it sees one event after the other, of all runs.
+/// Makes an observer a hook of an agent: it sees the events of all runs, one after another.
 pub(crate) fn as_hook(observer: impl Observer + 'static) -> Arc<dyn DynHook> {
     Arc::new(OfAllRuns(Mutex::new(observer)))
 }

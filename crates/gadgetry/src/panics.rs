@@ -1,4 +1,4 @@
-//! Words for panics that were caught.
+//! Messages of caught panics.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! The program of `README.md`, as a doc test. `tests/examples.rs` holds the two against each other.
+//! The program of `README.md`, as a doc test. `tests/examples.rs` compares the two.
 //!
 //! ```no_run
 //! use gadgetry::{Agent, gadget};

@@ -13,7 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::scope::Shared;
 
-/// The run around a decision or a call: its identity, the values of its caller, and the way to report to it. Clones are the same run.
+/// The run around a decision or a call: its identity, the values of its caller, and a way to report to it. Clones refer to the
+/// same run.
 ///
 /// ```
 /// use gadgetry::RunContext;
@@ -30,7 +31,7 @@ pub struct RunContext {
     info: Arc<RunInfo>,
     values: Values,
     reports: Option<UnboundedSender<(CallId, Report)>>,
-    /// What it shares with its parent and its subagents.
+    /// Data that it shares with its parent and its subagents.
     shared: Shared,
 }
 
@@ -52,25 +53,25 @@ impl RunContext {
         self
     }
 
-    /// The same, with these values.
+    /// Returns the same context with these values.
     pub(crate) fn valued(mut self, values: Values) -> Self {
         self.values = values;
         self
     }
 
-    /// The same, with reports for the driver of the run.
+    /// Returns the same context with reports to the driver of the run.
     pub(crate) fn reporting(mut self, reports: UnboundedSender<(CallId, Report)>) -> Self {
         self.reports = Some(reports);
         self
     }
 
-    /// The same, with what its parent and its subagents share.
+    /// Returns the same context with the data that its parent and its subagents share.
     pub(crate) fn sharing(mut self, shared: Shared) -> Self {
         self.shared = shared;
         self
     }
 
-    /// Returns what the run shares with its parent and its subagents.
+    /// Returns the data that the run shares with its parent and its subagents.
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
@@ -80,7 +81,7 @@ impl RunContext {
         &self.info
     }
 
-    /// Returns the value of this type, from [`AgentRun::with`](crate::AgentRun::with), else from
+    /// Returns the run's value of this type, from [`AgentRun::with`](crate::AgentRun::with), else from
     /// [`AgentBuilder::with`](crate::AgentBuilder::with), else from the run that started this one.
     ///
     /// # Errors
@@ -90,7 +91,8 @@ impl RunContext {
         self.values.get()
     }
 
-    /// Reports something about a call of the run, which gets it as an input. A report about a call that is not running has no effect.
+    /// Sends a report about a call to the run, which receives it as an input. A report about a call that is not running has no
+    /// effect.
     pub fn report(&self, call: CallId, report: Report) {
         if let Some(reports) = &self.reports {
             // It fails when the run is over. Then no one needs the report.
@@ -108,7 +110,7 @@ impl fmt::Debug for RunContext {
     }
 }
 
-/// The values that a run has for its gadgets and hooks, by their type: a database, the current user. Cheap to clone.
+/// The values of a run for its gadgets and hooks, by their type: a database, the current user. Cheap to clone.
 ///
 /// ```
 /// use gadgetry::Values;
@@ -147,7 +149,7 @@ impl Values {
             .map_or_else(Self::missing, Ok)
     }
 
-    /// The error of a type that no value has.
+    /// Returns the error for a type without a value.
     pub(crate) fn missing<'a, T>() -> Result<&'a T, MissingValue> {
         Err(MissingValue {
             type_name: type_name::<T>(),
@@ -159,12 +161,12 @@ impl Values {
         self.0.is_empty()
     }
 
-    /// Returns whether there is a value that is needed.
+    /// Returns whether there is a value of the needed type.
     pub(crate) fn has(&self, need: Need) -> bool {
         self.0.contains_key(&need.id)
     }
 
-    /// These values, and those of `outer` whose types have none here.
+    /// Returns these values, and those of `outer` whose types have none here.
     pub(crate) fn within(mut self, outer: &Self) -> Self {
         if self.0.is_empty() {
             return outer.clone();
@@ -184,7 +186,7 @@ impl fmt::Debug for Values {
     }
 }
 
-/// A type of which a gadget needs a value: a run that has none does not begin.
+/// A type of which a gadget needs a value: a run without one does not begin.
 ///
 /// ```
 /// use gadgetry::Need;
@@ -197,7 +199,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// The type `T`.
+    /// Makes the need for a value of the type `T`.
     pub fn of<T: Any + Send + Sync>() -> Self {
         Self {
             id: TypeId::of::<T>(),
@@ -211,7 +213,7 @@ impl Need {
     }
 }
 
-/// A run has no value of a type that a gadget or a hook needs: a mistake of the program.
+/// Error for a run without a value of a type that a gadget or a hook needs: a mistake in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the run has no value of type `{type_name}`; add one to the run or its agent with `.with(…)`"

@@ -1,13 +1,13 @@
 //! The executor of a run: clock, timers, tasks, and its steps.
 //!
-//! The [driver](crate::driver) decides nothing about threads and clocks. It asks a [`Runtime`], which is [`Tokio`] unless
-//! [`Services::runtime`](crate::Services::runtime) says otherwise. Two kinds of programs bring their own:
+//! The [driver](crate::driver) leaves threads and clocks to a [`Runtime`], which is [`Tokio`] unless
+//! [`Services::runtime`](crate::Services::runtime) is another one. Two kinds of programs bring their own:
 //!
 //! - **Tests and simulations** run on virtual time: they implement [`now`](Runtime::now),
 //!   [`sleep_until`](Runtime::sleep_until) and [`spawn`](Runtime::spawn).
 //! - **Programs that wrap steps**, to trace them, cache their results or execute them elsewhere, implement
-//!   [`reply`](Runtime::reply), [`gadget`](Runtime::gadget) and [`question`](Runtime::question) as well. For a run that
-//!   survives its process that is not enough: it needs a [journal](crate::journal), which knows all of its inputs.
+//!   [`reply`](Runtime::reply), [`gadget`](Runtime::gadget) and [`question`](Runtime::question) as well. That is not enough for a
+//!   run that survives its process: it needs a [journal](crate::journal), which has all of its inputs.
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -86,7 +86,7 @@ use gadgetry_proto::run::{Decision, Input, QuestionId};
 
 /// An executor with a clock, and hooks for the steps of a run.
 ///
-/// The methods with a default body pass the work through. See the [module](self) for an implementation.
+/// The methods with a default body return the work unchanged. See the [module](self) for an implementation.
 pub trait Runtime: Send + Sync {
     /// Returns the current time. It never goes back.
     fn now(&self) -> Instant;
@@ -154,7 +154,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StepKind {
-    /// A model call, by its number in this drive of the run, from 1; retries and summaries have numbers of their own.
+    /// A model call, by its number in this drive of the run, from 1; retries and summaries have their own numbers.
     Reply(u32),
     /// A gadget call.
     Gadget(CallId),

@@ -1,4 +1,4 @@
-//! Budget scopes: what a run shares with the subagents of its gadgets.
+//! Budget scopes: the depth, cancellation and budget that a run shares with its subagents.
 
 use std::any::Any;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The depth, cancellation and budget of a run, shared with its subagents.
 ///
-/// The default is a scope of its own. Clones are the same scope: two runs driven one after the other with clones of one
-/// scope share what they spend.
+/// The default is a separate scope. Clones are the same scope: two runs driven one after another with clones of one scope share
+/// their spending.
 ///
 /// ```
 /// let scope = gadgetry::BudgetScope::limited_to(0.5);
@@ -29,9 +29,9 @@ pub struct BudgetScope {
     /// obeys the one of its [`RunConfig`](gadgetry_proto::run::RunConfig), which should be the same.
     pub budget: Option<f64>,
     /// The id of the top-level run, also in its subagents: a part of all [idempotency
-    /// keys](crate::ExecutionContext::idempotency_key). `None`, which is the default: each [`drive`](crate::drive) of a
-    /// top-level run makes up a random one. A program that continues a run in another process gives it the same id there, and
-    /// no other run.
+    /// keys](crate::ExecutionContext::idempotency_key). `None`, which is the default: each [`drive`](crate::drive) of a top-level
+    /// run creates a random one. A program that continues a run in another process must give it the same id there, and give that
+    /// id to no other run.
     pub run_id: Option<Arc<str>>,
     /// The path of the run for spans and steps: `/`, or the numbers of the calls that lead to it and those of the
     /// subagents, as `/5.0/2.1`.
@@ -42,7 +42,7 @@ pub struct BudgetScope {
     pub(crate) shared: Shared,
 }
 
-/// A value that a run shares with its subagents, made when it is first needed. A module below this one defines its type.
+/// A value that a run shares with its subagents, made when it is first needed. A later module defines its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(Arc<OnceLock<Arc<dyn Any + Send + Sync>>>);
 
@@ -94,7 +94,7 @@ impl BudgetScope {
 }
 
 impl BudgetScope {
-    /// The scope of a subagent: one level deeper, cancelled with the call that starts it, same budget.
+    /// Returns the scope of a subagent: one level deeper, cancelled with the call that starts it, same budget.
     ///
     /// Its path has the number of the call: the id that the model gave it may be that of another call of a later reply.
     pub(crate) fn child(&self, cancellation: CancellationToken, call: CallId, agent: u32) -> Self {
@@ -107,7 +107,7 @@ impl BudgetScope {
         }
     }
 
-    /// The identity of the run, whose model has the name `model`.
+    /// Returns the identity of the run, whose model has the name `model`.
     pub(crate) fn info(&self, model: &str) -> RunInfo {
         let run_id = self.run_id.as_deref().unwrap_or_default();
         let path = self.path.trim_end_matches('/');
@@ -120,10 +120,10 @@ impl BudgetScope {
         info
     }
 
-    /// The key of a call of the run: the same for each execution of the call, and of no other call.
+    /// Returns the key of a call of the run: the same for each execution of the call, and different from that of any other call.
     ///
-    /// What is not safe in a header is written in hexadecimal, and so is `/` in the id of the run: no id looks like that of
-    /// a subagent.
+    /// Characters that are not safe in a header are written in hexadecimal, and so is `/` in the id of the run: no id looks like
+    /// that of a subagent.
     pub(crate) fn key(&self, run_id: &str, call: CallId) -> String {
         let mut key = String::with_capacity(run_id.len() + self.path.len() + 4);
         for byte in run_id.bytes() {
@@ -138,7 +138,7 @@ impl BudgetScope {
         key
     }
 
-    /// The same scope with a budget of `dollars` for the run and its subagents, within the budget around it.
+    /// Returns the same scope with a budget of `dollars` for the run and its subagents, within the budget around it.
     pub(crate) fn narrowed(&self, dollars: f64) -> Self {
         let outer = (self.budget, self.ledger.clone());
         let ledger = Ledger {
@@ -153,7 +153,7 @@ impl BudgetScope {
     }
 }
 
-/// The sum of what a scope has spent.
+/// The total spending of a scope.
 ///
 /// Every dollar is entered once, by the run whose model or gadget cost it: a parent that sees the cost in an event of
 /// its subagent must not enter it again (see [`Share::learn`]).
@@ -169,7 +169,7 @@ impl Ledger {
         *lock(&self.total)
     }
 
-    /// The budgets and ledgers around it, the innermost first.
+    /// Returns the budgets and ledgers around it, the innermost first.
     fn around(&self) -> impl Iterator<Item = (Option<f64>, &Ledger)> {
         std::iter::successors(self.outer(), |(_, ledger)| ledger.outer())
     }
@@ -225,7 +225,7 @@ impl Share {
         }
     }
 
-    /// Returns what other runs of the scope have spent.
+    /// Returns the spending of the scope's other runs.
     ///
     /// The engine knows one budget, the innermost. If less is left of a budget around it, the difference is added here,
     /// so that the engine stops when the smallest of them is spent.
@@ -241,7 +241,7 @@ impl Share {
     }
 }
 
-/// In US dollars; sums of the same amounts in another order differ by less.
+/// Tolerance in US dollars: sums of the same amounts in another order differ by less.
 pub(crate) const NOTHING: f64 = 1e-9;
 
 fn add(sum: &Mutex<f64>, dollars: f64) {

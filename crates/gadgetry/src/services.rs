@@ -1,4 +1,4 @@
-//! Everything that a run is driven with.
+//! The services that a run is driven with.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,26 +40,26 @@ pub struct Services {
     pub values: Values,
     /// Decides about each call by rules and a user; the last of the hooks of the run, and of its subagents.
     pub approvals: Option<Approvals>,
-    /// True if gadgets that need approval run although there are no approvals.
+    /// True if gadgets that need approval run without approvals.
     pub without_approvals: bool,
-    /// The user that the run and its gadgets may ask.
+    /// The user that the run and its gadgets can ask.
     pub human: Option<Arc<dyn Human>>,
     /// The rate limiter of all requests.
     pub limiter: Option<Arc<dyn Limiter>>,
-    /// Further models that gadgets may call by name.
+    /// Further models that gadgets can call by name.
     pub models: Models,
     /// Retries of model calls inside gadgets, and in subagents without a setting of their own. The run itself obeys
     /// [`RunConfig::retry`](gadgetry_proto::run::RunConfig::retry).
     pub retry: Option<Retry>,
-    /// Time that a cancelled gadget may take to clean up before its future is dropped: 2 seconds by default, in subagents
-    /// half of that for each level. A gadget that has never taken its token gets no time, since it cannot notice.
+    /// Time that a cancelled gadget may take to clean up before its future is dropped: 2 seconds by default, in subagents half of
+    /// that for each level. A gadget that has never taken its token gets no time, because it cannot notice the cancellation.
     pub grace: Duration,
     /// The depth, cancellation and budget that the run shares with its subagents.
     pub scope: BudgetScope,
     /// The clock, timers and tasks; [`Tokio`] by default.
     pub runtime: Arc<dyn Runtime>,
-    /// Location of the run in a journal, if it is durable: [`Agent::durable`](crate::Agent::durable) sets it. Agents that are subagents
-    /// of the run are kept there, too.
+    /// Location of the run in a journal, if it is durable: [`Agent::durable`](crate::Agent::durable) sets it. Its subagents are
+    /// kept there, too.
     pub durable: Option<DurableRun>,
 }
 
@@ -84,7 +84,7 @@ impl Services {
         }
     }
 
-    /// Lets the hooks know the gadgets: for the check of rewritten parameters, and for the approvals, which are the last of them.
+    /// Passes the gadgets to the hooks: for the check of rewritten parameters, and for the approvals, which are the last hook.
     pub(crate) fn hook_up(&mut self) {
         self.hooks.set_gadgets(Arc::clone(self.toolbox.registry()));
         if let Some(approvals) = &self.approvals {
@@ -93,7 +93,7 @@ impl Services {
         }
     }
 
-    /// Returns why `gadget` is not executed here whatever a hook decides; `None` if it may be. The permission may
+    /// Returns the reason why `gadget` must not be executed, whatever a hook decides; `None` if it may be. Its permission may
     /// have changed since the agent was built.
     pub(crate) fn denial(&self, gadget: &dyn DynGadget) -> Option<String> {
         let is_decided = self.approvals.is_some() || self.without_approvals;
@@ -112,7 +112,7 @@ impl Services {
         }
     }
 
-    /// The questions of a durable run: the user answers through the journal, if not otherwise.
+    /// Returns the questions of a durable run: without a [`Human`], the user answers through the journal.
     pub(crate) fn durable_asks(&self) -> Asks {
         Asks {
             human: true,

@@ -42,7 +42,7 @@ impl Toolbox {
         Ok(())
     }
 
-    /// Returns the gadget that a block calls by this name, in any case.
+    /// Returns the gadget that a block calls by this name, ignoring case.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn DynGadget>> {
         self.gadgets.get(self.registry.get(name)?.name())
     }
@@ -59,7 +59,7 @@ impl fmt::Debug for Toolbox {
     }
 }
 
-/// An example that does not fit the parameters of its gadget.
+/// Error for an example that does not match the parameters of its gadget.
 pub(crate) struct UnfitExample {
     gadget: String,
     /// One-based number of the example.
@@ -77,7 +77,7 @@ impl From<UnfitExample> for ToolboxError {
     }
 }
 
-/// Checks that a model that imitates the examples would be right.
+/// Checks that the examples are valid calls.
 pub(crate) fn check_examples(spec: &GadgetSpec, schema: &Schema) -> Result<(), UnfitExample> {
     for (index, example) in spec.examples.iter().enumerate() {
         if let Err(problems) = schema.check(example.params.clone()) {
@@ -109,7 +109,7 @@ pub enum ToolboxError {
         /// The gadget.
         gadget: String,
     },
-    /// An example would be refused as a call.
+    /// An example is not a valid call.
     #[error(
         "example {number} of gadget '{gadget}' does not fit its parameters: {}",
         joined(problems)

@@ -4,11 +4,11 @@ use gadgetry_proto::run::{Asks, RunConfig};
 
 use crate::log::LogHeader;
 
-/// Returns the differences between the agent that began a run and the one that is to resume it, as text; empty if nothing that the
-/// model has seen does: gadgets, markers, prompts and the conversation before the run.
+/// Returns the differences between the agent that began a run and the one that is to resume it, as text. Only what the model has
+/// seen is compared: gadgets, markers, prompts and the conversation before the run.
 ///
-/// Random markers are of the run, not of the agent, so they do not count; nor do limits, budgets and retries, which the
-/// one that resumes it sets.
+/// Random markers belong to the run, not to the agent, so they do not count; nor do limits, budgets and retries, which the
+/// resuming agent sets.
 pub fn changes(began: &LogHeader, now: &LogHeader) -> Vec<String> {
     let mut changes = Vec::new();
     gadgets(began, now, &mut changes);

@@ -17,10 +17,10 @@ pub enum JournalError {
     Owned {
         /// The run.
         run: RunId,
-        /// Who has it.
+        /// The owner.
         owner: String,
     },
-    /// This process was taken for dead, and another one has taken up the run.
+    /// This process was presumed dead, and another one has taken over the run.
     #[error(
         "run {run} was taken up by another process, because this one did not respond; nothing was done twice"
     )]
@@ -28,7 +28,7 @@ pub enum JournalError {
         /// The run.
         run: RunId,
     },
-    /// The name of the run.
+    /// The name of the run is invalid.
     #[error(transparent)]
     Id(#[from] InvalidRunId),
     /// The journal has no such run.
@@ -62,7 +62,7 @@ pub enum JournalError {
         /// Description of the damage.
         problem: String,
     },
-    /// The journal is of another version of its format.
+    /// The journal has another format version.
     #[error(
         "{place} has format version {found}, and this gadgetry reads version {expected}; use a newer gadgetry"
     )]
@@ -74,7 +74,7 @@ pub enum JournalError {
         /// The version that can be read.
         expected: u32,
     },
-    /// A value is larger than the engine of durability can keep.
+    /// A value is larger than the journal can keep.
     #[error(
         "{what} has {bytes} bytes, and the journal keeps at most {limit}; let the gadget store it elsewhere and return its place"
     )]
@@ -89,7 +89,7 @@ pub enum JournalError {
     /// Invalid header of the run.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A checkpoint.
+    /// A checkpoint cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The storage failed.
@@ -120,7 +120,7 @@ impl Classified for JournalError {
 }
 
 impl JournalError {
-    /// A failure of the storage.
+    /// Wraps a failure of the storage.
     pub fn storage(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Storage(error.into())
     }

@@ -16,8 +16,7 @@ use crate::journal::{
 };
 use crate::log::{Entry, LogHeader};
 
-/// A journal that lasts as long as its process: for tests, and for programs that only want to repeat a run that they
-/// dropped.
+/// A journal that lasts as long as its process: for tests, and for programs that only need to resume a run that they dropped.
 ///
 /// ```
 /// use gadgetry::journal::MemoryJournal;
@@ -44,7 +43,7 @@ struct StoredRun {
     entries: Vec<Entry>,
     checkpoint: Option<(usize, Checkpoint)>,
     progress: RunProgress,
-    /// Messages that no input was made of.
+    /// Messages that have not become an input.
     messages: Vec<RunMessage>,
     next_message: u64,
     /// The inbox of the owner, if the run has one.
@@ -63,7 +62,7 @@ impl MemoryJournal {
         Some(self.runs().get(id)?.progress.clone())
     }
 
-    /// Sends a message to a run, now or when it is opened next.
+    /// Sends a message to a run, now or when it is next opened.
     ///
     /// # Errors
     ///

@@ -1,20 +1,20 @@
-//! The journal of durable runs: what is known is kept before anything is done because of it.
+//! The journal of durable runs: every input is kept before its effects are carried out.
 //!
-//! A run is a value that inputs drive, so its inputs are all there is to keep. The journal of a run is its
-//! [log](crate::log): a [`LogHeader`] with what the run was made from, then every input with its time. To resume a run is
-//! to play them, and to drive on: [`Agent::durable`](crate::Agent::durable).
+//! A run is a value that inputs drive, so only its inputs need to be kept. The journal of a run is its [log](crate::log): a
+//! [`LogHeader`] with the parts that the run was made from, then every input with its time. Resuming a run means replaying them,
+//! and then driving on: [`Agent::durable`](crate::Agent::durable).
 //!
-//! An engine of durability implements two traits. [`Journal`] opens a run: it begins it, or returns what is known of it.
-//! [`Recorder`] keeps the inputs of the one run that was opened. The [driver](crate::driver) records each input before
-//! the run handles it, and waits for [`Recorder::commit`] before it sends a request, starts a gadget, asks a question or
-//! reports the end. [`MemoryJournal`] is the simplest one; the crate `gadgetry-store` has one in SQLite.
+//! A durability engine implements two traits. [`Journal`] opens a run: it begins the run, or returns its recorded part.
+//! [`Recorder`] keeps the inputs of the run that was opened. The [driver](crate::driver) records each input before the run
+//! handles it, and waits for [`Recorder::commit`] before it sends a request, starts a gadget, asks a question or reports the end.
+//! [`MemoryJournal`] is the simplest engine; the crate `gadgetry-store` has one on SQLite.
 //!
-//! What this means for work that was in flight when a process died:
+//! After a process has died, work is treated as follows:
 //!
-//! | work | after that |
+//! | work | treatment |
 //! |---|---|
-//! | a finished model call, gadget or decision | is read back, and never done again |
-//! | a gadget in flight | is run again, has failed, or the user decides: [`OnInterrupt`](crate::OnInterrupt) |
+//! | a finished model call, gadget or decision | is read back, and never repeated |
+//! | a gadget in flight | runs again, fails, or the user decides: [`OnInterrupt`](crate::OnInterrupt) |
 //! | a model call in flight | is requested again; if a gadget has started because of it, the reply counts as cut off |
 //! | a question in flight | is repeated |
 
@@ -48,13 +48,13 @@ pub use play::play;
 pub(crate) use recording::Recording;
 pub use run_id::{InvalidRunId, RunId};
 
-/// Keeps runs. Cheap to share: all runs of a process have one journal.
+/// Keeps runs. Cheap to share: all runs of a process use one journal.
 ///
-/// See the [module](self) for what an engine promises.
+/// See the [module](self) for the guarantees of an engine.
 pub trait Journal: Send + Sync {
-    /// Takes up the run `id` and owns it from then on: returns what is known of it, or begins it with `header`.
+    /// Opens the run `id` and owns it from then on: returns its recorded part, or begins it with `header`.
     ///
-    /// A run has one owner at a time. It loses the run when its [`Recorder`] is dropped or its process ends.
+    /// A run has one owner at a time. The owner loses the run when its [`Recorder`] is dropped or its process ends.
     ///
     /// # Errors
     ///
@@ -109,28 +109,28 @@ impl<J: Journal + ?Sized> Journal for Arc<J> {
 
 /// Keeps the inputs of one run, in order.
 ///
-/// Dropping it releases the run, so that another owner can take it up; what was recorded and not committed may be lost.
+/// Dropping it releases the run, so that another owner can open it; entries that were recorded but not committed may be lost.
 pub trait Recorder: Send {
-    /// Takes the next input, which the run handles right after this. Does not wait.
+    /// Records the next input, which the run handles right after this. Does not wait.
     fn record(&mut self, time: Time, input: &Input);
 
-    /// Takes note that the input that was recorded last came from this message of the [inbox](Opened::inbox), which is
-    /// not to be delivered again.
+    /// Notes that the last recorded input came from this message of the [inbox](Opened::inbox), which must not be delivered
+    /// again.
     fn took(&mut self, message: u64);
 
-    /// Takes note of how far the run is; the latest one counts. It is kept with the next commit.
+    /// Notes the progress of the run; the latest one counts. It is kept with the next commit.
     fn progress(&mut self, progress: RunProgress);
 
-    /// Begins to keep everything that was recorded so far. The future waits until that is done.
+    /// Starts to persist everything that was recorded so far. The future waits until that is done.
     ///
     /// # Errors
     ///
-    /// If something that was recorded could not be kept. Then nothing that follows can be kept either.
+    /// If a recorded entry could not be kept. Then no later entry can be kept either.
     ///
     /// Cancel safety: the work continues without the future.
     fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>>;
 
-    /// Returns whether enough was recorded since the last checkpoint to make a new one worth its space.
+    /// Returns whether enough was recorded since the last checkpoint to justify a new one.
     fn wants_checkpoint(&self) -> bool {
         false
     }
@@ -159,15 +159,15 @@ pub struct Opened {
     pub checkpoint: Option<Checkpoint>,
     /// The inputs since then, or since the beginning.
     pub entries: Vec<Entry>,
-    /// Keeps what follows.
+    /// Keeps the inputs that follow.
     pub recorder: Box<dyn Recorder>,
     /// Answers and commands from outside, those that arrived before the run was opened first. It ends when another owner has
-    /// taken up the run, and then the run stops.
+    /// taken over the run, and then the run stops.
     pub inbox: BoxStream<'static, RunMessage>,
 }
 
 impl Opened {
-    /// A run that has just begun, without answers from outside.
+    /// Makes a run that has just begun, without answers from outside.
     pub fn new(header: LogHeader, recorder: Box<dyn Recorder>) -> Self {
         Self {
             header,
@@ -188,7 +188,7 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// The state of a run at some point, so that what came before it need not be played.
+/// The state of a run at some point, so that earlier entries need not be replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Checkpoint {
@@ -211,7 +211,7 @@ pub struct RunMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum RunMessageContent {
-    /// The answer to a question. One to a question that is not open is ignored.
+    /// The answer to a question. An answer to a question that is not open is ignored.
     Answer {
         /// The question.
         question: QuestionRef,
@@ -236,7 +236,7 @@ pub struct RunProgress {
     /// The questions that wait for an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<OpenQuestion>,
-    /// True if the run waits for nothing but the answers to these.
+    /// True if the run waits only for the answers to these.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_waiting: bool,
     /// Summary of the run, if it has ended.

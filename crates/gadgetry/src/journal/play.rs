@@ -6,8 +6,8 @@ use crate::journal::{JournalError, RunId};
 use crate::log::Entry;
 use crate::observer::Observer;
 
-/// Plays entries of the run `id`, which `run` is at the beginning of. Nothing is done because of them; `observer` sees
-/// them, and what follows. Returns the summary if the run has ended.
+/// Replays entries of the run `id`, which begins as `run`. No effects are carried out; `observer` sees the inputs and the
+/// resulting events. Returns the summary if the run has ended.
 ///
 /// # Errors
 ///

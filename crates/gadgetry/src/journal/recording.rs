@@ -18,7 +18,7 @@ const BATCH_MS: u64 = 50;
 
 type Committing = BoxFuture<'static, Result<(), JournalError>>;
 
-/// The journal of a run that is being driven. Decides what is to be kept when.
+/// The journal of a run that is being driven. Decides when which entries are kept.
 pub(crate) struct Recording {
     recorder: Box<dyn Recorder>,
     inbox: BoxStream<'static, RunMessage>,
@@ -31,12 +31,12 @@ pub(crate) struct Recording {
     /// The last commit, if nothing has waited for it yet.
     committing: Option<Committing>,
     committed_at: Time,
-    /// The messages that inputs are still to be made of.
+    /// The messages that have not become inputs yet.
     messages: Vec<(Awaited, u64)>,
 }
 
 impl Recording {
-    /// The recording of a run that has cost `costs` so far.
+    /// Makes the recording of a run with these costs so far.
     pub(crate) fn new(
         recorder: Box<dyn Recorder>,
         inbox: BoxStream<'static, RunMessage>,
@@ -54,7 +54,7 @@ impl Recording {
         }
     }
 
-    /// The number of the run's own model calls that have ended.
+    /// Returns the number of the run's own model calls that have ended.
     pub(crate) fn model_calls(&self) -> u32 {
         let nodes = self.costs.children(NodeId::ROOT).iter();
         let nodes = nodes.filter_map(|id| self.costs.node(*id));
@@ -63,7 +63,7 @@ impl Recording {
         u32::try_from(ended.count()).unwrap_or(u32::MAX)
     }
 
-    /// The next message from outside; `None` once another owner has the run.
+    /// Waits for the next message from outside; `None` once another owner has the run.
     ///
     /// Cancel safety: nothing is lost.
     pub(crate) async fn next_message(&mut self) -> Option<RunMessageContent> {
@@ -85,7 +85,7 @@ impl Recording {
         self.owed = self.owed.max(Some(durability(input)));
     }
 
-    /// Takes note of the message that an input was made of.
+    /// Notes the message that an input came from.
     fn take_message(&mut self, input: &Input) {
         let awaited = match input {
             Input::Command(_) => Awaited::Command,
@@ -115,13 +115,13 @@ impl Recording {
         }
     }
 
-    /// Takes note of an event of the run.
+    /// Notes an event of the run.
     pub(crate) fn event(&mut self, event: &Event) {
         self.costs.apply(event);
     }
 
-    /// Begins to keep what `effects` depend on, which the run gave before `next`. Returns what to wait for before any of
-    /// them is carried out.
+    /// Starts to persist everything that `effects` depend on, which the run returned before `next`. Returns the commit to wait
+    /// for before any of them is carried out.
     pub(crate) fn before(
         &mut self,
         effects: &[Output],
@@ -219,7 +219,7 @@ enum Awaited {
     Command,
 }
 
-/// Returns the durability that an input needs before the next effect: a finished step must not be done again.
+/// Returns the durability that an input needs before the next effect: a finished step must not be repeated.
 fn durability(input: &Input) -> Durability {
     match input {
         Input::ModelClosed(_)

@@ -26,12 +26,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct RunId(Arc<str>);
 
 impl RunId {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Reads a name as a journal has it: also that of the run of a subagent.
+    /// Parses a name from a journal, including that of a subagent's run.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl RunId {
         Ok(Self(text.into()))
     }
 
-    /// The run of a subagent of this one.
+    /// Returns the name of the run of a subagent of this one.
     #[must_use]
     pub fn subagent(&self, call: CallId, agent: u32) -> Self {
         Self(format!("{}/{}.{agent}", self.0, call.0).into())
@@ -82,7 +82,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// A text that cannot name a run.
+/// Error for a text that cannot name a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} cannot name a run: use 1 to 128 characters, without `/`, control characters and surrounding blanks"

@@ -18,7 +18,8 @@ pub struct RateLimits {
     pub tokens_per_minute: Option<u64>,
     /// Tokens, in and out, in each 24 hours, counted from the first request. A provider's day may begin elsewhere.
     pub tokens_per_day: Option<u64>,
-    /// The part of the limits that is used, above 0 and up to 1. The rest is for what a provider counts otherwise.
+    /// The fraction of the limits that is used, above 0 and up to 1. The rest is a reserve for differences in the provider's
+    /// count.
     pub safety_margin: f64,
 }
 
@@ -34,7 +35,7 @@ impl Default for RateLimits {
 }
 
 impl RateLimits {
-    /// Refuses limits that would let nothing through, and an invalid margin.
+    /// Rejects limits of 0 and an invalid margin.
     pub fn check(&self) -> Result<(), RateLimitsError> {
         let Self {
             requests_per_minute,
@@ -56,7 +57,7 @@ impl RateLimits {
         }
     }
 
-    /// The part of `limit` that is used, at least 1.
+    /// Returns the part of `limit` that is used, at least 1.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -81,7 +82,7 @@ pub enum RateLimitsError {
     /// A limit is 0.
     #[error("{0} is 0, which would block every request; omit it for no limit")]
     Zero(&'static str),
-    /// The margin is not a part of 1.
+    /// The margin is not above 0 and at most 1.
     #[error("the safety margin must be above 0 and at most 1, got {0}")]
     SafetyMargin(f64),
 }

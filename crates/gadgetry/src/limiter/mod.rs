@@ -16,7 +16,7 @@ pub use limits::{RateLimits, RateLimitsError};
 
 use used::Used;
 
-/// Delays requests, so that they stay within what a provider allows. Runs and gadgets may share one.
+/// Delays requests to stay within a provider's limits. Runs and gadgets can share one.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,16 +40,16 @@ pub trait Limiter: Send + Sync {
     /// Cancel safety: a request whose future is dropped was not admitted.
     fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration>;
 
-    /// Records the usage of a request that was admitted with an estimate of `tokens`, when its reply has ended or was
-    /// dropped. A usage of 0 is unknown.
+    /// Records the usage of a request that was admitted with an estimate of `tokens`, when its reply has ended or was dropped. A
+    /// usage of 0 means unknown.
     fn record(&self, tokens: u64, usage: Usage);
 }
 
-/// Delays requests until the provider allows them. Clones share what was used.
+/// Delays requests until the provider's limits allow them. Clones share the usage.
 ///
-/// A request counts from the moment it is admitted. Its tokens are not known then, so an estimate is reserved for it
-/// until [`Permit::record`] reports them, for a minute at most; those count from that moment. Requests are admitted in
-/// the order in which they asked. One that is larger than a token limit is admitted alone. It uses tokio's clock.
+/// A request counts from the moment it is admitted. Its tokens are not known then, so an estimate is reserved for it until
+/// [`Permit::record`] reports them, for a minute at most; those count from that moment. Requests are admitted in the order of
+/// their calls. One that is larger than a token limit is admitted alone. It uses tokio's clock.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -157,7 +157,7 @@ impl Limiter for RateLimiter {
 }
 
 impl Shared {
-    /// Admits a request, or returns when to try again; `None` if only the end of another request can help.
+    /// Admits a request, or returns the time to try again; `None` if only the end of another request can help.
     fn admit_now(&self, tokens: u64) -> Result<(), Option<Instant>> {
         self.used().admit(&self.limits, tokens)
     }
@@ -204,7 +204,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Returns how long the request was delayed; zero if it was not.
+    /// Returns the time that the request was delayed; zero if it was not.
     pub fn waited(&self) -> Duration {
         self.waited
     }

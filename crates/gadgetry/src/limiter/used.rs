@@ -1,4 +1,4 @@
-//! Usage that counts at present, and the rest of the limits.
+//! The current usage, and the rest of the limits.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::limiter::RateLimits;
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// Usage that counts at present.
+/// The current usage.
 #[derive(Debug, Default)]
 pub(super) struct Used {
-    /// When requests of the last minute were let through.
+    /// When requests of the last minute were admitted.
     requests: VecDeque<Instant>,
     /// When tokens of the last minute became known, and how many.
     tokens: VecDeque<(Instant, u64)>,
@@ -31,7 +31,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Lets a request through, or says when to look again; `None` if only the end of another request can help.
+    /// Admits a request, or returns the time to try again; `None` if only the end of another request can help.
     pub(super) fn admit(
         &mut self,
         limits: &RateLimits,
@@ -70,13 +70,13 @@ impl Used {
         Ok(())
     }
 
-    /// `wake`, or when the first estimate counts no longer.
+    /// Returns `wake`, or the earlier time at which the first estimate no longer counts.
     fn sooner(&self, wake: Option<Instant>) -> Option<Instant> {
         let hold = self.holds.front().map(|(at, _)| *at + MINUTE);
         wake.into_iter().chain(hold).min()
     }
 
-    /// When enough tokens have left the minute; `None` if what is held is in the way.
+    /// Returns the time at which enough tokens have left the minute; `None` if reservations prevent that.
     fn minute_wake(&self, tokens: u64, room: u64) -> Option<Instant> {
         let mut left = self.minute;
         let mut entries = self.tokens.iter();

@@ -4,14 +4,14 @@ use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::run::{Misuse, PlanError};
 use gadgetry_proto::schema::RegistryError;
 
-/// The version of the format; a log of another one is refused.
+/// The format version; a log of another version is refused.
 pub(super) const VERSION: u32 = 3;
 
 /// Error of a log that cannot be written or played.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The file.
+    /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// Empty log.
@@ -25,7 +25,7 @@ pub enum LogError {
         /// Mistake in the line, with its column.
         problem: String,
     },
-    /// The log is of another version of the format.
+    /// The log has another format version.
     #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
     Version(u32),
     /// The gadgets cannot be registered.
@@ -34,10 +34,10 @@ pub enum LogError {
     /// The configuration is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The run has code that decides about it, which no log can hold.
+    /// The run contains code that decides about it, which no log can contain.
     #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
     Code(String),
-    /// An input that no run of this log ever had.
+    /// An input that cannot follow the ones before it.
     #[error("line {line}: {error}")]
     Misuse {
         /// Number of the line, one-based.

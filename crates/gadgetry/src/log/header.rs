@@ -13,7 +13,7 @@ use super::{LogError, VERSION};
 
 /// Parts that a run was made from: its configuration, its gadgets and the conversation.
 ///
-/// Options with their default value are left out, so another default is another [version](LogError::Version).
+/// Options with their default value are omitted, so a change of a default is a new [version](LogError::Version).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogHeader {
@@ -25,13 +25,13 @@ pub struct LogHeader {
     pub gadgets: Vec<GadgetSpec>,
     /// The messages before the first request.
     pub conversation: Vec<Message>,
-    /// The long results that the conversation names; see [`Run::with_outputs`].
+    /// The long results that the conversation refers to; see [`Run::with_outputs`].
     #[serde(default, skip_serializing_if = "is_empty")]
     pub outputs: OutputStore,
     /// The identity of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Arc<RunInfo>>,
-    /// Code that decides about the run, which no header can hold: its kinds, as text.
+    /// Code that decides about the run, which no header can contain: its kinds, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
 }
@@ -41,7 +41,7 @@ fn is_empty(outputs: &OutputStore) -> bool {
 }
 
 impl LogHeader {
-    /// The header of a run of `plan` that continues `conversation`.
+    /// Makes the header of a run of `plan` that continues `conversation`.
     pub fn of(plan: &Plan, conversation: Vec<Message>) -> Self {
         // The run adds the viewer again; it is the last one.
         let added = usize::from(plan.has_viewer()) + usize::from(plan.has_search());
@@ -58,7 +58,7 @@ impl LogHeader {
         }
     }
 
-    /// Returns the header without its conversation and the results that this names.
+    /// Returns the header without its conversation and the results that the conversation refers to.
     #[must_use]
     pub fn without_conversation(&self) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl LogHeader {
         })))
     }
 
-    /// The run from its beginning. Fails as [`LogHeader::plan`] does.
+    /// Returns the run at its beginning. Fails as [`LogHeader::plan`] does.
     pub fn run(&self) -> Result<Run, LogError> {
         let run = Run::new(&self.plan()?, self.conversation.clone());
         Ok(run.with_outputs(self.outputs.clone()))
@@ -104,8 +104,8 @@ impl LogHeader {
     }
 }
 
-/// Code without which a replay would differ. [`CustomBlock::on_start`](gadgetry_proto::tags::CustomBlock::on_start) is
-/// not included: it decides nothing.
+/// Returns the code without which a replay would differ. [`CustomBlock::on_start`](gadgetry_proto::tags::CustomBlock::on_start)
+/// is not included: it decides nothing.
 fn deciding_code(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let code = plan.code();
     let kinds = [

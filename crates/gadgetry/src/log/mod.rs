@@ -1,8 +1,7 @@
-//! The log of a run: what it was made from, and every input with its time. Enough to play it again without model or
+//! The log of a run: the parts that it was made from, and every input with its time. This is enough to replay it without model or
 //! gadgets, with the same events.
 //!
-//! A log is JSON Lines: first [`LogHeader`], then one [`Entry`] a line. A last line that was cut off, as a crash leaves
-//! it, is left out.
+//! A log is JSON Lines: first the [`LogHeader`], then one [`Entry`] per line. A last line that a crash has cut off is ignored.
 //!
 //! ```
 //! use gadgetry::log::{LogWriter, replay};
@@ -45,15 +44,15 @@ use error::VERSION;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
-    /// When, in milliseconds of the run.
+    /// Time since the beginning of the run, in milliseconds.
     #[serde(rename = "timeMs")]
     pub time: Time,
     /// Input of the run.
     pub input: Input,
 }
 
-/// Writes a log during a run, line by line, so that a crash loses nothing but the line it cuts. It is an
-/// [`Observer`], for [`drive`](crate::drive) and [`AgentRun::observe`](crate::AgentRun::observe).
+/// Writes a log during a run, line by line, so that a crash loses only the line that it cuts off. It is an [`Observer`], for
+/// [`drive`](crate::drive) and [`AgentRun::observe`](crate::AgentRun::observe).
 #[derive(Debug)]
 pub struct LogWriter<W> {
     out: W,
@@ -87,7 +86,7 @@ impl<W: Write> LogWriter<W> {
         self.line(&Line { time, input });
     }
 
-    /// Checks that everything was written. Fails with the first error of `out`, whenever it was.
+    /// Checks that everything was written. Fails with the first error of `out`.
     pub fn finish(mut self) -> Result<(), LogError> {
         self.finish_line()
     }
@@ -136,7 +135,7 @@ pub fn is_log(beginning: &[u8]) -> bool {
     digits > 0 && version[digits..].starts_with(b",\"config\":{")
 }
 
-/// Bytes of one line of a log; it holds one input.
+/// Maximum bytes of a line of a log, which contains one input.
 const LINE: u64 = 256 << 20;
 
 /// Reads a log to continue its run. The run is as it was after the last input of the log.
@@ -174,14 +173,14 @@ pub fn load(log: impl BufRead) -> Result<Run, LogError> {
     play(log, &mut |_: &Event| {}).map(|(run, _)| run)
 }
 
-/// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run.
+/// Replays a log. `observer` sees the same events as the first time. Returns `None` if the log ends before the run.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
     play(log, observer).map(|(_, summary)| summary)
 }
 
-/// The run after the last input of a log, and its summary if it has ended.
+/// Returns the run after the last input of a log, and its summary if it has ended.
 fn play(
     log: impl BufRead,
     observer: &mut dyn Observer,
@@ -242,7 +241,7 @@ fn version_error(line: &[u8], error: &serde_json::Error) -> LogError {
     }
 }
 
-/// The line that `serde_json` knows is always the first.
+/// Makes the error of a line: `serde_json` always reports line 1.
 fn line_error(line: usize, error: &serde_json::Error) -> LogError {
     let problem = error.to_string().replace(" at line 1 column", " at column");
     LogError::Line { line, problem }

@@ -2,7 +2,7 @@
 
 use gadgetry_proto::error::{Classified, Fault, ModelError};
 
-/// A model call of a gadget failed. A gadget that needs the answer fails with it.
+/// Error for a gadget's model call that failed. A gadget that needs the answer fails with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelCallError {

@@ -16,7 +16,7 @@ use gadgetry_providers::model::{Model, ModelInfo, Models};
 
 pub use error::ModelCallError;
 
-/// A model that a gadget may call, from [`ExecutionContext::model`].
+/// A model that a gadget can call, from [`ExecutionContext::model`].
 ///
 /// The cost of a call, by the [price](ModelInfo::price) of the model, is added to the cost of the gadget's call, also if
 /// it fails or is dropped before its end. The rate limits and retries of the run apply, and cancelling the gadget ends it.
@@ -48,7 +48,7 @@ pub struct ModelCallOptions {
 }
 
 impl ModelCallOptions {
-    /// Calls another of [`ModelClient::models`].
+    /// Selects another of [`ModelClient::models`].
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
@@ -76,7 +76,7 @@ impl ModelClient {
         self.model.name()
     }
 
-    /// Returns what is known about the model.
+    /// Returns the known facts about the model.
     pub fn info(&self) -> ModelInfo {
         self.model.info()
     }
@@ -128,7 +128,7 @@ impl ModelClient {
         Ok(text)
     }
 
-    /// Streams the model's answer to `prompt`. An error is the last item; they are those of [`ModelClient::complete`].
+    /// Streams the model's answer to `prompt`. An error is the last item; the errors are those of [`ModelClient::complete`].
     ///
     /// Cancel safety: dropping the stream cancels the reply; what it had cost by then is counted.
     fn stream_text(

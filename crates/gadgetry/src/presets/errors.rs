@@ -10,7 +10,7 @@ use gadgetry_proto::time::Time;
 use crate::observer::Observer;
 use crate::presets::{is_wanted, path_words};
 
-/// Calls a closure whenever something has failed.
+/// Calls a closure for every failure.
 ///
 /// ```
 /// use gadgetry::presets::{ErrorLogging, Failure};
@@ -43,7 +43,7 @@ impl<F> fmt::Debug for ErrorLogging<F> {
     }
 }
 
-/// Something that has failed. Displayed, it is one line without control characters.
+/// A failure in a run. It displays as one line without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {

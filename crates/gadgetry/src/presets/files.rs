@@ -1,4 +1,4 @@
-//! Every request and every reply in a file of its own.
+//! Writes every request and every reply to a separate file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,18 +17,18 @@ use gadgetry_proto::time::Time;
 use crate::observer::Observer;
 use crate::presets::path_words;
 
-/// Writes model calls to a folder: `0001.request` with what the model reads, `0001.response` with what it wrote.
+/// Writes model calls to a folder: the request to `0001.request`, and the reply to `0001.response`.
 ///
-/// A request is written as the text of its messages; pictures and sounds are named, not written. A reply of the run
-/// itself is written as the model sent it; of a subagent's, the visible text and the calls. A line `---` follows, and
-/// the reason why the reply ended. Requests of subagents are not known here; give their runs their own logger.
+/// A request is written as the text of its messages; images and audio are named, not written. A reply of the run itself is
+/// written as the model sent it; of a subagent's, the visible text and the calls. A line `---` follows, and the reason why the
+/// reply ended. Requests of subagents are not available here; add a separate logger to their runs.
 ///
-/// Neither has headers or keys: a key that authenticates never is part of a request here. What the conversation holds,
-/// the files hold.
+/// The files contain neither headers nor API keys, which are not part of a request at this level. They do contain the whole
+/// conversation.
 ///
-/// Numbering continues after the files that are in the folder already, and no file is overwritten. The run waits for each file,
-/// which is written at once when a request goes out and when a reply has ended. The first thing that goes wrong is
-/// kept for [`FileLogging::finish`]; nothing is written after it, and the run is not disturbed.
+/// Numbering continues after the files that are already in the folder, and no file is overwritten. Each file is written when a
+/// request is sent or a reply has ended, and the run waits for it. The first error is kept for [`FileLogging::finish`]; nothing
+/// is written after it, and the run continues.
 ///
 /// ```no_run
 /// let observer = gadgetry::presets::FileLogging::new("model-calls");
@@ -39,7 +39,7 @@ pub struct FileLogging {
     folder: PathBuf,
     /// Number of the next call.
     next: u32,
-    /// The calls in progress: one of the run itself, one of each subagent.
+    /// The calls in progress: one of the run itself, and one of each subagent.
     calls: BTreeMap<Vec<Ancestor>, Call>,
     error: Option<FileLoggingError>,
 }
@@ -52,7 +52,7 @@ struct Call {
     reply: String,
 }
 
-/// A model call could not be written: the folder is at fault, or the disk.
+/// Error for a model call that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {error}", path = path.display())]
 pub struct FileLoggingError {
@@ -69,7 +69,7 @@ impl Classified for FileLoggingError {
 }
 
 impl FileLogging {
-    /// Writes to `folder`, which is made if it is not there. If that fails, [`FileLogging::finish`] says so.
+    /// Writes to `folder`, which is created if it does not exist. If that fails, [`FileLogging::finish`] returns the error.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         let (next, error) = match prepare(&folder) {
@@ -87,7 +87,7 @@ impl FileLogging {
         }
     }
 
-    /// Writes what there is of replies that have not ended. Fails if anything could not be written.
+    /// Writes the received part of replies that have not ended. Fails if anything could not be written.
     pub fn finish(&mut self) -> Result<(), FileLoggingError> {
         while let Some((path, _)) = self.calls.first_key_value() {
             let path = path.clone();
@@ -147,7 +147,7 @@ impl FileLogging {
     }
 }
 
-/// Makes the folder. Gives the highest number of the files that are there.
+/// Creates the folder. Returns the highest number of its files.
 fn prepare(folder: &Path) -> io::Result<u32> {
     fs::create_dir_all(folder)?;
     let mut last = 0;
@@ -226,7 +226,7 @@ impl Observer for FileLogging {
     }
 }
 
-/// Every message under a line that says whose it is.
+/// Returns the messages, each under a line with its role.
 fn request_text(request: &Request) -> String {
     let what_for = match request.purpose {
         Purpose::Reply => "reply",

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use gadgetry_proto::run::{AboutCall, Interceptor};
 use gadgetry_proto::visible::without_invisible;
 
-/// An interceptor that takes invisible characters out of results and errors before the model reads them.
+/// An interceptor that removes invisible characters from results and errors before the model reads them.
 ///
-/// A page or a file can hold instructions in characters that are not shown, such as the tags from U+E0000 to U+E007F, and
-/// some models read them. What is taken out is listed at [`without_invisible`]; events and `${id}` keep the text as the
-/// gadget gave it. An agent's interceptors do not reach its subagents: add it to their builders, too.
+/// A page or a file can contain instructions in characters that are not displayed, such as the tags from U+E0000 to U+E007F, and
+/// some models read them. [`without_invisible`] lists the removed characters; events and `${id}` keep the gadget's original text.
+/// An agent's interceptors do not reach its subagents: add it to their builders, too.
 ///
 /// ```
 /// use gadgetry::presets::StripInvisible;

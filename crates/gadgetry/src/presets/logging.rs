@@ -1,4 +1,4 @@
-//! Events into `tracing`.
+//! Passes events to `tracing`.
 
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::event::{CallAnswer, Event, EventKind};
@@ -10,7 +10,7 @@ use crate::presets::{is_wanted, path_words};
 /// Passes every event to `tracing`, with the target `gadgetry` and the fields `run`, `depth` and `path` (of the subagent). The first line
 /// of a run has the agent, the model and the parent as well.
 ///
-/// | level | what |
+/// | level | logged |
 /// |---|---|
 /// | error | a model call failed; the run ended because of an error |
 /// | warn | a gadget failed or was skipped, a retry, a rate limit, a diagnostic, a limit that ended the run |
@@ -18,10 +18,10 @@ use crate::presets::{is_wanted, path_words};
 /// | debug | model calls and gadgets that start, parameters, results, progress, the end of an iteration |
 /// | trace | every piece of text, reasoning, arguments and custom blocks |
 ///
-/// Events have the original parameters and results: what an interceptor hides from the model is in the log at debug, too.
+/// Events have the original parameters and results, so text that an interceptor hides from the model is in the log at debug.
 ///
-/// So what a model or a gadget says in full is logged at debug and trace only; error texts are at warn and error.
-/// Without a subscriber nothing is done.
+/// The full text of models and gadgets is logged only at debug and trace; error texts are logged at warn and error. Without a
+/// subscriber, it does nothing.
 ///
 /// ```
 /// use gadgetry::presets::{Logging, merge};

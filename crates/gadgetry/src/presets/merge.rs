@@ -1,4 +1,4 @@
-//! Several observers as one, and one observer with several owners.
+//! Combines several observers into one, and shares one observer among several owners.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use gadgetry_proto::time::Time;
 use crate::observer::Observer;
 use crate::panics::panic_text;
 
-/// Makes one observer of several, which are called in this order.
+/// Combines several observers, which are called in this order.
 ///
 /// An observer that panics is switched off, and an error is logged. The others and the run continue.
 ///
@@ -81,7 +81,7 @@ impl fmt::Debug for Merged<'_> {
     }
 }
 
-/// An observer with several owners: clones are the same one. One watches a run, another is read afterwards.
+/// An observer with several owners: clones are the same observer. One clone watches a run, and another is read afterwards.
 ///
 /// ```
 /// use gadgetry::presets::{Shared, Timing};
@@ -101,7 +101,7 @@ impl<O> Shared<O> {
 
     /// Passes the observer to `look`. The run waits for `look` before its next event.
     ///
-    /// Calling it from within the observer itself is a deadlock.
+    /// Calling it from within the observer itself deadlocks.
     pub fn with<R>(&self, look: impl FnOnce(&mut O) -> R) -> R {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

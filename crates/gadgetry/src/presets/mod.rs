@@ -1,20 +1,20 @@
 //! Ready-made observers.
 //!
-//! | preset | what it does | what it gives |
+//! | preset | action | result |
 //! |---|---|---|
 //! | [`Logging`] | passes events to `tracing`, each at its level | |
 //! | [`Timing`] | measures model calls, gadgets, the run | [`Timing::report`] |
-//! | [`TokenTracking`] | counts tokens, those of compaction and subagents, too | [`TokenTracking::report`] |
-//! | [`ProgressTracking`] | calls a closure whenever something has cost | [`Progress`] |
-//! | [`ErrorLogging`] | calls a closure whenever something has failed | [`Failure`] |
+//! | [`TokenTracking`] | counts tokens, including those of compaction and subagents | [`TokenTracking::report`] |
+//! | [`ProgressTracking`] | calls a closure after each model call and gadget call | [`Progress`] |
+//! | [`ErrorLogging`] | calls a closure for every failure | [`Failure`] |
 //! | [`FileLogging`] | writes every request and reply to a separate file | [`FileLogging::finish`] |
 //! | [`Monitoring`] | logging, timing, tokens, costs and errors in one | its reports |
 //! | [`StripInvisible`] | an interceptor: removes invisible characters from results | |
-//! | [`Silent`] | nothing | |
-//! | [`merge`] | all of several, in order | |
+//! | [`Silent`] | does nothing | |
+//! | [`merge`] | calls several observers, in order | |
 //!
-//! A closure `|event: &Event| …` is an observer, too. [`Shared`] keeps access to one that was moved. None of them
-//! writes to the terminal; all of them receive the events of subagents, which have a greater depth.
+//! A closure `|event: &Event| …` is an observer, too. [`Shared`] keeps access to an observer that was moved. None of these writes
+//! to the terminal; all of them receive the events of subagents, which have a greater depth.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -38,12 +38,12 @@
 //! # }
 //! ```
 //!
-//! # Where to hook in
+//! # Which trait, event or method to use
 //!
-//! Implement [`Hook`](crate::Hook) to watch and to decide (it may wait), with the run at hand; [`Observer`] to watch with `&mut self`;
-//! and [`Interceptor`](gadgetry_proto::run::Interceptor) to rewrite (it may not wait). Events are those of
-//! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the id of its run, the time and, from a subagent, the path of calls that
-//! lead to it, and so its depth.
+//! Implement [`Hook`](crate::Hook) to watch and to decide, with access to the run (it may wait); [`Observer`] to watch with `&mut
+//! self`; and [`Interceptor`](gadgetry_proto::run::Interceptor) to rewrite (it may not wait). Events are those of
+//! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the id of its run, the time and, in a subagent, the path of
+//! calls that lead to it, and so its depth.
 //!
 //! | to observe | use |
 //! |---|---|
@@ -74,10 +74,10 @@
 //! | to change | use |
 //! |---|---|
 //! | pieces of a reply, text of a reply, parameters, results | the methods of `Interceptor`; pieces also with a [`DeltaTransform`](gadgetry_proto::transform::DeltaTransform) |
-//! | a request, or to reply in the model's place | `Hook::before_model_call` |
-//! | what the conversation keeps of a reply, and what follows it | `Hook::after_model_call` |
+//! | a request, or the reply, in place of the model | `Hook::before_model_call` |
+//! | the part of a reply that the conversation keeps, and the messages after it | `Hook::after_model_call` |
 //! | the handling of a model error | `Hook::on_model_error` |
-//! | parameters, or to answer in a gadget's place, or to refuse | `Hook::before_gadget` |
+//! | the parameters of a call, or its answer, in place of the gadget | `Hook::before_gadget` |
 //! | the result of a gadget, or its error | `Hook::after_gadget`, `Hook::on_gadget_error` |
 //! | the policy for a call with an unmet dependency | `Hook::on_dependency_skipped` |
 //! | answers to questions of a gadget or the run | [`Human`](crate::Human) |
@@ -120,7 +120,7 @@ impl Observer for Silent {
     fn event(&mut self, _: &Event) {}
 }
 
-/// The calls that lead to a subagent, as `a.0/b.1`: ids with the numbers of the subagents. Empty for the run itself.
+/// Formats the calls that lead to a subagent, as `a.0/b.1`: ids with the numbers of the subagents. Empty for the run itself.
 fn path_words(path: &[Ancestor]) -> String {
     let steps = path
         .iter()

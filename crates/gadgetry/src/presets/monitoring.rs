@@ -1,4 +1,4 @@
-//! Logging, timing, tokens, costs and errors in one.
+//! Combines logging, timing, tokens, costs and errors.
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::tree::CostTree;
@@ -7,8 +7,8 @@ use crate::observer::Observer;
 use crate::presets::tokens::Compacted;
 use crate::presets::{Failure, Logging, TimingReport, TokenReport};
 
-/// Logs every event as [`Logging`] does, and keeps what [`Timing`](crate::presets::Timing),
-/// [`TokenTracking`](crate::presets::TokenTracking) and [`ErrorLogging`](crate::presets::ErrorLogging) would tell.
+/// Logs every event as [`Logging`] does, and keeps the data of [`Timing`](crate::presets::Timing),
+/// [`TokenTracking`](crate::presets::TokenTracking) and [`ErrorLogging`](crate::presets::ErrorLogging).
 ///
 /// It keeps the first 1,000 failures, and counts the others.
 ///
@@ -24,7 +24,7 @@ pub struct Monitoring {
     failed: u64,
 }
 
-/// Failures that are kept.
+/// Maximum number of failures that are kept.
 const FAILURES: usize = 1000;
 
 impl Monitoring {

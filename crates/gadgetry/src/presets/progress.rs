@@ -1,4 +1,4 @@
-//! Reports what a run has cost so far, whenever that changes.
+//! Reports the state and the cost of a run whenever they change.
 
 use std::fmt;
 
@@ -31,17 +31,17 @@ pub struct ProgressTracking<F> {
 pub struct Progress {
     /// The reply that the run itself is at, from 1; 0 before the first.
     pub iteration: u32,
-    /// The maximum; as set with [`ProgressTracking::max_iterations`].
+    /// The maximum, if set with [`ProgressTracking::max_iterations`].
     pub max_iterations: Option<u32>,
-    /// Depth of the subagent that this came from; 0 for the run itself.
+    /// Depth of the subagent that caused this report; 0 for the run itself.
     pub depth: usize,
-    /// Model calls that have ended, those of compaction and subagents, too.
+    /// Model calls that have ended, including those of compaction and subagents.
     pub model_calls: u32,
-    /// Gadget calls that are answered, those of subagents, too.
+    /// Gadget calls that are answered, including those of subagents.
     pub gadget_calls: u32,
-    /// Tokens of all model calls that went in.
+    /// Input tokens of all model calls.
     pub input_tokens: u64,
-    /// And those that came out.
+    /// Output tokens of all model calls.
     pub output_tokens: u64,
     /// All costs in US dollars: models, gadgets, subagents. `None` if the price of a model call is not known.
     pub total_cost: Option<f64>,
@@ -53,7 +53,7 @@ pub struct Progress {
     pub gadget_cost: f64,
     /// Time since the run began, in milliseconds.
     pub elapsed_ms: u64,
-    /// True if the run has finished. This is the last call then.
+    /// True if the run has finished. Then this is the last report.
     pub finished: bool,
 }
 
@@ -69,7 +69,7 @@ impl<F: FnMut(&Progress) + Send> ProgressTracking<F> {
         }
     }
 
-    /// For a run that may have this many iterations; only [`Progress::max_iterations`] depends on it.
+    /// Sets the maximum number of iterations; only [`Progress::max_iterations`] depends on it.
     #[must_use]
     pub fn max_iterations(mut self, max_iterations: u32) -> Self {
         self.max_iterations = Some(max_iterations);

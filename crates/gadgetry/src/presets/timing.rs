@@ -32,13 +32,13 @@ impl Observer for Timing {
     }
 }
 
-/// Durations of runs, model calls and gadgets. Displayed, a line for the run, one for model calls, and one for each gadget.
+/// Durations of runs, model calls and gadgets. It displays as a line for the run, one for model calls, and one for each gadget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimingReport {
-    /// The whole run, in milliseconds; `None` while it is in progress.
+    /// Duration of the whole run, in milliseconds; `None` while it is in progress.
     pub run_ms: Option<u64>,
-    /// Model calls that have ended: replies and summaries, failed ones, too.
+    /// Model calls that have ended: replies and summaries, including failed ones.
     pub model_calls: Durations,
     /// Answered calls by the gadget's name as written in them. Those that were not executed took no time.
     pub gadgets: BTreeMap<String, Durations>,
@@ -86,14 +86,14 @@ impl fmt::Display for TimingReport {
 pub struct Durations {
     /// Number of executions.
     pub count: u32,
-    /// All together, in milliseconds. What ran side by side counts side by side.
+    /// Sum, in milliseconds. Executions that ran at the same time are added up.
     pub total_ms: u64,
     /// The longest, in milliseconds.
     pub longest_ms: u64,
 }
 
 impl Durations {
-    /// The mean, in milliseconds, rounded down; 0 of none.
+    /// Returns the mean, in milliseconds, rounded down; 0 without any execution.
     fn mean_ms(&self) -> u64 {
         self.total_ms
             .checked_div(u64::from(self.count))

@@ -68,7 +68,7 @@ pub struct TokenReport {
     pub cost: Option<f64>,
     /// Number of compactions.
     pub compactions: u32,
-    /// By how many tokens, by estimate, conversations have become shorter then.
+    /// Estimated number of tokens by which compactions have shortened conversations.
     pub compacted_tokens: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One line of a script, as written, and as meant.
+//! Parses a line of a script.
 
 use std::fmt;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl From<Counts> for Usage {
     }
 }
 
-/// A text or a delay. An untagged enum would do, but its errors do not say what is wrong.
+/// A text or a delay. Not an untagged enum, because the errors of one do not name the mistake.
 struct Chunk(Piece);
 
 impl<'de> Deserialize<'de> for Chunk {

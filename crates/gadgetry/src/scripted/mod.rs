@@ -1,6 +1,6 @@
 //! A model that reads its replies from a script: for tests, demonstrations and replays without a key.
 //!
-//! A script is a `.jsonl` file with one reply a line; blank lines count for nothing.
+//! A script is a `.jsonl` file with one reply per line; blank lines are ignored.
 //!
 //! ```json
 //! {"text": "A whole reply at once."}
@@ -9,10 +9,10 @@
 //! {"text": "Done.", "expect": {"contains": ["the result of the first gadget"]}}
 //! ```
 //!
-//! | field | what it does |
+//! | field | meaning |
 //! |---|---|
 //! | `text` or `chunks` | the reply; an element of `chunks` is a text or `{"delayMs": N}` |
-//! | `finish` | `stop` (default), `length` (the token limit), `error` (a model error), `disconnect` (the stream just ends) |
+//! | `finish` | `stop` (default), `length` (the token limit), `error` (a model error), `disconnect` (the stream ends without an end of the message) |
 //! | `usage` | token counts: `inputTokens`, `outputTokens`, `totalTokens`, `reasoningTokens`, `cachedInputTokens`, `cacheCreationTokens` |
 //! | `expect` | `{"contains": ["…"]}`: texts that the request must contain; otherwise the reply is a model error with the code `expectation` |
 
@@ -33,15 +33,15 @@ use gadgetry_files as files;
 use gadgetry_providers::model::Model;
 use reply::{ScriptedReply, Step};
 
-/// Bytes of a script.
+/// Maximum bytes of a script.
 const LIMIT: u64 = 64 << 20;
 
-/// A model that gives the replies of a script, one a call, in order.
+/// A model that returns the replies of a script, one per call, in order.
 ///
-/// A call takes its reply when [`Model::stream`] is called, whether or not the stream is read to its end. After the
-/// last reply every further call gets an empty reply that ends cleanly. A durable run that another process began continues after the
-/// replies that it has read there ([`Request::resumed_after`]); its subagents need models of their own for that. Delays are tokio's, so they pass at once under
-/// its paused clock.
+/// A call takes its reply when [`Model::stream`] is called, whether or not the stream is read to its end. After the last reply
+/// every further call gets an empty reply that ends cleanly. A durable run that another process began continues after the replies
+/// that it has read there ([`Request::resumed_after`]); its subagents need their own models for that. Delays use tokio's clock,
+/// so they pass at once if it is paused.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
@@ -50,7 +50,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Reads a script. Its name is `script:` and the path.
+    /// Reads a script. The model's name is `script:` and the path.
     ///
     /// Fails if the file cannot be read, and at the first line that is not a reply.
     pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
@@ -66,7 +66,7 @@ impl ScriptedModel {
         })
     }
 
-    /// Begins with reply `number`, counted from 0: for a run that has read those before it.
+    /// Begins with reply `number`, counted from 0, for a run that has read the ones before it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -90,7 +90,7 @@ impl ScriptedModel {
 impl FromStr for ScriptedModel {
     type Err = ScriptError;
 
-    /// Takes the text of a script. Its name is `script`.
+    /// Parses the text of a script. The model's name is `script`.
     fn from_str(script: &str) -> Result<Self, ScriptError> {
         Ok(Self {
             replies: parse("script", script)?,
@@ -130,7 +130,7 @@ impl Model for ScriptedModel {
     }
 }
 
-/// A script that cannot be played. The mistake is in the file or in its name.
+/// Error for a script that cannot be used. The mistake is in the file or in its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -151,7 +151,7 @@ pub enum ScriptError {
         line: usize,
         /// One-based column, in bytes.
         column: usize,
-        /// Mistake, with what belongs there.
+        /// Mistake, with the expected form.
         message: String,
     },
 }

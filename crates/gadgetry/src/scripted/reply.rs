@@ -1,4 +1,4 @@
-//! One reply of a script, and the deltas that it makes of a request.
+//! One reply of a script, and its deltas for a request.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(super) enum Step {
 }
 
 impl ScriptedReply {
-    /// The whole reply to `request`.
+    /// Returns the whole reply to `request`.
     pub(super) fn steps(&self, request: &Request) -> Vec<Step> {
         if let Some(error) = self.unmet(request) {
             return vec![Step::Send(error)];
@@ -85,7 +85,7 @@ impl ScriptedReply {
         }]
     }
 
-    /// The token counts of a reply that has no [`Delta::MessageEnd`] to carry them.
+    /// Returns the token counts of a reply that has no [`Delta::MessageEnd`] to carry them.
     fn counts(&self) -> impl Iterator<Item = Delta> {
         self.usage.into_iter().map(|usage| Delta::Usage { usage })
     }
@@ -112,7 +112,7 @@ impl ScriptedReply {
     }
 }
 
-/// All that a model would read of a request.
+/// Returns all text that a model would read of a request.
 fn request_text(request: &Request) -> String {
     let messages = request.all_messages().map(prompt_text);
     messages.collect::<Vec<_>>().join("\n")

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gadgetry_proto::error::{Classified, Fault};
 
-/// Skills that cannot be used. The mistake is in the folder or in its `SKILL.md`.
+/// Error for skills that cannot be used. The mistake is in the folder or in its `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
@@ -37,7 +37,7 @@ pub enum SkillError {
         /// Maximum size in bytes.
         limit: u64,
     },
-    /// Something in a `SKILL.md` is wrong.
+    /// A `SKILL.md` has a mistake.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]
     Invalid {
         /// The `SKILL.md`.
@@ -92,10 +92,10 @@ pub enum SkillProblem {
     /// Invalid YAML.
     #[error("{0}; a value with \": \" or \" #\" in it, or that begins with a sign, needs quotes")]
     Yaml(String),
-    /// YAML that front matter has no use for.
+    /// A YAML feature that front matter does not support.
     #[error("{0} is not supported in front matter; write plain keys and values")]
     Unsupported(&'static str),
-    /// YAML that is a list or a text.
+    /// The YAML is a list or a text.
     #[error("front matter consists of lines such as description: …")]
     NotAMapping,
     /// A duplicate key in a mapping.
@@ -131,7 +131,7 @@ pub enum SkillProblem {
         /// Name, as written in the file.
         name: String,
     },
-    /// The name is left out, and that of the folder cannot stand in for it.
+    /// The name is missing, and that of the folder is not a valid replacement.
     #[error(
         "the folder's name {folder:?} cannot be the name of a skill; rename it, or add a line name: … (1 to 64 lower-case letters a-z, digits and hyphens)"
     )]
@@ -164,7 +164,7 @@ impl Classified for ArgumentsTooLong {
     }
 }
 
-/// A file of a skill that cannot be given to a model. The messages name no path outside the skill.
+/// Error for a file of a skill that cannot be given to a model. The messages name no path outside the skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResourceError {
@@ -228,7 +228,7 @@ impl Classified for ResourceError {
     }
 }
 
-/// Empty if nothing is close.
+/// Returns the suggestion; empty if no name is close.
 pub(super) fn did_you_mean(closest: &[impl AsRef<str>]) -> String {
     match closest.first() {
         Some(name) => format!(". Did you mean {:?}?", name.as_ref()),

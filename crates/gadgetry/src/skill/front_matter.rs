@@ -14,20 +14,21 @@ const DESCRIPTION_LENGTH: usize = 1024;
 
 /// Front matter of a skill.
 ///
-/// gadgetry acts on `name`, `description` and `disable_model_invocation`. The rest is stored for programs
-/// that list skills or have their own rules, in particular `allowed_tools`: it neither allows nor forbids anything.
+/// This crate acts on `name`, `description` and `disable_model_invocation`. The rest is kept for programs that list skills or
+/// have their own rules. In particular, `allowed_tools` neither allows nor forbids anything.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FrontMatter {
-    /// Name of the skill. Left out, it is the name of the folder.
+    /// Name of the skill. If it is missing, the name of the folder applies.
     pub name: String,
-    /// Purpose of the skill, and when to use it. On one line.
+    /// Purpose of the skill, and when to use it, on one line.
     pub description: String,
     /// True if the skill is hidden from the model, which then cannot load it.
     pub disable_model_invocation: bool,
-    /// Description of the arguments, for users. Stored without effect.
+    /// Description of the arguments, for users. Kept, not acted on.
     pub argument_hint: Option<String>,
-    /// True if users may call it by its name; they may if it is absent. Stored without effect.
+    /// True, or absent, if users can call it by its name. This crate does not act on it; the command line and MCP prompts offer
+    /// only such skills.
     pub user_invocable: bool,
     /// Version, as written. Kept, not acted on.
     pub version: Option<String>,
@@ -41,8 +42,8 @@ pub struct FrontMatter {
     pub other: Map<String, Value>,
 }
 
-/// Reads the `SKILL.md` of `folder`, which is canonical. `named` is the folder as it was named, which a link may have
-/// done in another way.
+/// Reads the `SKILL.md` of `folder`, which is canonical. `named` is the folder under its original name, which may be that of a
+/// link.
 pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String), SkillError> {
     let path = named.join(SKILL_FILE);
     let read = |error| SkillError::Read {
@@ -62,8 +63,8 @@ pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String),
     parse(&bytes, &folder_name.unwrap_or_default()).map_err(|mistake| invalid(path, mistake))
 }
 
-/// Reads a Markdown file that other programs use as a command or an agent. What they accept is accepted: front matter that is
-/// missing or no YAML, names with other letters, and long descriptions.
+/// Reads a Markdown file that other programs use as a command or an agent. It accepts everything that they accept: front matter
+/// that is missing or invalid YAML, names with other letters, and long descriptions.
 pub(super) fn load_file(path: &Path) -> Result<(FrontMatter, String), SkillError> {
     let read = |error| SkillError::Read {
         path: path.to_owned(),
@@ -117,7 +118,7 @@ fn parse_file(bytes: &[u8], stem: &str) -> Result<(FrontMatter, String), Mistake
     Ok((found, trimmed(body)))
 }
 
-/// Lines `key: value` of front matter that is not YAML, usually because of a colon in a description.
+/// Reads the lines `key: value` of front matter that is not YAML, usually because of a colon in a description.
 fn plain_entries(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for (line, at) in text.lines().zip(1..) {
@@ -228,7 +229,7 @@ fn end_of(text: &str) -> Place {
     }
 }
 
-/// The fields of the mapping. Places count from the line below `---`.
+/// Returns the fields of the mapping. Positions count from the line below `---`.
 fn fields(mut entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake> {
     // The line `---`: what is missing has no place of its own.
     let top = Place { line: 0, column: 1 };
@@ -316,7 +317,7 @@ fn truth(entry: &Entry, key: &'static str, default: bool) -> Result<bool, Mistak
     (entry.value.as_bool()).ok_or_else(|| wrong_type(entry, key, "true or false"))
 }
 
-/// Hints are customarily written `[file]`, which YAML takes for a list.
+/// Returns the hint: hints are usually written `[file]`, which is a list in YAML.
 fn argument_hint(entry: &Entry) -> Result<Option<String>, Mistake> {
     const KEY: &str = "argument-hint";
     let Value::Array(items) = &entry.value else {

@@ -1,4 +1,4 @@
-//! The gadget by which the model loads skills.
+//! The gadget that loads skills for the model.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ use super::error::did_you_mean;
 use super::instructions::LOAD_SKILL;
 use crate::gadget::{DynGadget, IntoGadget as _, from_fn};
 
-/// The list of skills has this many characters at most,
+/// Maximum number of characters of the list of skills.
 const LIST_LENGTH: usize = 8_000;
 
-/// and this many of each description.
+/// Maximum number of characters of each description in it.
 const DESCRIPTION_LENGTH: usize = 250;
 
-/// Room for the line that counts the skills that had none.
+/// Space for the line that counts the omitted skills.
 const REMAINDER_LENGTH: usize = 100;
 
 type ByName = BTreeMap<String, Arc<Skill>>;
@@ -83,7 +83,7 @@ fn description(skills: &ByName) -> String {
     )
 }
 
-/// A line for each skill, as far as there is room.
+/// Returns a line for each skill, as far as there is space.
 fn list(skills: &ByName) -> String {
     let line = |skill: &Arc<Skill>| {
         let description = cut(skill.description(), DESCRIPTION_LENGTH);

@@ -15,7 +15,7 @@ impl Skill {
     /// Returns the answer of `LoadSkill`: the skill's name, its [text](Skill::activate), and the list of its files, unless the model
     /// cannot load the skill and so cannot read them.
     ///
-    /// Reads the disk each time.
+    /// Reads the files each time.
     ///
     /// # Errors
     ///

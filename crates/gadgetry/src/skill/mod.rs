@@ -17,16 +17,16 @@
 //! Collect what changed since $1, and read references/tone.md before you write.
 //! ```
 //!
-//! | field | what it says |
+//! | field | meaning |
 //! |---|---|
-//! | `description` | what the skill is for; up to 1,024 characters. The only field that must be there |
-//! | `name` | 1 to 64 characters: `a`-`z`, digits, and hyphens but at the beginning. Left out, it is the folder's name |
+//! | `description` | purpose of the skill; up to 1,024 characters. The only required field |
+//! | `name` | 1 to 64 characters: `a`-`z`, digits, and hyphens except at the beginning. The default is the folder's name |
 //! | `disable-model-invocation` | `true`: the skill is hidden from the model, which cannot load it |
-//! | `argument-hint`, `user-invocable`, `version`, `license`, `allowed-tools`, `metadata`, and any other | kept in [`FrontMatter`], not acted on |
+//! | `argument-hint`, `user-invocable`, `version`, `license`, `allowed-tools`, `metadata`, and any other | kept in [`FrontMatter`]; this crate does not act on them |
 //!
-//! The YAML is one mapping without aliases, tags and keys that stand twice. Numbers are those of JSON.
+//! The YAML is one mapping without aliases, tags and repeated keys. Numbers are those of JSON.
 //!
-//! # What the model sees, and when
+//! # What the model reads
 //!
 //! 1. The description of the gadget `LoadSkill` ([`Skills::gadget`]) lists names and descriptions.
 //! 2. A call of `LoadSkill` answers with the text of one skill and the paths of its files.
@@ -34,8 +34,8 @@
 //!
 //! # Nothing in a skill runs
 //!
-//! A skill is text. Its placeholders are filled in once ([`Skill::activate`]), no command in it is ever executed, and
-//! its files are only read: not from outside the skill's folder, whatever path or link says so, and no hidden ones.
+//! A skill is text. Its placeholders are filled in once ([`Skill::activate`]), no command in it is ever executed, and its files
+//! are only read: hidden files and files outside the skill's folder are not read, whatever a path or link says.
 
 mod error;
 mod front_matter;
@@ -100,9 +100,9 @@ impl Skill {
 
     /// Reads a Markdown file as instructions without further files, such as `.claude/commands/fix.md` or `.claude/agents/reviewer.md`.
     ///
-    /// Front matter may be missing, or be lines `key: value` that are not YAML. The name is that of the front matter, or else of the file,
-    /// in lower case and with hyphens; the description is cut after 1,024 characters, and the first line of the text replaces
-    /// one that is missing. [`Skill::dir`] is the folder of the file.
+    /// Front matter may be missing, or be lines `key: value` that are not YAML. The name is that of the front matter, or else of
+    /// the file, in lower case and with hyphens. The description is cut after 1,024 characters; the first line of the text
+    /// replaces a missing one. [`Skill::dir`] is the folder of the file.
     ///
     /// # Errors
     /// If the file cannot be read, is longer than [`SKILL_FILE_LIMIT`], is not UTF-8, or a field has a value of the wrong type.
@@ -139,12 +139,12 @@ impl Skill {
         &self.front_matter.description
     }
 
-    /// All that its front matter says.
+    /// Returns its front matter.
     pub fn front_matter(&self) -> &FrontMatter {
         &self.front_matter
     }
 
-    /// The text after the front matter as written, but with LF line ends and trimmed.
+    /// Returns the text after the front matter, trimmed and with LF line ends.
     pub fn body(&self) -> &str {
         &self.body
     }
@@ -154,35 +154,35 @@ impl Skill {
         &self.dir
     }
 
-    /// The text with its placeholders filled in, for a user message or the result of a call.
+    /// Returns the text with its placeholders filled in, for a user message or the result of a call.
     ///
-    /// | placeholder | becomes |
+    /// | placeholder | replacement |
     /// |---|---|
-    /// | `$ARGUMENTS` | `arguments` without blank ends |
+    /// | `$ARGUMENTS` | `arguments`, trimmed |
     /// | `$ARGUMENTS[0]`, `$ARGUMENTS[1]`, … | the first, second, … word of them |
     /// | `$1`, `$2`, … | the same words |
     /// | `${SKILL_DIR}` | [`Skill::dir`] |
     ///
-    /// Blanks part the words, except inside `"…"` and `'…'`. Every other `$` stays as it is: a word that is not there
-    /// (`$5` of two), sums of money (`$5.00`), variables of a shell (`${HOME}`), and what has a backslash before it
-    /// (`\$1`). Arguments for which the text has no placeholder are added at its end, as `Arguments: …`.
+    /// Blanks separate the words, except inside `"…"` and `'…'`. Every other `$` stays as it is: a missing word (`$5` of two),
+    /// sums of money (`$5.00`), variables of a shell (`${HOME}`), and a `$` after a backslash (`\$1`). If the text has no
+    /// placeholder for the arguments, they are added at its end, as `Arguments: …`.
     ///
-    /// One pass: what is filled in is not looked at again. Nothing is executed.
+    /// There is one pass: replacements are not searched for placeholders. Nothing is executed.
     pub fn activate(&self, arguments: &str) -> String {
         substitute::substitute(&self.body, arguments, &self.dir.to_string_lossy())
     }
 
-    /// Returns the files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.
+    /// Returns the first 500 files except `SKILL.md` and hidden ones, sorted by path, folder by folder.
     ///
     /// Links to files inside the skill count, links to anything else do not. Reads the disk each time.
     pub fn resources(&self) -> io::Result<Vec<Resource>> {
         Ok(resources::list(&self.dir, LISTED)?.0)
     }
 
-    /// The text of one of its files, up to [`RESOURCE_LIMIT`] bytes. `path` counts from the skill's folder.
+    /// Returns the text of one of its files, up to [`RESOURCE_LIMIT`] bytes. `path` is relative to the skill's folder.
     ///
-    /// Fails if there is no such file, if it is hidden, too long, not text, or not inside the skill; links are followed
-    /// before that is decided.
+    /// Fails if there is no such file, or if it is hidden, too long, not text, or not inside the skill once all links are
+    /// followed.
     pub fn read(&self, path: &str) -> Result<String, ResourceError> {
         resources::read(&self.dir, path)
     }

@@ -1,8 +1,8 @@
 //! The files of a skill, by their path inside it.
 //!
-//! A path is checked twice: as written, and again once all links are followed. Between that and the reading, a process
-//! who may write to the folder could swap a file for a link. A skill's folder is the user's own, and who may write
-//! there may write the skill; so the standard library's means are enough.
+//! A path is checked twice: as written, and again once all links are followed. Between the check and the reading, a process that
+//! can write to the folder could replace a file with a link. But a process that can write to the folder can also change the skill
+//! itself, so the standard library is sufficient here.
 
 use std::fs::{self, File};
 use std::io::ErrorKind::{NotADirectory, NotFound};
@@ -14,13 +14,13 @@ use gadgetry_proto::schema::closest;
 use super::error::ResourceError as Error;
 use super::limits::{LISTED, RESOURCE_LIMIT, SKILL_FILE};
 
-/// Folders inside folders are listed as deep as this.
+/// Maximum depth of listed folders.
 const DEPTH: usize = 16;
 
 /// A file that belongs to a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// From the skill's folder, with `/` on every system.
+    /// Path relative to the skill's folder, with `/` on every system.
     pub path: String,
     /// Size in bytes.
     pub size: u64,
@@ -134,7 +134,7 @@ pub(super) fn resolve(folder: &Path, path: &str) -> Result<(PathBuf, u64), Error
     Ok((file, metadata.len()))
 }
 
-/// Returns whether the path goes down from a folder, and to nothing hidden.
+/// Returns whether the path stays inside a folder, and leads to no hidden file.
 fn is_inside(path: &Path) -> bool {
     let mut names = path.components().filter(|name| *name != Component::CurDir);
     let is_plain = |name| match name {

@@ -31,12 +31,12 @@ pub struct Skills {
 }
 
 impl Skills {
-    /// No skills.
+    /// Makes an empty set of skills.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The skills in a folder, as [`Skills::add_dir`] finds them; it fails as that does.
+    /// Reads the skills in a folder, as [`Skills::add_dir`] does; it fails as that does.
     pub fn from_dir(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
         let mut skills = Self::new();
         skills.add_dir(dir)?;
@@ -45,7 +45,7 @@ impl Skills {
 
     /// Adds the skill of each folder in `dir` that has a `SKILL.md`. If `dir` itself has one, it is the only skill.
     ///
-    /// Fails at the first skill that cannot be used, by the names of the folders, and then adds nothing.
+    /// Fails at the first skill that cannot be used, in the order of the folders' names, and then adds nothing.
     pub fn add_dir(&mut self, dir: impl AsRef<Path>) -> Result<&mut Self, SkillError> {
         let mut all = self.clone();
         for folder in skill_folders(dir.as_ref())? {
@@ -68,12 +68,12 @@ impl Skills {
         Ok(self)
     }
 
-    /// The skill of that name.
+    /// Returns the skill of that name.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.get(name).map(AsRef::as_ref)
     }
 
-    /// The skills by name.
+    /// Returns the skills by name.
     pub fn iter(&self) -> impl Iterator<Item = &Skill> {
         self.skills.values().map(AsRef::as_ref)
     }
@@ -88,16 +88,16 @@ impl Skills {
         self.skills.is_empty()
     }
 
-    /// The gadget `LoadSkill`, by which the model loads these skills, except those with `disable-model-invocation`.
+    /// Returns the gadget `LoadSkill`, with which the model loads these skills, except those with `disable-model-invocation`.
     ///
-    /// | parameter | what it says |
+    /// | parameter | meaning |
     /// |---|---|
-    /// | `skill` | a name; the only parameter that must be there |
-    /// | `arguments` | what the placeholders of the skill's text stand for, see [`Skill::activate`] |
+    /// | `skill` | a name; the only required parameter |
+    /// | `arguments` | the values of the placeholders in the skill's text, see [`Skill::activate`] |
     /// | `resource` | the path of a file of the skill, whose text is the answer instead of the skill's |
     ///
-    /// Its description lists the skills: 250 characters of each description, and 8,000 in all. What has no room is
-    /// counted, and can be loaded all the same. A wrong name or path is answered with the closest ones.
+    /// Its description lists the skills: 250 characters of each description, and 8,000 in total. Skills beyond that are counted,
+    /// and can still be loaded. A wrong name or path is answered with the closest ones.
     pub fn gadget(&self) -> Arc<dyn DynGadget> {
         let skills = self.skills.clone().into_iter();
         gadget::load_skill(

@@ -1,7 +1,7 @@
 //! The placeholders of a skill's text.
 
-/// `text` with its placeholders filled in, in one pass: what is filled in is never looked at again, and nothing is
-/// ever run. See [`super::Skill::activate`] for the placeholders.
+/// Fills in the placeholders of `text`, in one pass: replacements are never searched for placeholders, and nothing is executed.
+/// See [`super::Skill::activate`] for the placeholders.
 pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
     let arguments = arguments.trim();
     let words = words(arguments);
@@ -45,7 +45,7 @@ pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
 enum Placeholder {
     Folder,
     Arguments,
-    /// From 0.
+    /// Zero-based word.
     Word(usize),
 }
 
@@ -87,13 +87,14 @@ fn goes_on(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
-/// Returns whether `rest` makes a sum of money of the digits before it: `$5.00`, `$1,000`.
+/// Returns whether the digits before `rest` are a sum of money: `$5.00`, `$1,000`.
 fn is_amount(rest: &str) -> bool {
     let mut rest = rest.chars();
     matches!(rest.next(), Some('.' | ',')) && rest.next().is_some_and(|c| c.is_ascii_digit())
 }
 
-/// The words of `arguments`. Blanks part them, except between a quote that begins a word and its like that ends it.
+/// Returns the words of `arguments`. Blanks separate them, except between a quote that begins a word and the same quote at its
+/// end.
 fn words(arguments: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = arguments.trim_start();

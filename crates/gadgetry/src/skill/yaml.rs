@@ -1,7 +1,6 @@
-//! The YAML of front matter: one mapping, whose entries know where they stand.
+//! The YAML of front matter: one mapping, whose entries have positions.
 //!
-//! Made from the parser's events, so that a mistake has a line and a column and nothing is expanded: aliases are
-//! refused.
+//! It is built from the parser's events, so that a mistake has a line and a column, and nothing is expanded: aliases are refused.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::error::SkillProblem as Problem;
 
-/// Values may be nested as deep as this.
+/// Maximum nesting depth of values.
 const DEPTH: usize = 32;
 
 /// A place in a text. Lines and columns count from 1, columns in characters.
@@ -57,7 +56,7 @@ pub(super) struct Entry {
     pub(super) at: Place,
 }
 
-/// The entries of the one mapping that `text` is, in order. Nothing at all has no entries.
+/// Returns the entries of the mapping in `text`, in order. An empty text has no entries.
 pub(super) fn mapping(text: &str) -> Result<Vec<Entry>, Mistake> {
     let mut events = Events(Parser::new_from_str(text));
     let mut entries = Vec::new();
@@ -184,7 +183,7 @@ fn no_tag(tag: Option<&Cow<'_, Tag>>, span: Span) -> Result<(), Mistake> {
     }
 }
 
-/// Null, truth values and numbers as in JSON; all else is text. So `007`, `1_000` and `0x1F` stay what was written.
+/// Null, truth values and numbers as in JSON; all else is text. So `007`, `1_000` and `0x1F` stay as written.
 fn scalar(text: Cow<'_, str>, style: ScalarStyle) -> Value {
     if style != ScalarStyle::Plain {
         return Value::String(text.into_owned());
