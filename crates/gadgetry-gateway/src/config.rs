@@ -45,10 +45,10 @@ use crate::exchange::{Exchange, ModelRules, RulesPatch};
 use crate::settings::{ClientKey, Route, ServerLimits, Settings};
 use crate::upstream::{Target, Upstream};
 
-/// Bytes of a file.
+/// Maximum bytes of a file.
 const LIMIT: u64 = 4 << 20;
 
-/// A file as read: settings, and where to listen.
+/// The content of a file: settings, and the address to listen on.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The settings.
@@ -57,7 +57,7 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
 }
 
-/// A file that cannot be used.
+/// Error for a file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -69,16 +69,16 @@ pub enum ConfigError {
         /// Error of the system.
         error: io::Error,
     },
-    /// Something in it is wrong.
+    /// The file has a mistake.
     #[error("{path}:{line}:{column}: {problem}", path = path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// One-based line.
         line: usize,
-        /// In characters, from 1.
+        /// One-based column, in characters.
         column: usize,
-        /// Problem.
+        /// Mistake in the file.
         problem: String,
     },
 }
@@ -93,7 +93,8 @@ impl Classified for ConfigError {
     }
 }
 
-/// Reads a file. Keys and addresses of providers come from `resolver`; `patch` has precedence over the rules for all models.
+/// Reads a file. Keys and addresses of providers come from `resolver`; `patch` takes precedence over the file's rules for all
+/// models.
 ///
 /// # Errors
 ///
@@ -231,7 +232,7 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
     })
 }
 
-/// A table of rules, after a check with those that it does not set.
+/// Returns a table of rules, checked together with the rules that it does not set.
 fn checked(
     patch: Option<&Spanned<RulesPatch>>,
     weaker: &RulesPatch,
@@ -344,7 +345,7 @@ fn key(table: &Spanned<KeyTable>, resolver: &Resolver) -> Result<ClientKey, Mist
     Ok(key)
 }
 
-/// The bytes of a hash in hexadecimal digits.
+/// Parses the bytes of a hash from hexadecimal digits.
 fn bytes(hash: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let digits = hash.as_bytes();
@@ -373,7 +374,7 @@ fn limits(written: &LimitsTable) -> ServerLimits {
     }
 }
 
-/// Keys from a file, as [`read_keys`] reads it.
+/// Reads keys from a file, as [`read_keys`] does.
 ///
 /// # Errors
 ///
@@ -383,7 +384,7 @@ pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
     Ok(keys.map(|(name, key)| ClientKey::new(name, &key)).collect())
 }
 
-/// Names and keys from a file: one key in each line, with a name before it if there are two words. `#` begins a comment.
+/// Reads names and keys from a file: one key per line, after its name if there are two words. `#` begins a comment.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Limits on the work of a request, counted before anything of it is compiled.
+//! Limits on the work of a request, counted before any part of it is compiled.
 
 use gadgetry_validator::{PATTERNS, patterns_bytes};
 use serde_json::Value;
@@ -15,10 +15,10 @@ const TOOL: usize = 20;
 /// Steps of a regular expression.
 const PATTERN: usize = 20;
 
-/// Stop sequences.
+/// Maximum number of stop sequences.
 const STOPS: usize = 64;
 
-/// Bytes of a stop sequence.
+/// Maximum bytes of a stop sequence.
 const STOP: usize = 1_024;
 
 /// Refuses a request that would cost too much.
@@ -40,7 +40,7 @@ pub(super) fn check(request: &ClientRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The bytes that the patterns of tools take when they are compiled. Refuses those that are too large.
+/// Returns the bytes that the patterns of tools take when compiled. Refuses patterns that are too large.
 pub(crate) fn patterns(tools: &[Tool]) -> Result<usize, Refusal> {
     let mut bytes = 0;
     for tool in tools {

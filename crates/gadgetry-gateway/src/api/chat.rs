@@ -72,7 +72,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     })
 }
 
-/// Refuses what no reply could honour.
+/// Refuses options that no reply could honour.
 fn refuse(body: &Fields) -> Result<(), Refusal> {
     if !matches!(body.get("n").as_u64(), None | Some(1)) {
         return Err(Refusal::new(
@@ -142,7 +142,7 @@ fn choice(body: &mut Fields) -> Result<Choice, Refusal> {
     })
 }
 
-/// Calls of tools that take text, as calls of functions.
+/// Rewrites calls of tools that take text as calls of functions.
 fn text_calls(message: &mut Value) {
     let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
     for call in calls.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Errors in each API's own shape.
+//! Errors in the form of each API.
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{Classified, Fault, ModelError, ModelErrorKind};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::kind::ClientApi;
 
-/// Codes of refusals because something is not there.
+/// Codes of refusals because something does not exist.
 const NOT_FOUND: [&str; 2] = ["previous_response_not_found", "item_not_found"];
 
-/// A request that cannot be honoured. It is the client's mistake.
+/// Error for a request that cannot be honoured: a mistake of the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -18,9 +18,9 @@ pub struct Refusal {
     pub message: String,
     /// The field.
     pub field: Option<String>,
-    /// The code, where clients know one.
+    /// The code, if clients know one.
     pub code: Option<&'static str>,
-    /// More for the client's library, in the API's form.
+    /// Details for the client's library, in the API's form.
     pub details: Option<Box<Value>>,
 }
 
@@ -31,7 +31,7 @@ impl Classified for Refusal {
 }
 
 impl Refusal {
-    /// A refusal because of `field`.
+    /// Makes a refusal because of `field`.
     pub fn new(field: &str, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -48,7 +48,7 @@ impl From<gadgetry_providers::RequestError> for Refusal {
     }
 }
 
-/// Reason that a request has no reply, whatever the API.
+/// Reason for which a request has no reply, whatever the API.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
@@ -64,7 +64,7 @@ pub enum Failure {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The body did not come in time.
+    /// The body did not arrive in time.
     #[error("the body did not arrive within {seconds} s")]
     Slow {
         /// The limit in seconds.
@@ -75,7 +75,7 @@ pub enum Failure {
         "the key is missing or not valid: send `authorization: Bearer KEY` or `x-api-key: KEY`"
     )]
     Unauthorized,
-    /// Without keys only this machine is served, and the request names another host.
+    /// There are no keys, so only this machine is served, but the request names another host.
     #[error(
         "without keys the gateway answers to this machine only: the request's host must be localhost, 127.0.0.1 or \
          [::1], with or without a port. To serve other names, start it with `--keys FILE`"
@@ -89,7 +89,7 @@ pub enum Failure {
         /// Milliseconds until another try makes sense.
         retry_after_ms: u64,
     },
-    /// The gateway has too many requests in flight, or shuts down.
+    /// The gateway has too many requests in flight, or is shutting down.
     #[error("the gateway is {what}; try again later")]
     Busy {
         /// `at its limit of requests in flight` or `shutting down`.
@@ -98,7 +98,7 @@ pub enum Failure {
     /// No upstream serves the model.
     #[error("unknown model {0:?}: see GET /v1/models for those that are configured")]
     UnknownModel(String),
-    /// The upstream has failed, or its reply is of no use.
+    /// The upstream has failed, or its reply is unusable.
     #[error("{message}")]
     Upstream {
         /// Text of the upstream's error.
@@ -147,7 +147,7 @@ impl Classified for Failure {
     }
 }
 
-/// The failure that an error in a stream is. Errors of upstreams are without addresses before they come here.
+/// Converts an error in a stream. Addresses have already been removed from errors of upstreams.
 impl From<Delta> for Failure {
     fn from(delta: Delta) -> Self {
         let Delta::Error(ModelError {
@@ -175,7 +175,7 @@ impl From<Delta> for Failure {
 }
 
 impl Failure {
-    /// The HTTP status, as real servers of `api` use them.
+    /// Returns the HTTP status, as the original servers of `api` use it.
     pub fn status(&self, api: ClientApi) -> u16 {
         match self {
             Self::Refused(refusal) if refusal.code.is_some_and(|it| NOT_FOUND.contains(&it)) => 404,
@@ -246,7 +246,7 @@ impl Failure {
         }
     }
 
-    /// The body, in the shape of `api`.
+    /// Returns the body, in the form of `api`.
     pub fn body(&self, api: ClientApi) -> Value {
         let status = self.status(api);
         let message = self.to_string();

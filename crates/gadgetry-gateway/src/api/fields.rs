@@ -24,7 +24,7 @@ impl Fields {
         }
     }
 
-    /// The body without what was taken.
+    /// Returns the rest of the body.
     pub(super) fn rest(self) -> (Value, Vec<String>) {
         (Value::Object(self.map), self.warnings)
     }
@@ -102,8 +102,8 @@ pub(super) fn allowed(choice: &Value, names: Vec<String>) -> Choice {
     }
 }
 
-/// Informs the model that none of the tools of a request is there, where all of them run at the provider: without that it may
-/// invent their results.
+/// If all tools of a request run at the provider, informs the model that they are not available: otherwise it may invent their
+/// results.
 pub(super) fn tell_of_missing(tools: &[Tool], warnings: &[String], messages: &mut Vec<Message>) {
     let missing = warnings.iter().filter_map(|warning| {
         let (name, _) = warning.strip_prefix("the tool ")?.split_once(' ')?;
@@ -119,18 +119,18 @@ pub(super) fn tell_of_missing(tools: &[Tool], warnings: &[String], messages: &mu
     }
 }
 
-/// The schema of a tool's parameters; without one it takes none.
+/// Returns the schema of a tool's parameters; a tool without a schema has none.
 pub(super) fn schema(tool: &Value, field: &str) -> Value {
     let schema = tool.get(field).filter(|it| !it.is_null()).cloned();
     schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }
 
-/// A text field of a value, empty if it has none.
+/// Returns a text field of a value; empty without that field.
 pub(super) fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
 }
 
-/// The description of a tool that takes text, with the grammar that its text follows.
+/// Returns the description of a tool that takes text, with the grammar of that text.
 pub(super) fn with_grammar(tool: &Value) -> String {
     let description = text(tool, "description");
     let format = &tool["format"];

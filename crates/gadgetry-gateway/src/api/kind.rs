@@ -1,6 +1,6 @@
-//! The APIs that clients speak.
+//! The APIs that clients use.
 
-/// An API that clients speak.
+/// An API that clients use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClientApi {
     /// OpenAI's Chat Completions.

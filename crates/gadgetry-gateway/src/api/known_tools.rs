@@ -1,4 +1,4 @@
-//! Anthropic's tools that the client executes and whose schema only the model knows: the request has a type alone.
+//! Anthropic's tools that the client executes and whose schema only the model knows: the request contains only a type.
 //!
 //! Sources: the pages on the bash, text editor, computer use and memory tools in Anthropic's documentation.
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::Tool;
 
-/// The tool of a type such as `bash_20250124`; `None` for tools that run at Anthropic.
+/// Returns the tool of a type such as `bash_20250124`; `None` for tools that run at Anthropic.
 pub(super) fn of(kind: &str, tool: &Value) -> Option<Tool> {
     let (family, _) = kind.rsplit_once('_')?;
     let (name, description, schema) = match family {

@@ -92,7 +92,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     })
 }
 
-/// The names of tools that searches of the client have found. The blocks that name them become texts for the model.
+/// Returns the names of tools that searches of the client have found. The blocks that name them become texts for the model.
 fn found_tools(messages: &mut Value) -> HashSet<String> {
     let mut found = HashSet::new();
     let blocks = |value: &mut Value| match value.get_mut("content").map(Value::take) {
@@ -145,7 +145,7 @@ fn add(tool: &Value, tools: &mut Vec<Tool>, warnings: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// The choice, and whether several calls are wanted.
+/// Returns the choice, and whether several calls are admitted.
 fn choice(body: &mut Fields) -> Result<(Choice, bool), Refusal> {
     let Some(choice) = body.take("tool_choice") else {
         return Ok((Choice::default(), true));
@@ -162,7 +162,7 @@ fn choice(body: &mut Fields) -> Result<(Choice, bool), Refusal> {
     Ok((kind.into(), is_parallel))
 }
 
-/// The form of the answer as Chat Completions writes it.
+/// Returns the form of the answer as Chat Completions writes it.
 fn response_format(format: &Value) -> Option<Value> {
     let schema = format
         .get("schema")

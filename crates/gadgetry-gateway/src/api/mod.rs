@@ -1,4 +1,4 @@
-//! The three APIs: pure translations between their JSON and what an [exchange](crate::exchange) knows.
+//! The three APIs: pure translations between their JSON and the types of an [exchange](crate::exchange).
 
 pub(crate) mod budget;
 mod chat;
@@ -23,7 +23,7 @@ pub use kind::ClientApi;
 impl ClientApi {
     /// Reads the body of a request.
     ///
-    /// Unknown fields are accepted. What is known and cannot be honoured is a [`Refusal`], or a warning if the request makes
+    /// Unknown fields are accepted. A known field that cannot be honoured is a [`Refusal`], or a warning if the request makes
     /// sense without it.
     ///
     /// ```
@@ -50,7 +50,7 @@ impl ClientApi {
         }
     }
 
-    /// Writes the reply to a request. `id` is without a prefix, `created` in seconds since 1970.
+    /// Makes the encoder of the reply to a request. `id` has no prefix; `created` is in seconds since 1970.
     pub fn encoder(self, request: &ClientRequest, id: &str, created: u64) -> ReplyEncoder {
         let forms = forms(request);
         let inner = match self {
@@ -151,7 +151,7 @@ impl ReplyEncoder {
         }
     }
 
-    /// The reply as one document, as JSON. Its numbers have the digits that were written.
+    /// Returns the reply as one JSON document. Its numbers have the digits that the model wrote.
     pub fn json(&self) -> String {
         match &self.inner {
             ApiEncoder::Chat(encoder) => encoder.json(),
@@ -160,7 +160,7 @@ impl ReplyEncoder {
         }
     }
 
-    /// The reply as one document.
+    /// Returns the reply as one document.
     pub fn document(&self) -> Value {
         match &self.inner {
             ApiEncoder::Chat(encoder) => encoder.document(),

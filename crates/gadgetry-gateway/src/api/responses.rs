@@ -25,7 +25,7 @@ const IGNORED: [&str; 12] = [
     "context_management",
 ];
 
-/// Items that are read; reasoning is, too, and not replayed.
+/// Items that are read; reasoning is read, too, but not replayed.
 const KNOWN_ITEMS: [&str; 4] = [
     "message",
     "function_call",
@@ -107,7 +107,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     })
 }
 
-/// Refuses what needs stored responses: each request carries its whole conversation.
+/// Refuses options that need stored responses: each request has to contain its whole conversation.
 fn refuse(body: &Fields) -> Result<(), Refusal> {
     if !body.get("previous_response_id").is_null() {
         let message = "no response is stored here: send the whole conversation in `input`, without `previous_response_id`";
@@ -197,7 +197,7 @@ fn choice(body: &mut Fields) -> Result<Choice, Refusal> {
     })
 }
 
-/// Calls and results of tools that take text, or are in a namespace, as calls and results of functions.
+/// Rewrites calls and results of tools that take text, or are in a namespace, as calls and results of functions.
 fn plain_item(item: &mut Value) {
     let name = || Value::from(full_name(item["namespace"].as_str(), &text(item, "name")));
     match item["type"].as_str() {
@@ -226,7 +226,7 @@ fn plain_item(item: &mut Value) {
     }
 }
 
-/// The form of the answer as Chat Completions writes it.
+/// Returns the form of the answer as Chat Completions writes it.
 fn format(format: &Value) -> Option<Value> {
     match format["type"].as_str()? {
         "json_schema" => {

@@ -1,4 +1,4 @@
-//! The gate that takes calls in other forms than blocks out of the text of a reply, and leaves quotations of data in it.
+//! The gate that takes calls in forms other than blocks out of the text of a reply, and leaves quotations of data in it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use gadgetry_proto::schema::Registry;
 use super::quoted::Quoted;
 use super::setup::Setup;
 
-/// A [`Gate`] whose pieces are decided: a call that comes out of it is a call of the model.
+/// A [`Gate`] whose pieces are decided: a call that it returns is a call of the model.
 ///
 /// A form that the data of the conversation contains is a quotation. It becomes text, with the opening and the closing that wrap it:
 ///
@@ -29,9 +29,9 @@ pub(super) struct CallGate {
     registry: Arc<Registry>,
     /// The data that the model may only repeat.
     quoted: Quoted,
-    /// The form that the prompt demands. Quotations of it are not looked for: data has none.
+    /// The form that the prompt demands. Quotations of it are not searched: data contains none.
     demanded: Option<Dialect>,
-    /// `true` if the last call is a quotation, so that what closes its form is text.
+    /// `true` if the last call is a quotation, so that the end of its form is text.
     is_quoting: bool,
 }
 
@@ -87,7 +87,7 @@ impl CallGate {
         }
     }
 
-    /// Makes text of quotations, and removes what wraps a call.
+    /// Turns quotations into text, and removes the wrappers of calls.
     fn decide(&mut self, pieces: &mut Vec<Gated>) {
         let are_quoted = self.quotations(pieces);
         // Several calls may be of one form, which is shown once.
@@ -131,7 +131,7 @@ impl CallGate {
         all
     }
 
-    /// Returns `true` if the data of the conversation has the form of a call, word by word.
+    /// Returns `true` if the data of the conversation contains the form of a call, word for word.
     fn is_quoted(&mut self, call: &DialectCall, written: &str) -> bool {
         self.demanded.as_ref() != Some(&call.dialect) && self.quoted.has(written)
     }

@@ -1,8 +1,8 @@
 //! Ids of calls: the client's, which are unique, and the model's, which are short.
 //!
-//! A call that the model names `users` has the id `call_0123456789abcdefghijklmnop_users` for the client. The 26 digits
-//! are the random id of the exchange, in base 32. When the client sends the call back, its name in the prompt is `users`
-//! again, so that the model reads the block that it wrote, without a table of ids in the gateway.
+//! A call that the model names `users` has the id `call_0123456789abcdefghijklmnop_users` for the client. The 26 digits are the
+//! random id of the exchange, in base 32. When the client sends the call back, its id in the prompt is `users` again. So the
+//! model reads the block that it wrote, and the gateway needs no table of ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub(crate) struct CallIds {
 }
 
 impl CallIds {
-    /// Ids that begin with `prefix`, such as `call_`. `exchange` must differ between exchanges.
+    /// Makes ids that begin with `prefix`, such as `call_`. `exchange` must differ between exchanges.
     pub(crate) fn new(prefix: &'static str, exchange: u128) -> Self {
         Self {
             prefix,
@@ -30,12 +30,12 @@ impl CallIds {
         }
     }
 
-    /// The id of the exchange in each id.
+    /// Returns the id of the exchange, which each id contains.
     pub(crate) fn exchange(&self) -> u128 {
         self.exchange
     }
 
-    /// The client's id of a call that the model names `id`.
+    /// Returns the client's id of a call that the model names `id`.
     pub(crate) fn for_client(&mut self, id: &str) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_kept = !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_plain);
@@ -54,7 +54,7 @@ impl CallIds {
     }
 }
 
-/// The id of an exchange in base 32.
+/// Returns the id of an exchange in base 32.
 fn digits(exchange: u128) -> String {
     let digit = |place: usize| {
         let bits = (exchange >> (5 * place)) & 31;
@@ -65,7 +65,7 @@ fn digits(exchange: u128) -> String {
     (0..DIGITS).rev().filter_map(digit).collect()
 }
 
-/// The exchange and the model's id in an id of ours; `None` for ids of others.
+/// Splits an id of the gateway into the exchange and the model's id; `None` for other ids.
 pub(crate) fn parts(client_id: &str) -> Option<(u128, &str)> {
     let (_, rest) = client_id.split_once('_')?;
     let (exchange, own) = rest.split_once('_')?;
@@ -80,12 +80,12 @@ pub(crate) fn parts(client_id: &str) -> Option<(u128, &str)> {
 pub(crate) struct PromptIds {
     by_client_id: HashMap<String, String>,
     used: HashSet<String>,
-    /// The last number after each id that was there several times.
+    /// The last number after each id that occurred several times.
     numbers: HashMap<String, usize>,
 }
 
 impl PromptIds {
-    /// The id in the prompt of a call with this client's id. The same for the same calls before it.
+    /// Adds a call with this client's id, and returns its id in the prompt, which depends only on the calls before it.
     pub(crate) fn add(&mut self, client_id: &str) -> String {
         let own = match parts(client_id) {
             Some((_, own)) => own.to_owned(),
@@ -104,13 +104,13 @@ impl PromptIds {
         id
     }
 
-    /// The id in the prompt of a call that was added.
+    /// Returns the id in the prompt of a call that was added.
     pub(crate) fn get(&self, client_id: &str) -> Option<&str> {
         self.by_client_id.get(client_id).map(String::as_str)
     }
 }
 
-/// An id of another server in a form that a block can carry.
+/// Converts an id of another server to a form that a block can carry.
 fn plain(id: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') {

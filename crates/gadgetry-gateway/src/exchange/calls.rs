@@ -50,8 +50,8 @@ impl CallsOut {
         self.sent.iter().any(is_same)
     }
 
-    /// Returns the deltas of a call, and counts it as sent. `name` is the name in blocks. They are text if numbers are to be as they
-    /// were written.
+    /// Returns the deltas of a call, and counts it as sent. `name` is the name in blocks. They are text if numbers have to keep
+    /// their digits.
     pub(super) fn send(
         &mut self,
         model_id: String,

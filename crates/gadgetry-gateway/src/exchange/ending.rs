@@ -14,7 +14,7 @@ pub(super) fn too_large(limit: usize) -> Delta {
         )).with_code(TOO_LARGE))
 }
 
-/// Removes the text of a block that was cut off: its beginning is nothing for the client to see.
+/// Removes the text of a block that was cut off: the client must not see its beginning.
 pub(super) fn remove_cut_block(deltas: &mut Vec<Delta>, start: &str) {
     let begins = |delta: &Delta| matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start));
     if let Some(at) = deltas.iter().position(begins) {
@@ -23,7 +23,7 @@ pub(super) fn remove_cut_block(deltas: &mut Vec<Delta>, start: &str) {
     }
 }
 
-/// Returns the reason for the client of a reply that has ended for `reason`.
+/// Returns the client's stop reason for a reply that has ended for `reason`.
 pub(super) fn stop_reason(reason: StopReason, has_calls: bool) -> StopReason {
     use StopReason::{NextTurn, Stop, StopSequence, ToolUse};
     match (reason, has_calls) {

@@ -1,4 +1,4 @@
-//! Calls that depend on others of the same reply, kept until the results of those come back.
+//! Calls that depend on others of the same reply, kept until the results of those arrive.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -12,19 +12,19 @@ use serde_json::Value;
 use super::call_ids::parts;
 use crate::memory::{Memory, Owner, most_values, weight};
 
-/// Bytes of all calls.
+/// Maximum bytes of all calls.
 const BYTES: usize = 16 << 20;
 
-/// Bytes that all calls of a request may have with results in place of `${id}`. A result may be named any number of times.
+/// Maximum bytes of all calls of a request with results in place of `${id}`. A result may be used any number of times.
 const FILLED: usize = 4 << 20;
 
-/// JSON values in a result that is read as JSON.
+/// Maximum number of JSON values in a result that is read as JSON.
 const VALUES: usize = 200_000;
 
 /// A call that waits for others of its reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldCall {
-    /// The model's id of it.
+    /// The model's id of the call.
     pub id: String,
     /// The tool, as the client calls it.
     pub name: String,
@@ -32,21 +32,21 @@ pub struct HeldCall {
     pub dependencies: Vec<String>,
     /// Parameters, with `${id}` in them.
     pub input: Value,
-    /// Their numbers as they were written.
+    /// The parameters' numbers, with the digits that were written.
     pub digits: Digits,
 }
 
 impl HeldCall {
-    /// An estimate of its bytes.
+    /// Estimates its bytes.
     fn weight(&self) -> usize {
         let dependencies = self.dependencies.iter().map(|it| it.len() + 48);
         let texts = self.id.len() + self.name.len() + dependencies.sum::<usize>();
         texts + weight(&self.input) + self.digits.bytes()
     }
 
-    /// The parameters with results in place of `${id}`.
+    /// Returns the parameters with results in place of `${id}`.
     ///
-    /// Fails, with a text for the model, if a dependency has failed or has no result, or what is left of `allowance` is not enough.
+    /// Fails, with a text for the model, if a dependency has failed or has no result, or the rest of `allowance` is too small.
     pub(crate) fn filled(
         &self,
         results: &Results,
@@ -130,7 +130,7 @@ impl HeldCall {
 struct CallResult {
     text: String,
     is_error: bool,
-    /// The text as JSON, once it was needed; it is read once, however often it is named.
+    /// The text as JSON, once it was needed; it is parsed once, however often it is used.
     json: OnceCell<Option<Value>>,
 }
 
@@ -149,7 +149,7 @@ impl CallResult {
 pub(crate) struct Results(HashMap<String, CallResult>);
 
 impl Results {
-    /// Adds a result. Of two for one call, the first counts.
+    /// Adds a result. If a call has two, the first counts.
     pub(crate) fn add(&mut self, id: &str, text: &str, is_error: bool) {
         if !self.0.contains_key(id) {
             let result = CallResult {
@@ -166,7 +166,7 @@ impl Results {
     }
 }
 
-/// Bytes that a request may still write of calls that waited.
+/// Bytes that a request may still write for calls that waited.
 #[derive(Debug)]
 pub(crate) struct Allowance(usize);
 
@@ -177,7 +177,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Takes bytes. Fails, with a text for the model, if there are not as many left; then none are.
+    /// Takes bytes. Fails, with a text for the model, if too few are left; after that, no bytes are left.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(0);
@@ -216,15 +216,14 @@ impl HeldCalls {
         kept.keep(owner, exchange, calls, bytes);
     }
 
-    /// The calls of an exchange of this owner.
+    /// Returns the calls of an exchange of this owner.
     pub fn of(&self, owner: Owner, exchange: u128) -> Vec<HeldCall> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(owner, exchange).cloned().unwrap_or_default()
     }
 }
 
-/// Returns the calls that waited for results which the last message of a conversation has, with their parameters, and the exchange
-/// that they belong to.
+/// Returns the calls that waited for results in the last message of a conversation, with their parameters, and their exchange.
 pub(super) fn ready(
     messages: &[Message],
     of: impl Fn(u128) -> Vec<HeldCall>,

@@ -1,8 +1,7 @@
 //! A client's conversation as the text that a text model reads.
 //!
 //! Each message depends only on those before it, so the prompt of one turn is a prefix of that of the next, and the upstream's
-//! prompt cache keeps its value. Calls are written as the model would write them, and results follow in the order of their
-//! calls:
+//! prompt cache stays valid. Calls are written as the model would write them, and results follow in the order of their calls:
 //!
 //! ```text
 //! <<<RESULT users Fetch ok horn core>>>
@@ -59,12 +58,12 @@ struct Draft<'w, 'a> {
     ids: PromptIds,
     /// The calls of the last reply, in order.
     open: Vec<UnansweredCall>,
-    /// The exchange that the last reply has calls of.
+    /// The exchange of the calls in the last reply.
     exchange: Option<u128>,
-    /// Calls that wait for others, by their exchange, until they are offered. A client may name an exchange in any number of
+    /// Calls that wait for others, by their exchange, until they are offered. A client may refer to an exchange in any number of
     /// replies.
     held: HashMap<u128, Vec<HeldCall>>,
-    /// Bytes that may still be written of these calls.
+    /// Bytes that may still be written for these calls.
     allowance: Allowance,
 }
 
@@ -79,7 +78,7 @@ impl<'a> HistoryWriter<'a> {
         }
     }
 
-    /// The messages as text and media.
+    /// Returns the messages as text and media.
     pub(super) fn write(&self, messages: &[Message]) -> Vec<Message> {
         let mut draft = Draft {
             writer: self,
@@ -96,7 +95,7 @@ impl<'a> HistoryWriter<'a> {
         draft.out
     }
 
-    /// Text of the user, of a result or of an earlier reply, in which nothing is a marker or an envelope of ours.
+    /// Returns text of the user, of a result or of an earlier reply, with markers and envelopes escaped.
     pub(super) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = escape_markers(text, &self.secrets.markers);
         let mut text = text;
@@ -111,7 +110,7 @@ impl<'a> HistoryWriter<'a> {
         text
     }
 
-    /// The envelope of a result.
+    /// Returns the envelope of a result.
     pub(super) fn envelope(&self, id: &str, name: &str, status: &str, text: &str) -> String {
         let word = &self.secrets.word;
         let (id, name) = (visible_line(id), visible_line(name));
@@ -121,7 +120,7 @@ impl<'a> HistoryWriter<'a> {
         format!("<<<RESULT {head} {word}>>>\n{text}\n<<<END {word}>>>")
     }
 
-    /// A call as the model would write it.
+    /// Writes a call as the model would write it.
     pub(super) fn call(&self, out: &mut String, id: &str, name: &str, input: &Value) {
         self.call_after(out, id, name, &[], input);
     }
@@ -251,7 +250,7 @@ impl Draft<'_, '_> {
         self.push_user(content);
     }
 
-    /// The results in the order of their calls, then those without a call. A call without a result gets one that says so.
+    /// Returns the results in the order of their calls, then those without a call. A call without a result gets one that says so.
     fn results(&mut self, results: &[&Content]) -> Vec<Content> {
         let mut texts = Vec::new();
         let mut media: Vec<Media> = Vec::new();
@@ -332,7 +331,7 @@ impl Draft<'_, '_> {
         content
     }
 
-    /// Adds what the model reads of the calls that waited for those of the last reply. A call is offered once.
+    /// Adds the texts about calls that waited for those of the last reply. A call is offered once.
     fn offer(&mut self, results: &Results, texts: &mut Vec<String>) {
         let exchange = self.exchange.take();
         let Some(held) = exchange.and_then(|it| self.held.get_mut(&it)) else {
@@ -366,7 +365,7 @@ impl Draft<'_, '_> {
         });
     }
 
-    /// Results for calls that nothing has answered.
+    /// Adds results for unanswered calls.
     fn no_results(&mut self) {
         if self.open.is_empty() {
             return;
@@ -387,7 +386,7 @@ impl Draft<'_, '_> {
     }
 }
 
-/// `text` with U+200B after the first character of each `needle`.
+/// Returns `text` with U+200B after the first character of each `needle`.
 fn broken<'t>(text: Cow<'t, str>, needle: &str) -> Cow<'t, str> {
     let first = needle.chars().next().map_or(0, char::len_utf8);
     if first == 0 || !text.contains(needle) {
@@ -403,7 +402,7 @@ fn begin_line(out: &mut String) {
     }
 }
 
-/// The texts of a message, a blank line between them.
+/// Joins the texts of a message, with a blank line between them.
 pub(super) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'m, str>) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Content::Text { text } => Some(read(text)),
@@ -412,7 +411,7 @@ pub(super) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The messages for a template without a system role, or in which roles must alternate.
+/// Returns the messages for a template without a system role, or in which roles must alternate.
 pub(super) fn shaped(
     mut messages: Vec<Message>,
     has_system_role: bool,
@@ -468,7 +467,7 @@ pub(super) fn shaped(
     out
 }
 
-/// The text of a result, and a caption for each medium that follows the results.
+/// Returns the text of a result, with a caption for each medium that follows the results.
 fn with_captions<'t>(text: &'t str, media: &[Media]) -> Cow<'t, str> {
     if media.is_empty() {
         return Cow::Borrowed(text);
@@ -481,7 +480,7 @@ fn with_captions<'t>(text: &'t str, media: &[Media]) -> Cow<'t, str> {
     Cow::Owned(all.join("\n"))
 }
 
-/// Adjacent texts as one, with a blank line between them.
+/// Joins adjacent texts, with a blank line between them.
 fn apart(content: Vec<Content>) -> Vec<Content> {
     let mut out: Vec<Content> = Vec::new();
     for part in content {

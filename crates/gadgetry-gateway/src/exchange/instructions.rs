@@ -11,7 +11,7 @@ use super::toolset::Toolset;
 /// Position at which markers count: the start of a line, so that text about markers stays text.
 pub(crate) const ANCHORING: Anchoring = Anchoring::LineStart;
 
-/// Returns the style of the calls that a model is to write.
+/// Returns the style of the calls that a model has to write.
 pub(crate) fn style<'a>(rules: &ModelRules, secrets: &'a Secrets) -> CallStyle<'a> {
     CallStyle {
         form: rules.call_form(),
@@ -20,7 +20,7 @@ pub(crate) fn style<'a>(rules: &ModelRules, secrets: &'a Secrets) -> CallStyle<'
     }
 }
 
-/// The part of the system message about tools, and the worked turns before the conversation; `None` without tools.
+/// Returns the part of the system message about tools, and the worked turns before the conversation; `None` without tools.
 pub(crate) fn about_tools(
     tools: &Toolset,
     rules: &ModelRules,

@@ -1,4 +1,4 @@
-//! One request of a client, from its prompt to the last delta of its reply: a state machine that waits for nothing.
+//! One request of a client, from its prompt to the last delta of its reply: a state machine without I/O.
 //!
 //! ```text
 //! ClientRequest ─► prompt ─► upstream ─► Delta ─► the way of a reply ─► Delta ─► client
@@ -7,9 +7,10 @@
 //! ```
 //!
 //! [`Exchange::request`] returns the request for the upstream, [`Exchange::push`] takes the deltas of its reply and appends those
-//! of the client's. A valid call is given whole once its block is complete: as [`Delta::ToolCall`], or as JSON text for long numbers.
+//! of the client's reply. A valid call is sent whole once its block is complete: as [`Delta::ToolCall`], or as JSON text if it
+//! has long numbers.
 //!
-//! # The way of a reply
+//! # The path of a reply
 //!
 //! ```text
 //! delta ─► Prompt::continued   the beginning of a call that the request had is put before the reply
@@ -27,16 +28,16 @@
 //!         Delta::Text
 //! ```
 //!
-//! Text is kept at four places, for as short a time as its meaning is open: `Reader` keeps a possible marker, `CallGate` a possible
+//! Text is withheld in four places, only as long as its meaning is open: `Reader` keeps a possible marker, `CallGate` a possible
 //! call, `Stops` a possible stop sequence, and `Opening` the text before a call that the client demands. Anything other than text
-//! decides what is kept before it (`flush_text`), so the client receives everything in the order of the reply.
+//! decides the text that is withheld before it (`flush_text`), so the client receives everything in the order of the reply.
 //!
-//! A reply to a request that must have a call, with `{S}`, `{A}` and `{E}` for the markers:
+//! Example: a reply that must contain a call, with `{S}`, `{A}` and `{E}` for the markers:
 //!
 //! | the upstream writes | what happens | the client receives |
 //! |---|---|---|
 //! | `\n` | `Opening::Blank` keeps it | |
-//! | `First the sum.\n` | `Opening::Withheld` keeps both: without a call the reply will be an error | |
+//! | `First the sum.\n` | `Opening::Withheld` keeps both, because a reply without a call is an error | |
 //! | `{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}` | `Reader` finds a block. The call is valid, so the text is released | start, text, call |
 //! | `\n<tool_` | the line break is a part of the block (`after_block`). `CallGate` keeps the rest | |
 //! | `call>{"name": "sum", "arguments": {"a": "x"}}</tool_call>` | a call in another form, with wrong parameters: `Turn::rejected` | |
@@ -114,9 +115,9 @@ pub use toolset::{Toolset, UnusableTool};
 pub enum ExchangeStep {
     /// The upstream's reply continues.
     More,
-    /// Send this request, and push its reply: the model corrects its calls.
+    /// The model has to correct its calls: send this request, and push its reply.
     Again(Request),
-    /// The client's reply is complete. What the upstream still sends is not needed.
+    /// The client's reply is complete. Further deltas of the upstream are not needed.
     Done,
 }
 
@@ -174,7 +175,7 @@ pub enum ExchangeStep {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Its parts have their own state and do not know each other's. They meet here.
+/// Its parts have separate states, which only this type combines.
 #[derive(Debug)]
 pub struct Exchange {
     setup: Setup,
@@ -204,7 +205,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// If a tag of the rules is not a name, or is there twice.
+    /// If a tag of the rules is not a name, or occurs twice.
     pub fn new(setup: Setup) -> Result<Self, TagNameError> {
         let registry = if setup.client().may_call() {
             Arc::clone(setup.tools().registry())
@@ -229,17 +230,17 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// If a tag is not a name, or is there twice.
+    /// If a tag is not a name, or occurs twice.
     pub fn check(rules: &ModelRules) -> Result<(), TagNameError> {
         reader(rules, None, Arc::default()).map(|_| ())
     }
 
-    /// Returns the request that the upstream is sent now.
+    /// Returns the next request to the upstream.
     pub fn request(&self) -> Request {
         self.prompt.request(&self.setup, self.tally.counts.repairs)
     }
 
-    /// Returns the tools that the upstream is offered as its own; none in text.
+    /// Returns the tools for the upstream's own interface; `None` if calls are text.
     pub fn native_tools(&self) -> Option<Vec<GadgetSpec>> {
         let is_offered = self.setup.is_native && self.setup.client().may_call();
         is_offered.then(|| self.setup.tools().specs())
@@ -265,8 +266,8 @@ impl Exchange {
         self.text.stop_sequence()
     }
 
-    /// Sends calls that have waited for results of this request, and nothing else: then no request is sent to the model, and
-    /// the reply is complete. Returns `false` if no call is ready.
+    /// Sends calls that have waited for results of this request. If there are any, the reply is complete, and no request is sent
+    /// to the model. Returns `false` if no call is ready.
     pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
         if !self.setup.rules.run_dependencies || !self.setup.reads_blocks() {
             return false;
@@ -285,7 +286,7 @@ impl Exchange {
         true
     }
 
-    /// Takes a delta of the upstream's reply, and appends what the client receives.
+    /// Takes a delta of the upstream's reply, and appends the deltas for the client.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) -> ExchangeStep {
         if self.phase == Phase::Over {
             return ExchangeStep::Done;
@@ -344,7 +345,7 @@ impl Exchange {
         }
     }
 
-    /// Takes what the reader has made of the reply.
+    /// Takes the output of the reader.
     fn take_in(&mut self, mut read: Vec<Delta>, out: &mut Vec<Delta>) {
         for delta in read.drain(..) {
             if self.is_enough() {
@@ -382,13 +383,13 @@ impl Exchange {
         self.scratch = read;
     }
 
-    /// Something looked like a call, and was not one.
+    /// Notes text that looked like a call, and was not one.
     fn note_near_miss(&mut self, problem: impl FnOnce() -> String) {
         self.tally.counts.near_misses += 1;
         self.turn.note_near_miss(problem);
     }
 
-    /// Takes what the gate has let through.
+    /// Takes the output of the gate.
     fn take_pieces(&mut self, out: &mut Vec<Delta>) {
         let mut pieces = self.text.take_pieces();
         for piece in pieces.drain(..) {
@@ -414,7 +415,7 @@ impl Exchange {
         self.text.recycle(pieces);
     }
 
-    /// Decides text that was kept back, because something other than text follows.
+    /// Decides withheld text, because something other than text follows.
     fn flush_text(&mut self, out: &mut Vec<Delta>) {
         self.text.flush_gate();
         self.take_pieces(out);
@@ -432,7 +433,7 @@ impl Exchange {
         self.decide(WrittenCall::block(call, checked), out);
     }
 
-    /// Keeps a call that depends on others until their results are there.
+    /// Keeps a call that depends on others until their results arrive.
     fn hold(&mut self, call: &Call, out: &mut Vec<Delta>) {
         let tool = self.setup.request.tools.tool(&call.gadget_name);
         let (Some(tool), Parameters::Parsed(input)) = (tool, &call.parameters) else {
@@ -493,12 +494,12 @@ impl Exchange {
         }
     }
 
-    /// Returns `true` if the client has all the calls that it admits.
+    /// Returns `true` if the client has received all the calls that it admits.
     fn is_enough(&self) -> bool {
         !self.setup.client().is_parallel && !self.calls.is_empty()
     }
 
-    /// Ends the reply before the upstream's, if nothing more of that is needed.
+    /// Ends the reply before the upstream's, if the rest of that is not needed.
     fn progress(&mut self, out: &mut Vec<Delta>) -> ExchangeStep {
         let reason = if self.is_enough() {
             StopReason::ToolUse
@@ -511,8 +512,8 @@ impl Exchange {
         self.finish(reason, out)
     }
 
-    /// Takes the end of a reply that the reader has stopped, because the rest of it would only cost. A call in it that is not whole
-    /// is one to correct; text that repeats itself is cut off as by a token limit.
+    /// Takes the end of a reply that the reader has stopped, because the rest of it would be useless. An incomplete call in it
+    /// has to be corrected; text that repeats itself is cut off as by a token limit.
     fn end_stopped(&mut self, stopped: Stopped, out: &mut Vec<Delta>) -> ExchangeStep {
         if !stopped.in_block {
             return self.end(StopReason::MaxTokens, out);

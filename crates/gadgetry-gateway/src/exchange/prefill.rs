@@ -13,19 +13,19 @@ use serde_json::Value;
 
 use super::setup::Setup;
 
-/// A reply whose beginning the request has.
+/// A reply whose beginning is in the request.
 #[derive(Debug)]
 pub(super) struct Prefill {
     head: String,
-    /// The beginning of the head, which only a reply that repeats it has.
+    /// The beginning of the head, which only a reply that repeats the head has.
     opener: String,
     /// The text of the upstream, until it is known whether it repeats the head.
     text: String,
 }
 
 impl Prefill {
-    /// Begins the call that a reply must have, if the rules want that. A grammar begins with the whole block, so both do not go
-    /// together.
+    /// Begins the call that a reply must have, if the rules demand that. It cannot be combined with a grammar, which begins with
+    /// the whole block.
     pub(super) fn of(setup: &Setup) -> Option<Self> {
         let rules = &setup.rules;
         let is_demanded = setup.reads_blocks() && setup.is_forced();
@@ -75,7 +75,7 @@ impl Prefill {
         Some(Delta::text(head))
     }
 
-    /// Returns the text that was kept of a reply that ends so early. It is not a call.
+    /// Returns the withheld text of a reply that ends before that is known. It is not a call.
     pub(super) fn end(prefill: &mut Option<Self>) -> Option<Delta> {
         let text = prefill.take()?.text;
         (!text.is_empty()).then(|| Delta::text(text))

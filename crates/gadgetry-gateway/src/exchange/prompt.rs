@@ -11,12 +11,12 @@ use super::prefill::Prefill;
 use super::setup::Setup;
 use super::toolset::Toolset;
 
-/// The messages that the upstream is sent.
+/// The messages to the upstream.
 #[derive(Debug, Default)]
 pub(super) struct Prompt {
     /// The conversation. Repair turns are appended.
     messages: Vec<Message>,
-    /// Messages of the first request alone: the demand for a call, the beginning of a call.
+    /// Messages of the first request only: the demand for a call, the beginning of a call.
     trailing: Vec<Message>,
     /// The beginning of the first reply, if the request has it.
     prefill: Option<Prefill>,
@@ -99,12 +99,12 @@ impl Prompt {
         self.messages.extend(turn);
     }
 
-    /// Takes a delta of the reply, and returns it with the beginning that the request has; `None` while the text may repeat that.
+    /// Takes a delta of the reply, and returns it with the beginning from the request; `None` while the text may repeat that.
     pub(super) fn continued(&mut self, delta: Delta) -> Option<Delta> {
         Prefill::continued(&mut self.prefill, delta)
     }
 
-    /// Returns the text that is kept when the reply ends.
+    /// Returns the text that is still withheld when the reply ends.
     pub(super) fn end_reply(&mut self) -> Option<Delta> {
         Prefill::end(&mut self.prefill)
     }

@@ -1,12 +1,12 @@
 //! Calls that the model has not written but read: in a result, or in what the user pasted.
 //!
-//! A form of a dialect has no secret in it, so the text of a page can hold one, and a model that repeats the page would make the
-//! call. A form that is in the data of the conversation word by word is a quotation. Blocks need no such check: their markers are
-//! a secret that data cannot know.
+//! A form of a dialect contains no secret, so the text of a page can contain one, and a model that repeats the page would make
+//! the call. A form that the data of the conversation contains word for word is a quotation. Blocks need no such check: their
+//! markers are a secret that data cannot know.
 //!
-//! Words are compared, without what a quotation changes: whitespace, quotes and punctuation, case, the backslashes of a JSON string,
-//! the entities of HTML, the percent signs of a URL, invisible characters and the numbers of lines. What wraps a form is left out, so
-//! another wrapper makes no call of it.
+//! The comparison is by words, and ignores everything that a quotation may change: whitespace, quotes and punctuation, case,
+//! JSON's backslashes, HTML entities, percent signs of URLs, invisible characters and line numbers. It also ignores the wrapper
+//! of a form, so another wrapper does not turn a quotation into a call.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use gadgetry_proto::visible::is_invisible;
 
 use super::request::ClientRequest;
 
-/// Bytes of data that are searched for the forms of one exchange. Beyond it every form is taken for a quotation.
+/// Bytes of data that are searched for the forms of one exchange. After that, every form counts as a quotation.
 const SEARCHED: usize = 256 << 20;
 
 /// Wrappers of forms, apart from tags.
@@ -29,7 +29,7 @@ const WRAPPERS: [&str; 6] = [
     "[TOOL_CALLS]",
 ];
 
-/// Entities of HTML, and what they are. All others are read as blanks.
+/// HTML entities and their characters. All others are read as blanks.
 const ENTITIES: [(&str, char); 8] = [
     ("lt", '<'),
     ("gt", '>'),
@@ -41,10 +41,10 @@ const ENTITIES: [(&str, char); 8] = [
     ("vert", '|'),
 ];
 
-/// Bytes between `<|` and `|>`.
+/// Maximum bytes between `<|` and `|>`.
 const TOKEN: usize = 64;
 
-/// Digits of the number of a line.
+/// Maximum digits of a line number.
 const LINE_NUMBER: usize = 7;
 
 /// The data of a conversation.
@@ -59,7 +59,7 @@ pub(super) struct Quoted {
 }
 
 impl Quoted {
-    /// The results and the texts of the user in a request.
+    /// Makes the data of a request: its results, and the texts of the user.
     pub(super) fn in_request(request: Arc<ClientRequest>, dialects: &Dialects) -> Self {
         let custom = dialects.custom().iter();
         let wrappers = custom.flat_map(|it| [it.before.clone(), it.after.clone()]);
@@ -70,7 +70,7 @@ impl Quoted {
         }
     }
 
-    /// Returns `true` if the data has this form.
+    /// Returns `true` if the data contains this form.
     pub(super) fn has(&mut self, form: &str) -> bool {
         let data = self.words.get_or_insert_with(|| {
             self.request
@@ -83,7 +83,7 @@ impl Quoted {
     }
 }
 
-/// The words of all data in a request, one text after the other: a form may be split over several of them.
+/// Returns the words of all data in a request, one text after another, because a form may be split over several of them.
 fn data(request: &ClientRequest) -> String {
     let mut all = String::new();
     for message in request.messages.iter().filter(|it| it.role == Role::User) {
@@ -108,7 +108,7 @@ fn data(request: &ClientRequest) -> String {
     all
 }
 
-/// A text without the numbers before its lines, as programs show files; `None` if it has none.
+/// Removes the line numbers that programs show before lines; `None` without any.
 fn without_numbers(text: &str) -> Option<String> {
     let mut has_numbers = false;
     let bare = text.lines().map(|line| {
@@ -122,7 +122,7 @@ fn without_numbers(text: &str) -> Option<String> {
     has_numbers.then(|| bare.join("\n"))
 }
 
-/// The words of a form without what wraps it.
+/// Returns the words of a form without its wrapper.
 fn core(form: &str, wrappers: &[String]) -> String {
     let mut form = form.trim();
     if let Some(fenced) = form.strip_prefix("```") {
@@ -152,7 +152,7 @@ fn words(text: &str, out: &mut String) {
     push(' ', out);
 }
 
-/// The length of a token such as `<|tool_call_begin|>` at the start of a text; 0 if it begins with another text.
+/// Returns the length of a token such as `<|tool_call_begin|>` at the start of a text; 0 if there is no token.
 fn token(text: &str) -> usize {
     let Some(inner) = text.strip_prefix('<') else {
         return 0;
@@ -166,7 +166,7 @@ fn token(text: &str) -> usize {
     if is_token { end + 2 } else { 0 }
 }
 
-/// A text without the escapes of JSON, HTML and URLs.
+/// Decodes the escapes of JSON, HTML and URLs.
 fn decoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -188,7 +188,7 @@ fn decoded(text: &str) -> String {
     out
 }
 
-/// The length of an escape in JSON, also one in a text within a text, and what it is.
+/// Returns the length of a JSON escape, also in a nested text, and its character.
 fn escape(text: &str) -> (usize, char) {
     let bare = text.trim_start_matches('\\');
     let backslashes = text.len() - bare.len();
@@ -205,7 +205,7 @@ fn escape(text: &str) -> (usize, char) {
     }
 }
 
-/// The length of an entity of HTML, and what it is. Written for a page within a page, `&lt;` is `&amp;lt;`.
+/// Returns the length of an HTML entity, and its character. In a nested page, `&lt;` is `&amp;lt;`.
 fn entity(text: &str) -> (usize, char) {
     const NAME: usize = 10;
     let mut name = &text[1..];
@@ -229,7 +229,7 @@ fn entity(text: &str) -> (usize, char) {
     (before + end + 1, character.unwrap_or(' '))
 }
 
-/// The length of an escape in a URL, and what it is: punctuation, because `20%ab` is more likely prose.
+/// Returns the length of a URL escape, and its character: only punctuation, because `20%ab` is more likely prose.
 fn percent(text: &str) -> (usize, char) {
     let digits = text.get(1..3);
     let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());

@@ -22,7 +22,7 @@ pub(super) fn messages(setup: &Setup, raw: String, turn: Turn, defect: &Defect) 
     ]
 }
 
-/// Describes to the model which of its calls are accepted, and how to correct the others.
+/// Returns the text for the model: the calls that are accepted, and how to correct the others.
 fn text(setup: &Setup, turn: &Turn, defect: &Defect) -> String {
     let (tools, secrets, rules) = (setup.tools(), setup.secrets(), &*setup.rules);
     let writer = HistoryWriter::of(setup, &|_| Vec::new());
@@ -55,7 +55,7 @@ fn text(setup: &Setup, turn: &Turn, defect: &Defect) -> String {
     texts.join("\n\n")
 }
 
-/// Returns the messages for an upstream with tools of its own: results of its calls.
+/// Returns the messages for an upstream with its own tool interface: results of its calls.
 fn native_messages(setup: &Setup, raw: String, turn: Turn, defect: &Defect) -> Vec<Message> {
     let mut content = Vec::new();
     if !raw.is_empty() {

@@ -9,7 +9,7 @@ use gadgetry_proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNa
 use super::instructions::ANCHORING;
 use super::rules::{ModelRules, Secrets};
 
-/// Makes the reader of a reply. It reads blocks if it is given the secrets in their markers.
+/// Makes the reader of a reply. With the secrets of the markers, it reads blocks.
 pub(super) fn reader(
     rules: &ModelRules,
     blocks: Option<&Secrets>,

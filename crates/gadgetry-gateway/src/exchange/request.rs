@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 pub use gadgetry_providers::tools::TEXT_PARAMETER;
 
-/// One request of a client: the common form of Chat Completions, Responses and Messages.
+/// A request of a client: the common form of Chat Completions, Responses and Messages.
 ///
 /// Made by [`ClientApi::decode`](crate::ClientApi::decode).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,14 +66,14 @@ impl ClientRequest {
         matches!(self.delivery, Delivery::Stream { .. })
     }
 
-    /// The messages before the first reply: they stay the same in all turns of a conversation.
+    /// Returns the messages before the first reply, which stay the same in all turns of a conversation.
     pub fn beginning(&self) -> &[Message] {
         let mut messages = self.messages.iter();
         let end = messages.position(|message| message.role == Role::Assistant);
         &self.messages[..end.unwrap_or(self.messages.len())]
     }
 
-    /// Returns `true` if blocks of the reply can be calls.
+    /// Returns `true` if the reply can contain calls.
     pub fn may_call(&self) -> bool {
         !self.tools.is_empty() && self.choice.kind != ToolChoice::None
     }
@@ -84,7 +84,7 @@ impl ClientRequest {
 pub struct Choice {
     /// Demand for a call.
     pub kind: ToolChoice,
-    /// The names that it may call; `None` for all.
+    /// The names of the tools that it may call; `None` for all.
     pub allowed: Option<Vec<String>>,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Parameters of a call, and their numbers as they were written.
+/// Parameters of a call, and the original digits of their numbers.
 pub(super) type Input = (Value, Digits);
 
 /// A tool that the client executes.
@@ -129,7 +129,7 @@ pub(super) type Input = (Value, Digits);
 pub struct Tool {
     /// The name, as the client knows it.
     pub name: String,
-    /// The group that the client has put it in, a part of its address there.
+    /// The client's group of the tool, which is part of its address.
     pub namespace: Option<String>,
     /// Description for the model.
     pub description: String,
@@ -145,12 +145,12 @@ pub enum ToolKind {
     /// A JSON object.
     #[default]
     Function,
-    /// One free text. Here it is the parameter [`TEXT_PARAMETER`] of an object.
+    /// One free text. In the gateway, it is the parameter [`TEXT_PARAMETER`] of an object.
     Text,
 }
 
 impl Tool {
-    /// A function.
+    /// Makes a function.
     pub fn function(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -165,7 +165,7 @@ impl Tool {
         }
     }
 
-    /// A tool that takes one free text.
+    /// Makes a tool that takes one free text.
     pub fn text(name: impl Into<String>, description: impl Into<String>) -> Self {
         let schema = json!({
             "type": "object",
@@ -179,7 +179,7 @@ impl Tool {
         }
     }
 
-    /// The name with the namespace, under which messages of the conversation have it.
+    /// Returns the name with the namespace, as messages of the conversation use it.
     ///
     /// ```
     /// use gadgetry_gateway::exchange::Tool;
@@ -193,7 +193,7 @@ impl Tool {
     }
 }
 
-/// A name within a namespace.
+/// Returns a name with its namespace.
 pub(crate) fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) if !namespace.is_empty() => format!("{namespace}.{name}"),

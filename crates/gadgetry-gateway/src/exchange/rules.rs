@@ -11,12 +11,12 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolMode {
-    /// By blocks in its text.
+    /// As blocks in its text.
     #[default]
     Text,
-    /// Through the upstream's own interface. Its calls are validated and repaired all the same.
+    /// Through the upstream's own interface. Calls are validated and repaired as well.
     Native,
-    /// Natively, if a probe at the first request shows that it can; by blocks otherwise.
+    /// Natively, if a probe at the first request shows that the model can; as blocks otherwise.
     Auto,
 }
 
@@ -32,7 +32,7 @@ pub enum MarkerStyle {
     Plain,
 }
 
-/// Treatment of one model. The defaults suit most.
+/// Treatment of one model. The defaults suit most models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRules {
     /// Interface through which the model calls tools.
@@ -49,17 +49,18 @@ pub struct ModelRules {
     pub reasoning: ReasoningTags,
     /// Tags that are removed from the text, content included.
     pub strip_tags: Vec<String>,
-    /// Other forms of calls that are understood in the text. By default all that a wrapper, or JSON with the name of a tool, marks.
+    /// Other forms of calls that are read in the text. By default, all that are marked by a wrapper, or are JSON with the name of
+    /// a tool.
     pub dialects: Dialects,
     /// Maximum number of times that the model may correct the calls of a reply.
     pub repairs: u32,
-    /// `true` if a reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
+    /// `true` if a reply is ended at a call that can no longer become valid, and at lines that repeat without end.
     pub stop_early: bool,
     /// The chat template of the model.
     pub template: ChatTemplate,
     /// `true` if the model reads images.
     pub images: bool,
-    /// `true` if a call that waited for others is sent to the client by the gateway once their results are there.
+    /// `true` if the gateway itself sends a call that waited for others to the client, once their results have arrived.
     pub run_dependencies: bool,
     /// Constraint of replies to valid calls.
     pub constrain: Constrain,
@@ -90,7 +91,7 @@ impl Default for ModelRules {
 pub struct ReasoningTags {
     /// Tags whose content is reasoning.
     pub tags: Vec<String>,
-    /// `true` if the template of the model has opened the first of them.
+    /// `true` if the template of the model opens the first of them.
     pub is_open: bool,
 }
 
@@ -110,8 +111,7 @@ pub struct ChatTemplate {
     pub system_role: bool,
     /// `true` if messages of the user and of the model must alternate.
     pub alternate: bool,
-    /// `true` if the server continues a message of the assistant at the end of a request, so that a call that must be made is begun
-    /// there.
+    /// `true` if the server continues a message of the assistant at the end of a request. A required call then begins there.
     pub prefill: bool,
 }
 
@@ -128,7 +128,7 @@ impl Default for ChatTemplate {
 /// Defines the patch of the rules: a key for each, with its field in [`ModelRules`].
 macro_rules! patch {
     ($($key:ident: $type:ty => $($field:ident).+;)+) => {
-        /// Rules of which some are set, as files and options give them.
+        /// A subset of the rules, from files and options.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct RulesPatch {
@@ -143,7 +143,7 @@ macro_rules! patch {
         }
 
         impl RulesPatch {
-            /// Returns the rules with those that are set here.
+            /// Returns `rules` with the ones that are set here.
             #[must_use]
             pub fn applied_to(&self, rules: &ModelRules) -> ModelRules {
                 let mut rules = rules.clone();
@@ -153,7 +153,7 @@ macro_rules! patch {
                 rules
             }
 
-            /// Returns the rules that are set here, and those of a weaker patch where none is.
+            /// Returns the rules that are set here, and those of a weaker patch for the others.
             #[must_use]
             pub fn over(&self, weaker: &Self) -> Self {
                 Self { $($key: self.$key.clone().or_else(|| weaker.$key.clone()),)+ }
@@ -182,7 +182,7 @@ patch! {
 }
 
 impl ModelRules {
-    /// These rules for a model of which this is known: what they leave open is decided.
+    /// Returns these rules for a model with these known facts, with all open rules decided.
     #[must_use]
     pub fn settled(&self, info: &ModelInfo) -> Self {
         // Its prompt ends within its reply, and it has no tools.
@@ -203,7 +203,7 @@ impl ModelRules {
         }
     }
 
-    /// The form of calls that its prompt demands.
+    /// Returns the form of calls that its prompt demands.
     pub(crate) fn call_form(&self) -> CallForm {
         self.form.unwrap_or_default()
     }
@@ -213,7 +213,7 @@ impl ModelRules {
         self.examples.unwrap_or(0)
     }
 
-    /// The field that takes constraints.
+    /// Returns the request field for constraints.
     pub(crate) fn constraint(&self) -> ConstraintField {
         match self.constrain {
             Constrain::Auto | Constrain::Off => ConstraintField::None,
@@ -223,7 +223,7 @@ impl ModelRules {
         }
     }
 
-    /// The dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
+    /// Returns the dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
     pub(crate) fn dialects_read(&self) -> Dialects {
         let mut all = self.dialects.clone();
         if self.call_form() == CallForm::Json {
@@ -237,16 +237,16 @@ impl ModelRules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constrain {
-    /// As the server of the model takes it, if it is recognised.
+    /// Through the field of the model's server, if the server is recognised.
     #[default]
     Auto,
-    /// Not at all.
+    /// No constraint.
     Off,
-    /// By the field `grammar` of llama.cpp.
+    /// Through the field `grammar` of llama.cpp.
     LlamaCpp,
-    /// By the field `structured_outputs` of vLLM.
+    /// Through the field `structured_outputs` of vLLM.
     Vllm,
-    /// By the field `ebnf` of `SGLang`.
+    /// Through the field `ebnf` of `SGLang`.
     Sglang,
 }
 
@@ -261,7 +261,7 @@ impl From<ConstraintField> for Constrain {
     }
 }
 
-/// The secrets of a conversation that data in it must not know: its markers, and a word in the envelopes of results.
+/// The secrets of a conversation, which data in it must not contain: its markers, and words in the envelopes of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
     /// The markers of blocks.
@@ -271,7 +271,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Derives the secrets from a secret seed: the same for all requests with it, so that prompts stay equal.
+    /// Derives the secrets from a secret seed: all requests with the same seed have the same secrets, so that prompts stay equal.
     pub fn new(style: MarkerStyle, seed: u64) -> Self {
         let nonce = Markers::nonce(seed);
         let word = nonce.words().unwrap_or_default().to_owned();

@@ -12,7 +12,7 @@ use super::rules::{ModelRules, Secrets};
 use super::toolset::Toolset;
 use crate::memory::Owner;
 
-/// A client's request with all that it needs at any upstream.
+/// A client's request with everything that any upstream needs for it.
 #[derive(Clone, Debug)]
 pub struct PreparedRequest {
     /// The request as the client sent it.
@@ -32,7 +32,7 @@ pub struct PreparedRequest {
 }
 
 impl PreparedRequest {
-    /// Checks parameters by the schema of a tool, which a block may name in any case.
+    /// Checks parameters against the schema of a tool. The case of the tool's name does not matter.
     pub(super) fn check(&self, block_name: &str, input: Value) -> Result<Value, String> {
         let registry = self.tools.registry();
         match registry.get(block_name) {
@@ -65,7 +65,7 @@ pub struct Setup {
     pub id: u128,
     /// The treatment of the model.
     pub rules: Arc<ModelRules>,
-    /// `true` if the upstream has tools of its own, so that calls are not blocks.
+    /// `true` if calls use the upstream's own tool interface instead of blocks.
     pub is_native: bool,
     /// The constraint on each reply of the upstream.
     pub constraint: Option<Constraint>,
@@ -125,7 +125,7 @@ impl Setup {
         (!calls.is_empty()).then_some((exchange, calls))
     }
 
-    /// Returns the choice of tools for an upstream with tools of its own, by its names of them.
+    /// Returns the choice of tools for an upstream with its own tool interface, by its names of the tools.
     pub(super) fn native_choice(&self) -> ToolChoice {
         match &self.client().choice.kind {
             ToolChoice::Gadget(name) => {

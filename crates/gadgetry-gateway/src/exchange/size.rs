@@ -8,7 +8,7 @@ use crate::memory::weight;
 /// Bytes that a delta counts as in addition to its texts.
 const DELTA: usize = 8;
 
-/// The bytes that a delta counts as, so that neither long deltas nor many empty ones are without end.
+/// Returns the bytes that a delta counts as, so that both long deltas and many empty ones reach the limit.
 pub(super) fn size(delta: &Delta) -> usize {
     let json = |value: &Option<Value>| value.as_ref().map_or(0, weight);
     DELTA
@@ -35,7 +35,7 @@ fn about(metadata: &ContentMetadata) -> usize {
     all.chain(metadata.extensions.values()).map(weight).sum()
 }
 
-/// The bytes of text and reasoning.
+/// Returns the bytes of text and reasoning.
 pub(super) fn written(delta: &Delta) -> u64 {
     match delta {
         Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => delta.len() as u64,

@@ -1,16 +1,16 @@
-//! Stop sequences of a client, looked for in the visible text only: upstream they could end a block in the middle.
+//! Stop sequences of a client, searched only in the visible text: at the upstream they could end a block in the middle.
 
 /// Finds stop sequences in text that arrives in pieces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stops {
     sequences: Vec<String>,
-    /// Text that may be the beginning of one.
+    /// Text that may be the beginning of a stop sequence.
     kept: String,
     found: Option<String>,
 }
 
 impl Stops {
-    /// Empty sequences never occur.
+    /// Makes a search for these sequences. Empty ones are ignored.
     pub(crate) fn new(sequences: Vec<String>) -> Self {
         let sequences = sequences.into_iter().filter(|it| !it.is_empty());
         Self {
@@ -19,12 +19,12 @@ impl Stops {
         }
     }
 
-    /// The sequence that has ended the text.
+    /// Returns the sequence that has ended the text.
     pub(crate) fn found(&self) -> Option<&str> {
         self.found.as_deref()
     }
 
-    /// Takes text, and gives what may be shown. After a stop sequence nothing more is.
+    /// Takes text, and returns the part that may be shown. After a stop sequence, it is empty.
     pub(crate) fn push(&mut self, text: String) -> String {
         if self.found.is_some() {
             return String::new();
@@ -49,12 +49,12 @@ impl Stops {
         text
     }
 
-    /// The text that only looked like the beginning of a stop sequence.
+    /// Returns the text that only looked like the beginning of a stop sequence.
     pub(crate) fn finish(&mut self) -> String {
         std::mem::take(&mut self.kept)
     }
 
-    /// Returns the position of a stop sequence that the text may have the beginning of.
+    /// Returns the position at which the text may contain the beginning of a stop sequence.
     fn begins_at(&self, text: &str) -> usize {
         let longest = self.sequences.iter().map(String::len).max().unwrap_or(0);
         let from = text.floor_char_boundary((text.len() + 1).saturating_sub(longest));

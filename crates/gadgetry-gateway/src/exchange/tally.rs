@@ -16,12 +16,12 @@ pub struct Counts {
     pub repairs: u32,
     /// Calls that wait for others.
     pub held: u32,
-    /// Replies with something that looked like a call, and was not one.
+    /// Replies with text that looked like a call, and was not one.
     pub near_misses: u32,
 }
 
 impl Counts {
-    /// Returns `true` if the model wrote what looks like a call, and no call was sent or waits for others.
+    /// Returns `true` if the model wrote text that looks like a call, and no call was sent or waits for others.
     pub fn is_unparsed(&self) -> bool {
         self.calls == 0 && self.held == 0 && (self.invalid > 0 || self.near_misses > 0)
     }
@@ -37,7 +37,7 @@ pub(super) struct Tally {
     written: u64,
     /// Tokens of the replies that have ended.
     usage: Usage,
-    /// Tokens of the reply that is read, as far as the upstream has counted them.
+    /// Tokens of the current reply, as far as the upstream has counted them.
     reply: Option<Usage>,
     /// `true` if the upstream has not counted one of the replies.
     is_incomplete: bool,

@@ -11,7 +11,7 @@ use super::call_gate::CallGate;
 use super::setup::Setup;
 use super::stops::Stops;
 
-/// The way of text: [`CallGate`], then [`Stops`], then [`Opening`].
+/// The path of text: [`CallGate`], then [`Stops`], then [`Opening`].
 #[derive(Debug)]
 pub(super) struct TextOut {
     gate: CallGate,
@@ -19,9 +19,9 @@ pub(super) struct TextOut {
     opening: Opening,
     /// `true` if the reply must have a call, and has none yet.
     awaits_call: bool,
-    /// Text of a repair turn, which the client sees only if nothing else comes; `None` in the first reply.
+    /// Text of a repair turn, which the client sees only if nothing else follows; `None` in the first reply.
     repair: Option<String>,
-    /// `true` if the text before is the end marker of a block, whose line break is a part of the block.
+    /// `true` right after the end marker of a block, whose line break is part of the block.
     after_block: bool,
     /// Pieces that the gate has let through, until they are taken.
     pieces: Vec<Gated>,
@@ -32,9 +32,9 @@ pub(super) struct TextOut {
 enum Opening {
     /// All text so far is blank. It is sent with the first text that is not.
     Blank(String),
-    /// Text before the call that the reply must have. Without a call the reply will be an error, which needs a status.
+    /// Text before the call that the reply must have. A reply without a call is an error, which needs its own status.
     Withheld(String),
-    /// The client receives text as it comes.
+    /// The client receives text as it arrives.
     Over,
 }
 
@@ -56,7 +56,7 @@ impl TextOut {
         }
     }
 
-    /// Takes text of the reader. [`TextOut::take_pieces`] returns what it has become.
+    /// Takes text of the reader. [`TextOut::take_pieces`] returns the decided pieces.
     pub(super) fn push(&mut self, text: &str) {
         let mut text = text;
         if self.after_block && !text.is_empty() {
@@ -71,7 +71,7 @@ impl TextOut {
         self.gate.flush(&mut self.pieces);
     }
 
-    /// Takes the pieces that came through the gate. Text among them goes to [`TextOut::shown`].
+    /// Takes the pieces that have passed the gate. Text among them goes to [`TextOut::shown`].
     pub(super) fn take_pieces(&mut self) -> Vec<Gated> {
         mem::take(&mut self.pieces)
     }
@@ -87,7 +87,7 @@ impl TextOut {
         self.after_block = true;
     }
 
-    /// Takes visible text, and returns what of it the client receives now.
+    /// Takes visible text, and returns the part that the client receives now.
     pub(super) fn shown(&mut self, text: String) -> Option<Delta> {
         let text = self.stops.push(text);
         self.open(text)

@@ -17,9 +17,9 @@ const COMPILED: usize = 8;
 
 /// The tools of a request.
 ///
-/// A client's schemas are taken as they are. Of one that has a pattern with a look-ahead the rest is checked, and its tool stays; any
-/// other that calls cannot be checked by is an error. Defaults are filled in for required parameters only, because models read that
-/// those may be left out; all others are the tool's.
+/// A client's schemas are used as they are. If a schema has a pattern with a look-ahead, the rest of it is checked, and its tool
+/// stays; any other schema that cannot be used to check calls is an error. Defaults are filled in only for required parameters,
+/// because models read that those may be omitted; all other defaults are left to the tool.
 ///
 /// ```
 /// use gadgetry_gateway::exchange::{Tool, Toolset};
@@ -40,7 +40,7 @@ pub struct Toolset {
     unchecked: Vec<String>,
 }
 
-/// A tool whose calls cannot be checked, because its schema cannot be used. The client's mistake.
+/// Error for a tool whose calls cannot be checked, because its schema cannot be used: a mistake of the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the schema of the tool {tool:?} cannot be used to check its calls: {problem}. Send a JSON Schema of an object that refers to \
@@ -71,11 +71,11 @@ impl UnusableTool {
 }
 
 impl Toolset {
-    /// Prepares tools. Of two with one name, the first counts.
+    /// Prepares tools. If two have the same name, the first counts.
     ///
     /// # Errors
     ///
-    /// [`UnusableTool`] if calls of a tool could not be checked.
+    /// [`UnusableTool`] if the calls of a tool cannot be checked.
     pub fn new(tools: Vec<Tool>) -> Result<Self, UnusableTool> {
         let mut set = Self::default();
         let mut registry = Registry::default();
@@ -105,13 +105,13 @@ impl Toolset {
         Ok(set)
     }
 
-    /// An estimate of the bytes that the tools take, compiled.
+    /// Estimates the bytes of the compiled tools.
     pub(crate) fn weight(&self) -> usize {
         let of = |tool: &Tool| COMPILED * weight(&tool.schema) + tool.description.len();
         self.tools.iter().map(of).sum()
     }
 
-    /// The tools, in the client's order, with the name of each in a block.
+    /// Returns the tools, in the client's order, with the name of each in a block.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tool)> {
         self.block_names.iter().map(String::as_str).zip(&self.tools)
     }
@@ -121,35 +121,35 @@ impl Toolset {
         self.tools.is_empty()
     }
 
-    /// The name in a block of the tool that the client calls `name`, namespace included.
+    /// Returns the name in a block of the tool that the client calls `name`, namespace included.
     pub fn block_name(&self, name: &str) -> Option<&str> {
         let at = *self.by_name.get(name)?;
         Some(&self.block_names[at])
     }
 
-    /// The tool of a block, in whatever case its name is written.
+    /// Returns the tool of a block, ignoring the case of its name.
     pub fn tool(&self, block_name: &str) -> Option<&Tool> {
         let name = self.registry.get(block_name)?.name();
         let at = *self.by_block_name.get(name)?;
         Some(&self.tools[at])
     }
 
-    /// The tool that the client calls `name`, with its schema.
+    /// Returns the tool that the client calls `name`, with its schema.
     pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredGadget> {
         self.registry.get(self.block_name(name)?)
     }
 
-    /// The schemas by the names in blocks.
+    /// Returns the schemas by the names in blocks.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// Tools with a pattern that cannot be used, so that calls are accepted which it forbids.
+    /// Returns the tools with an unusable pattern, so that calls that it forbids are accepted.
     pub fn unchecked(&self) -> &[String] {
         &self.unchecked
     }
 
-    /// The tools as the provider's own, for a model that calls them natively.
+    /// Returns the tools for the provider's own interface, for a model that calls them natively.
     pub(crate) fn specs(&self) -> Vec<GadgetSpec> {
         self.iter()
             .map(|(name, tool)| GadgetSpec {
@@ -162,7 +162,7 @@ impl Toolset {
     }
 }
 
-/// The name as a block can carry it: other characters are `_`.
+/// Returns the name in a form that a block can carry: other characters become `_`.
 fn carried(name: &str) -> String {
     let limit = Limits::default().header / 4;
     let is_forbidden = |c: char| c == ':' || c == ',' || c.is_whitespace() || c.is_control();
@@ -178,7 +178,7 @@ fn carried(name: &str) -> String {
     }
 }
 
-/// The name, with a number if it is taken in whatever case.
+/// Returns the name, with a number if it is taken, ignoring case.
 fn unused(name: &str, taken: &mut HashMap<String, usize>) -> String {
     let mut own = name.to_owned();
     let first = own.to_lowercase();
@@ -193,7 +193,7 @@ fn unused(name: &str, taken: &mut HashMap<String, usize>) -> String {
     own
 }
 
-/// The tool with its schema, and whether all of it is checked. Without patterns that cannot be used it is checked by the rest.
+/// Returns the tool with its schema, and whether all of it is checked. Unusable patterns are left out, and the rest is checked.
 fn compiled(name: &str, tool: &Tool) -> Result<(RegisteredGadget, bool), RegistryError> {
     let compile = |parameters: Value| {
         let gadget = Registry::compile(GadgetSpec {
@@ -215,7 +215,7 @@ fn compiled(name: &str, tool: &Tool) -> Result<(RegisteredGadget, bool), Registr
     compile(without_patterns(&schema)).map(|gadget| (gadget, false))
 }
 
-/// The schema without the patterns that cannot be used, such as those with a look-ahead: the rest is checked.
+/// Returns the schema without unusable patterns, such as those with a look-ahead.
 fn without_patterns(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
@@ -273,7 +273,7 @@ enum KeptDefaults {
     None,
 }
 
-/// The schema without the keyword `default`, but for those to keep. Where the word is the name of a property, it stays.
+/// Returns the schema without the keyword `default`, except those to keep. A property with that name stays.
 fn without_defaults(schema: &Value, keep: KeptDefaults) -> Value {
     let Value::Object(fields) = schema else {
         return schema.clone();

@@ -1,4 +1,4 @@
-//! One reply of the upstream, with the calls of it that cannot be sent to the client.
+//! One reply of the upstream, with its calls that cannot be sent to the client.
 
 use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::Delta;
@@ -55,7 +55,7 @@ pub(super) enum Defect {
     InvalidCalls,
     /// The client demands a call, and the reply has no call.
     NoCall,
-    /// Something looked like a call, and was not one.
+    /// Text looked like a call, and was not one.
     NearMiss(String),
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// A reply that corrects the one before.
+    /// Makes the turn of a reply that corrects the one before.
     pub(super) fn correcting(defect: Defect) -> Self {
         Self {
             corrects: Some(defect),
@@ -88,8 +88,8 @@ impl Turn {
         self.corrects.is_some()
     }
 
-    /// Returns `true` if the reply corrects something that looked like a call. That was shown as text, so an answer without a
-    /// call adds nothing.
+    /// Returns `true` if the reply corrects text that looked like a call. That text was shown, so an answer without a call adds
+    /// nothing.
     pub(super) fn corrects_near_miss(&self) -> bool {
         matches!(self.corrects, Some(Defect::NearMiss(_)))
     }

@@ -20,7 +20,7 @@ pub(super) struct WrittenCall {
 }
 
 impl WrittenCall {
-    /// A block of the reply.
+    /// Makes the call of a block of the reply.
     pub(super) fn block(call: &Call, checked: Result<Value, String>) -> Self {
         Self {
             id: call.invocation_id.as_str().to_owned(),
@@ -29,7 +29,7 @@ impl WrittenCall {
         }
     }
 
-    /// A call in another form. It has no id.
+    /// Makes a call in another form, which has no id.
     pub(super) fn in_other_form(call: DialectCall, setup: &Setup) -> Self {
         let name = call.gadget_name;
         let checked = match call.parameters {
@@ -44,7 +44,7 @@ impl WrittenCall {
         }
     }
 
-    /// A call of the upstream's own interface.
+    /// Makes a call of the upstream's own interface.
     pub(super) fn native(call: NativeCall, setup: &Setup) -> Self {
         let NativeCall { id, name, input } = call;
         let checked = match input {
