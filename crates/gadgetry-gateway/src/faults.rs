@@ -1,4 +1,4 @@
-//! Errors of upstreams, as clients may read them: the text of the upstream without addresses.
+//! Errors of upstreams in the form for clients: the text of the upstream without addresses.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -10,11 +10,11 @@ use gadgetry_providers::{BaseUrl, ProviderError};
 /// Replaces an address.
 const HIDDEN: &str = "[address]";
 
-/// Replaces a text that may still have one.
+/// Replaces a text that may still contain an address.
 const WORDS: &str =
     "the upstream's words about the error are not shown, because they have an address";
 
-/// Names that only a machine or a network of the owner has.
+/// Name endings that occur only in the owner's machine or network.
 const INTERNAL: [&str; 7] = [
     "localhost",
     ".cluster.local",
@@ -30,7 +30,7 @@ const INTERNAL: [&str; 7] = [
 pub(crate) struct Addresses(Vec<String>);
 
 impl Addresses {
-    /// Host and port of a URL, and the host alone.
+    /// Extracts the host with the port of a URL, and the host alone.
     pub(crate) fn of(url: &BaseUrl) -> Self {
         let shown = url.shown();
         let authority = shown.split_once("://").map_or("", |(_, rest)| rest);
@@ -43,8 +43,8 @@ impl Addresses {
         Self(all.into_iter().filter(|it| !it.is_empty()).collect())
     }
 
-    /// The text without URLs, IP addresses and the addresses of this upstream. Where it cannot be cut out of the text for
-    /// certain, there are other words in place of all of it.
+    /// Returns the text without URLs, IP addresses and the addresses of this upstream. If an address cannot be removed reliably,
+    /// the whole text is replaced.
     pub(crate) fn hidden(&self, text: &str) -> String {
         let out = self.cut_out(text);
         if self.may_have_address(&out) {
@@ -53,8 +53,8 @@ impl Addresses {
         out
     }
 
-    /// Returns `true` if an address may be in the text in whatever form: any is too much, and a text too few is in the upstream's
-    /// log.
+    /// Returns `true` if the text may contain an address in any form. False positives are acceptable, because the full text is in
+    /// the upstream's log.
     fn may_have_address(&self, text: &str) -> bool {
         let plain = plain(text);
         let bytes = plain.as_bytes();
@@ -90,7 +90,7 @@ impl Addresses {
             || has_ip6(&plain)
     }
 
-    /// The ports of this upstream.
+    /// Returns the ports of this upstream.
     fn ports(&self) -> impl Iterator<Item = &str> {
         let ports = self.0.iter().filter_map(|it| it.rsplit_once(':'));
         let ports = ports.map(|(_, port)| port);
@@ -123,7 +123,7 @@ impl Addresses {
         self.0.iter().any(|it| word.eq_ignore_ascii_case(it))
     }
 
-    /// The word without addresses within it, such as in `host:80/v1`.
+    /// Removes addresses within a word, such as in `host:80/v1`.
     fn parts_hidden<'t>(&self, word: &'t str) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(word);
         for address in &self.0 {
@@ -145,7 +145,7 @@ impl Addresses {
         out
     }
 
-    /// The error as a client may read it.
+    /// Returns the error in the form for clients.
     pub(crate) fn public(&self, error: Delta) -> Delta {
         let Delta::Error(error) = error else {
             return error;
@@ -177,7 +177,7 @@ impl Addresses {
     }
 }
 
-/// The text in lower case without what could break an address apart: escapes and characters that are not seen.
+/// Returns the text in lower case without characters that could split an address: escapes and invisible characters.
 fn plain(text: &str) -> String {
     let mut plain: String = text
         .chars()
@@ -195,7 +195,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_".contains(c)
 }
 
-/// Returns `true` if four numbers with dots between them are somewhere in the text.
+/// Returns `true` if the text contains four numbers separated by dots.
 fn has_ip4(text: &str) -> bool {
     let runs = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     runs.into_iter().any(|run| {
@@ -206,7 +206,7 @@ fn has_ip4(text: &str) -> bool {
     })
 }
 
-/// Returns `true` if an address with colons is somewhere in the text, but not as a part of a word such as `std::vec`.
+/// Returns `true` if the text contains an address with colons that is not part of a word such as `std::vec`.
 fn has_ip6(text: &str) -> bool {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || ":.".contains(c)));
     words.into_iter().any(|word| {
@@ -219,7 +219,7 @@ fn has_ip6(text: &str) -> bool {
     })
 }
 
-/// Returns the position of `needle`, which is in lower case, in the text in whatever case.
+/// Returns the position of `needle`, which is in lower case, in the text, ignoring case.
 fn find(text: &str, needle: &str) -> Option<usize> {
     let (text, needle) = (text.as_bytes(), needle.as_bytes());
     let mut windows = text.windows(needle.len());

@@ -1,4 +1,4 @@
-//! The pages about the gateway in `docs/guide`. Their code is compiled as doc tests; the pages are read where they are.
+//! The pages about the gateway in `docs/guide`. Their code is compiled as doc tests.
 
 #[doc = include_str!("../../../docs/guide/gateway.md")]
 mod gateway {}

@@ -7,13 +7,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | `memory`, `faults` | values kept between requests, by owner and in bytes; errors of upstreams without addresses |
-//! | [`exchange`] | one request from its prompt to its reply: a state machine that waits for nothing |
-//! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
+//! | [`exchange`] | one request from its prompt to its reply: a state machine without I/O |
+//! | [`api`] | the three APIs as pure functions: read requests, write replies and errors |
 //! | [`upstream`] | destinations of requests |
 //! | [`settings`] | routes, keys, limits |
 //! | [`config`] | settings from a file |
 //! | [`trace`] | traces of requests, and their content, for a backend that the program chooses |
-//! | [`server`] | the service: it waits |
+//! | [`server`] | the service, which does the I/O |
 //! | `guide` | a document whose code is compiled |
 //!
 //! ```no_run

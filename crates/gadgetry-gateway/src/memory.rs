@@ -1,4 +1,4 @@
-//! Values kept between requests, each for one owner, within a limit of bytes.
+//! Values kept between requests, each for one owner, within a limit on their bytes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -12,16 +12,16 @@ const ENTRY: usize = 512;
 /// Bytes that a JSON value takes in addition to its text.
 const NODE: usize = 96;
 
-/// An owner may fill this part of a memory, so that it cannot push out everything of the others.
+/// Divisor of a memory: the part that one owner can fill, so that it cannot evict everything of the others.
 const SHARE: usize = 4;
 
-/// The largest part of a memory that a single value may fill.
+/// Divisor of a memory: the part that a single value can fill.
 const LARGEST: usize = 16;
 
-/// The client that owns what a gateway remembers: no other one can read it, also if it knows the id.
+/// The client that owns data that a gateway remembers: no other client can read it, even with its id.
 ///
-/// With keys it is the key. Without keys nothing identifies a client, so the owner is the conversation: who refers
-/// to something must know its random id and how the conversation began.
+/// With keys, the key is the owner. Without keys, nothing identifies a client, so the owner is the conversation: to refer to
+/// data, a client must know its random id and the beginning of the conversation.
 ///
 /// ```
 /// use gadgetry_gateway::Owner;
@@ -31,7 +31,7 @@ const LARGEST: usize = 16;
 pub struct Owner([u8; 32]);
 
 impl Owner {
-    /// The owner of this kind that these bytes identify.
+    /// Returns the owner of this kind that these bytes identify.
     pub fn of(kind: &str, identity: &[u8]) -> Self {
         let hash = Sha256::new()
             .chain_update((kind.len() as u64).to_le_bytes())
@@ -45,12 +45,12 @@ impl Owner {
     }
 }
 
-/// The most values that a JSON text can have.
+/// Returns the maximum number of values that a JSON text can have.
 pub(crate) fn most_values(text: &str) -> usize {
     1 + text.bytes().filter(|it| b",[{".contains(it)).count()
 }
 
-/// Values by owner and id. Within the limit, those that were not used for the longest time go first.
+/// Values by owner and id. At the limit, the least recently used ones are removed first.
 #[derive(Debug)]
 pub(crate) struct Memory<K, V> {
     limit: usize,
@@ -89,7 +89,7 @@ impl<K: Clone + Eq + Hash, V> Memory<K, V> {
         }
     }
 
-    /// The value that `owner` has kept as `id`.
+    /// Returns the value that `owner` has kept as `id`.
     pub(crate) fn get(&mut self, owner: Owner, id: K) -> Option<&V> {
         let key = (owner, id);
         let entry = self.entries.get_mut(&key)?;
@@ -103,7 +103,7 @@ impl<K: Clone + Eq + Hash, V> Memory<K, V> {
         Some(&entry.value)
     }
 
-    /// Keeps a value of this size. One that would fill too much of the memory is not kept.
+    /// Keeps a value of this size. A value that would fill too much of the memory is not kept.
     pub(crate) fn keep(&mut self, owner: Owner, id: K, value: V, bytes: usize) {
         let bytes = bytes.saturating_add(ENTRY);
         if bytes > self.limit / LARGEST {

@@ -1,4 +1,4 @@
-//! Settings of a gateway: upstreams, models, keys, limits. Checked, and replaced as a whole.
+//! Settings of a gateway: upstreams, models, keys, limits. They are checked, and replaced as a whole.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,17 +20,17 @@ use crate::upstream::{Target, Upstream};
 pub struct Settings {
     /// Upstreams, in the order in which they are tried for models without a route.
     pub upstreams: Vec<Arc<Upstream>>,
-    /// The models that clients may name. Without any, each model goes to the upstreams unchanged.
+    /// The models that clients can name. Without any, each name is passed to the upstreams unchanged.
     pub routes: Vec<Route>,
     /// The rules of all models, where their route has none of its own.
     pub rules: RulesPatch,
-    /// The weakest rules: those of single models, by their name at the upstream, such as a measurement has found.
+    /// The weakest rules: those of single models, by their name at the upstream, such as the results of a measurement.
     pub models: BTreeMap<String, RulesPatch>,
-    /// Keys of the clients. Without any, everyone who reaches the gateway may use it.
+    /// Keys of the clients. Without any, every client that can reach the gateway can use it.
     pub keys: Vec<ClientKey>,
     /// Limits.
     pub limits: ServerLimits,
-    /// `true` if prompts and replies are logged, at the level `info`. Otherwise no part of them is.
+    /// `true` if prompts and replies are logged, at the level `info`. Otherwise no part of them is logged.
     pub log_prompts: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Route {
-    /// The name that clients use; with `*` at its end, all names that begin with what is before it.
+    /// The name that clients use; with `*` at its end, all names with that prefix.
     pub name: String,
     /// The upstreams, in the order in which they are tried.
     pub upstreams: Vec<Arc<Upstream>>,
@@ -49,7 +49,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The requests for `name` go to these upstreams.
+    /// Makes the route of requests for `name` to these upstreams.
     pub fn new(name: impl Into<String>, upstreams: Vec<Arc<Upstream>>) -> Self {
         Self {
             name: name.into(),
@@ -77,9 +77,9 @@ impl Route {
 /// Limits of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Bytes of a request's body.
+    /// Maximum bytes of a request's body.
     pub body_bytes: usize,
-    /// Bytes that an upstream may write for one request, repair turns included.
+    /// Maximum bytes that an upstream may write for one request, repair turns included.
     pub reply_bytes: usize,
     /// Maximum time for the body of a request to arrive.
     pub body_timeout: Duration,
@@ -87,7 +87,7 @@ pub struct ServerLimits {
     pub header_timeout: Duration,
     /// Requests in flight.
     pub requests: usize,
-    /// Connections.
+    /// Maximum number of connections.
     pub connections: usize,
     /// Maximum time that requests in flight continue after a signal to stop.
     pub drain: Duration,
@@ -118,17 +118,17 @@ pub struct ClientKey {
     hash: [u8; 32],
     /// Requests in flight.
     pub max_concurrent: Option<usize>,
-    /// Requests that may begin within a minute.
+    /// Maximum number of requests that begin within a minute.
     pub per_minute: Option<u32>,
 }
 
 impl ClientKey {
-    /// A key without limits.
+    /// Makes a key without limits.
     pub fn new(name: impl Into<String>, key: &str) -> Self {
         Self::hashed(name, Sha256::digest(key.as_bytes()).into())
     }
 
-    /// A key by its SHA-256 hash.
+    /// Makes a key from its SHA-256 hash.
     pub fn hashed(name: impl Into<String>, hash: [u8; 32]) -> Self {
         Self {
             name: name.into(),
@@ -140,7 +140,7 @@ impl ClientKey {
 }
 
 impl ClientKey {
-    /// The owner of what is kept for the client with this key.
+    /// Returns the owner of data that is kept for the client with this key.
     pub(crate) fn owner(&self) -> Owner {
         Owner::of("key", &self.hash)
     }
@@ -159,7 +159,7 @@ impl Settings {
     gadgetry_proto::setters! {
         /// Sets the upstreams, in the order in which they are tried.
         upstreams: Vec<Arc<Upstream>>;
-        /// Sets the models that clients may name.
+        /// Sets the models that clients can name.
         routes: Vec<Route>;
         /// Sets the rules of all models, where their route has none of its own.
         rules: RulesPatch;
@@ -169,7 +169,7 @@ impl Settings {
         keys: Vec<ClientKey>;
         /// Sets the limits.
         limits: ServerLimits;
-        /// Logs prompts and replies, or not.
+        /// Sets whether prompts and replies are logged.
         log_prompts: bool;
     }
 
@@ -177,7 +177,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// If the HTTP client cannot be made, as without certificates.
+    /// If the HTTP client cannot be built, for example without certificates.
     ///
     /// ```
     /// use gadgetry_gateway::{Gateway, Settings};
@@ -197,13 +197,13 @@ impl Settings {
         })
     }
 
-    /// The upstreams of models with and without a route; some more than once.
+    /// Returns the upstreams of models with and without a route; some more than once.
     pub(crate) fn all_upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         let routes = self.routes.iter().flat_map(|route| &route.upstreams);
         self.upstreams.iter().chain(routes)
     }
 
-    /// Returns the upstreams and rules for a model; `None` if no route is for it.
+    /// Returns the upstreams and rules for a model; `None` if no route matches it.
     pub(crate) fn destination(&self, model: &str) -> Option<Destination> {
         if let Some(route) = self.routes.iter().find(|route| route.is_for(model)) {
             let model = route.model.as_deref().unwrap_or(model);
@@ -240,7 +240,7 @@ impl Settings {
         ))
     }
 
-    /// The place in `keys` of the key that a client has sent. Every key is compared, so the time says nothing.
+    /// Returns the index in `keys` of the key that a client has sent. Every key is compared, so the time reveals nothing.
     pub(crate) fn key(&self, sent: &[u8]) -> Option<usize> {
         let hash: [u8; 32] = Sha256::digest(sent).into();
         let mut found = None;

@@ -11,7 +11,7 @@ use gadgetry_proto::usage::Usage;
 use crate::api::ClientApi;
 use crate::exchange::Counts;
 
-/// Follows the requests that are passed on to a model, for [`Gateway::trace`](crate::Gateway::trace). Methods must not wait.
+/// Traces the requests that are passed on to a model, for [`Gateway::trace`](crate::Gateway::trace). Methods must not wait.
 ///
 /// ```
 /// use gadgetry_gateway::trace::{RequestEnd, RequestTrace, RequestTracer, TracedRequest};
@@ -39,13 +39,13 @@ use crate::exchange::Counts;
 /// }
 /// ```
 pub trait RequestTracer: Send + Sync {
-    /// Begins the trace of a request, or its part of one.
+    /// Begins the trace of a request, or the gateway's part of it.
     fn begin(&self, request: &TracedRequest<'_>) -> Box<dyn RequestTrace>;
 }
 
 /// The trace of one request. [`RequestTracer`] has an example.
 pub trait RequestTrace: Send + Sync {
-    /// Returns what the upstream receives in `traceparent`.
+    /// Returns the trace context that the upstream receives in `traceparent`.
     fn context(&self) -> Option<TraceContext>;
 
     /// Ends it, also if the client has disconnected.
@@ -120,13 +120,13 @@ pub trait RequestWatcher: Send + Sync {
 
 /// The content of one request. [`RequestWatcher`] has an example.
 pub trait RequestWatch: Send {
-    /// A request is sent to a model: the client's with its tools as text, or one for corrections.
+    /// Watches a request to a model: the client's, with its tools as text, or one for corrections.
     fn sent(&mut self, request: &Request);
 
-    /// The model writes a part of its reply.
+    /// Watches a part of the model's reply.
     fn received(&mut self, delta: &Delta);
 
-    /// The client receives a part of the answer.
+    /// Watches a part of the answer that the client receives.
     fn delivered(&mut self, delta: &Delta);
 
     /// Ends it, also if the client has disconnected.
@@ -142,7 +142,7 @@ impl Watched {
         Self(Some(Mutex::new(Some(watch))))
     }
 
-    /// Passes the request on.
+    /// Passes the watch to `pass`, if there is one.
     pub(crate) fn with(&self, pass: impl FnOnce(&mut dyn RequestWatch)) {
         let Some(watch) = &self.0 else { return };
         if let Some(watch) = &mut *watch.lock().unwrap_or_else(PoisonError::into_inner) {

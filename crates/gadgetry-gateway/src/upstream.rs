@@ -25,13 +25,13 @@ use crate::faults::Addresses;
 /// Failures in a row after which an upstream is left out for [`COOLDOWN`].
 const FAILURES: u32 = 3;
 
-/// Time that an upstream which fails is left out, if there is another.
+/// Time for which a failing upstream is left out, if there is another one.
 const COOLDOWN: Duration = Duration::from_secs(10);
 
 /// Maximum age of facts that a server states about itself. Models come and go.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// Maximum age of facts for a request, which has to wait for new ones.
+/// Maximum age of facts for a request, which would have to wait for new ones.
 const SETTLED: Duration = Duration::from_mins(10);
 
 /// Fields of sampling that servers of all APIs may know.
@@ -55,7 +55,7 @@ pub struct Upstream {
     client: Http,
     /// Failures in a row.
     failures: AtomicU32,
-    /// Until when it is left out, in milliseconds since `since`.
+    /// End of the time for which it is left out, in milliseconds since `since`.
     out_until: AtomicU64,
     since: Instant,
     /// Facts that the server states about itself, with the time of the request. The lock is held during the requests, so that
@@ -66,11 +66,11 @@ pub struct Upstream {
 /// Kind of an upstream.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// A server, whatever models it has.
+    /// A server with any models.
     Server {
         /// The base URL, up to `/v1`.
         url: BaseUrl,
-        /// The API that it has.
+        /// The API of the server.
         api: Api,
         /// Key of the server.
         key: Option<ApiKey>,
@@ -79,14 +79,14 @@ pub enum Target {
     Model {
         /// The name.
         name: String,
-        /// Key of the model, in place of the one that `resolver` knows.
+        /// Key of the model, in place of the one from `resolver`.
         key: Option<ApiKey>,
         /// Source of other keys and addresses.
         resolver: Box<Resolver>,
     },
 }
 
-/// Returns `true` if requests of clients are in the form of the upstream's.
+/// Returns `true` if the client's requests have the same form as the upstream's.
 fn is_same(api: Api, client: ClientApi) -> bool {
     matches!(
         (api, client),
@@ -106,11 +106,11 @@ pub(crate) struct SettledRules {
 }
 
 impl Upstream {
-    /// An upstream. `name` is for logs and metrics.
+    /// Makes an upstream. `name` is for logs and metrics.
     ///
     /// # Errors
     ///
-    /// If the HTTP configuration is invalid, or the name of a model means nothing.
+    /// If the HTTP configuration is invalid, or the name of a model is unknown.
     pub fn new(
         name: impl Into<String>,
         target: Target,
@@ -142,7 +142,7 @@ impl Upstream {
         &self.name
     }
 
-    /// Returns the addresses, which are for the owner of the upstream only.
+    /// Returns the addresses, which only the owner of the upstream may read.
     pub(crate) fn addresses(&self) -> &Addresses {
         &self.addresses
     }
@@ -155,7 +155,7 @@ impl Upstream {
         }
     }
 
-    /// The API of its requests.
+    /// Returns the API of its requests.
     pub fn api(&self) -> Api {
         match &self.target {
             Target::Server { api, .. } => *api,
@@ -163,7 +163,7 @@ impl Upstream {
         }
     }
 
-    /// The model that every request goes to; `None` for a server, where requests name it.
+    /// Returns the model of every request; `None` for a server, where requests name it.
     pub fn fixed_model(&self) -> Option<&str> {
         match &self.target {
             Target::Server { .. } => None,
@@ -171,7 +171,7 @@ impl Upstream {
         }
     }
 
-    /// The name that its server has for a model which a request names.
+    /// Returns the server's name of a model that a request names.
     pub(crate) fn served<'a>(&self, model: &'a str) -> Cow<'a, str> {
         match &self.target {
             Target::Server { .. } => Cow::Borrowed(model),
@@ -181,7 +181,7 @@ impl Upstream {
         }
     }
 
-    /// A model of this upstream, with the options of one request.
+    /// Returns a model of this upstream, with the options of one request.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl Upstream {
         }
     }
 
-    /// The names of its models, as far as it lists them.
+    /// Returns the names of its models, as far as it lists them.
     pub(crate) async fn models(&self) -> Vec<String> {
         match &self.target {
             Target::Server { url, key, .. } => self
@@ -252,7 +252,7 @@ impl Upstream {
         self.facts_within(FRESH).await
     }
 
-    /// The same, not older than this.
+    /// Returns the facts, not older than this.
     async fn facts_within(&self, age: Duration) -> Arc<ServerFacts> {
         let mut known = self.facts.lock().await;
         if let Some((_, facts)) = known.as_ref().filter(|(since, _)| since.elapsed() < age) {
@@ -279,7 +279,7 @@ impl Upstream {
         facts
     }
 
-    /// The rules for one of its models, with what its server says about it, at most ten minutes ago.
+    /// Returns the rules for one of its models, with facts from its server that are at most ten minutes old.
     pub(crate) async fn settled(&self, rules: &Arc<ModelRules>, model: &str) -> SettledRules {
         let api = self.api();
         let is_open = rules.constrain == Constrain::Auto || rules.examples.is_none();
@@ -325,7 +325,7 @@ impl Upstream {
         }
     }
 
-    /// Tokens of a conversation with one of its models: as its server says, or else the catalogue.
+    /// Returns the context window of one of its models in tokens, from its server or else from the catalogue.
     pub(crate) async fn window(&self, model: &str) -> Option<u64> {
         let facts = self.facts().await;
         match &self.target {
@@ -338,12 +338,12 @@ impl Upstream {
         }
     }
 
-    /// Returns `true` if it has failed several times in a row a moment ago.
+    /// Returns `true` if it has recently failed several times in a row.
     pub fn is_out(&self) -> bool {
         self.millis() < self.out_until.load(Ordering::Relaxed)
     }
 
-    /// Takes note of how a request has ended.
+    /// Notes the end of a request.
     pub(crate) fn note(&self, is_reachable: bool) {
         if is_reachable {
             self.failures.store(0, Ordering::Relaxed);
@@ -358,8 +358,8 @@ impl Upstream {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The options of a request to this upstream. Where blocks are read, stop sequences and the form of the answer are not
-    /// sent: they could end a block or forbid it.
+    /// Returns the options of a request to this upstream. If blocks are read, stop sequences and the form of the answer are not
+    /// sent, because they could end or forbid a block.
     pub(crate) fn options(
         &self,
         from: ClientApi,
@@ -418,18 +418,18 @@ impl Upstream {
     }
 }
 
-/// Returns `true` if the model is known to complete text only.
+/// Returns `true` if the model is known to be a base model.
 fn completes(options: &ModelOptions) -> bool {
     let info = options.info.as_ref();
     info.is_some_and(|info| info.mode == Mode::Completion)
 }
 
-/// The API of a model by its name.
+/// Returns the API of a model by its name.
 fn located(resolver: &Resolver, name: &str) -> Api {
     resolver.locate(name).map_or(Api::Chat, |place| place.api)
 }
 
-/// The resolver that knows what a server says about its model, in addition to what the catalogue does.
+/// Returns a resolver with the server's facts about its model, in addition to those of the catalogue.
 fn knowing(resolver: &Resolver, name: &str, said: Option<&ModelInfo>) -> Resolver {
     let resolver = resolver.clone();
     let Some(said) = said.filter(|it| it.constraint.is_known() || it.mode == Mode::Completion)
@@ -444,7 +444,7 @@ fn knowing(resolver: &Resolver, name: &str, said: Option<&ModelInfo>) -> Resolve
     resolver.info(move |_| Some(known.clone()))
 }
 
-/// The form of the answer, in the upstream's words.
+/// Adds the form of the answer, in the form of the upstream's API.
 fn put_format(api: Api, format: &Value, fields: &mut Map<String, Value>) {
     let schema = &format["json_schema"];
     match api {

@@ -89,7 +89,7 @@ impl Fields {
     }
 }
 
-/// Returns `true` if a choice that names tools has `mode` required, as `allowed_tools` of both APIs of OpenAI.
+/// Returns the choice of `allowed_tools`, as in both APIs of OpenAI: a call is required if its `mode` says so.
 pub(super) fn allowed(choice: &Value, names: Vec<String>) -> Choice {
     let kind = if choice["mode"] == "required" {
         ToolChoice::Required

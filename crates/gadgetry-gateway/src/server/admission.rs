@@ -14,7 +14,7 @@ use crate::settings::{ClientKey, Settings};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Bodies of the largest size that may arrive at once.
+/// Maximum number of bodies of the largest size that arrive at the same time.
 const BODIES: usize = 16;
 
 /// Counts requests in flight.
@@ -27,7 +27,7 @@ struct AdmissionState {
     in_flight: usize,
     /// Bytes of bodies that are arriving.
     arriving: usize,
-    /// By the keys' hashes: names may be there twice.
+    /// Counts by the keys' hashes, because names may occur twice.
     clients: HashMap<Owner, ClientCounts>,
 }
 
@@ -37,9 +37,9 @@ struct ClientCounts {
     in_flight: usize,
     /// Bytes of bodies that are arriving.
     arriving: usize,
-    /// Begin of the current minute.
+    /// Beginning of the current minute.
     since: Instant,
-    /// Requests within it.
+    /// Requests in the current minute.
     begun: u32,
 }
 
@@ -54,7 +54,7 @@ impl ClientCounts {
     }
 }
 
-/// A place that a request has until it is dropped.
+/// The slot of a request, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
     state: Arc<Mutex<AdmissionState>>,
@@ -72,7 +72,7 @@ pub(super) struct ArrivingBody {
 }
 
 impl ArrivingBody {
-    /// More of the body has come. A client may fill half of what all may, so that others can still send.
+    /// Counts more bytes of the body. A client can fill half of the limit for all, so that others can still send.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Failure> {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
@@ -120,7 +120,7 @@ impl Admission {
         lock(&self.0).in_flight
     }
 
-    /// Counts the body of a request before it is admitted: one that comes slowly takes no place.
+    /// Counts the body of a request before the request is admitted: a slow body occupies no slot.
     pub(super) fn arriving(&self, settings: &Settings, key: Option<usize>) -> ArrivingBody {
         ArrivingBody {
             state: Arc::clone(&self.0),
@@ -209,7 +209,7 @@ fn lock(state: &Mutex<AdmissionState>) -> std::sync::MutexGuard<'_, AdmissionSta
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The place in `settings.keys` of the client's key; `None` if none is needed.
+/// Returns the index of the client's key in `settings.keys`; `None` if no key is needed.
 pub(super) fn authenticate(
     settings: &Settings,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! The answer to a request: from the first upstream that has one.
+//! Answers to requests, from the first upstream that has one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{Gateway, now};
 use crate::api::{Failure, ReplyEncoder};
 use crate::settings::Settings;
 
-/// Answers a request. An upstream that fails before the first part of its reply is followed by the next one.
+/// Answers a request. If an upstream fails before the first part of its reply, the next one is used.
 pub(super) async fn answer(
     gateway: &Gateway,
     settings: &Settings,
@@ -78,11 +78,11 @@ pub(super) async fn answer(
 enum Answered {
     /// The first deltas of a stream.
     First(Vec<gadgetry_proto::delta::Delta>),
-    /// All of it.
+    /// The whole answer.
     Whole(Response),
 }
 
-/// Returns `true` if another upstream may have a reply where one has failed.
+/// Returns `true` if another upstream may have a reply after this failure.
 fn is_elsewhere_better(failure: &Failure) -> bool {
     matches!(failure, Failure::Upstream { kind, .. } if !matches!(
         kind,
@@ -90,7 +90,7 @@ fn is_elsewhere_better(failure: &Failure) -> bool {
     ))
 }
 
-/// Waits for a reply as one document. It is written while it comes, so that it is in memory once. Any error is the answer.
+/// Waits for a reply as one document. It is written while it arrives, so that it is in memory only once. Any error is the answer.
 async fn whole(reply: &mut UpstreamReply, encoder: &mut ReplyEncoder) -> Result<Response, Failure> {
     let mut is_estimated = false;
     let (mut deltas, mut frames) = (Vec::new(), Vec::new());

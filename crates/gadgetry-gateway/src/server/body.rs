@@ -1,4 +1,4 @@
-//! Bodies of requests: read within a time and a number of bytes, before a request has a place among those in flight.
+//! Bodies of requests: read within limits of time and size, before a request has a slot among those in flight.
 
 use axum::extract::Request;
 use axum::http::header;
@@ -11,7 +11,7 @@ use crate::api::{Failure, Refusal};
 use crate::memory::most_values;
 use crate::settings::Settings;
 
-/// JSON values in a body. Each takes some hundred bytes, however short its text is.
+/// Maximum number of JSON values in a body. Each takes about a hundred bytes, however short its text is.
 const VALUES: usize = 1_000_000;
 
 /// Reads the body of a request of the client with the key at `key`.
@@ -63,7 +63,7 @@ pub(super) async fn read(
 ///
 /// # Errors
 ///
-/// [`Failure::NotJson`], and [`Failure::Refused`] for more values.
+/// [`Failure::NotJson`]; [`Failure::Refused`] for more values.
 pub fn json_document(bytes: &[u8]) -> Result<Value, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
     if values(text) > VALUES {
@@ -80,7 +80,7 @@ pub fn json_document(bytes: &[u8]) -> Result<Value, Failure> {
     Ok(body)
 }
 
-/// The number of values in a JSON text, or a little more.
+/// Returns the number of values in a JSON text, or slightly more.
 fn values(text: &str) -> usize {
     let mut count = 1;
     let mut is_text = false;
@@ -97,7 +97,7 @@ fn values(text: &str) -> usize {
     count
 }
 
-/// The number of values in texts that are read as JSON later, or more.
+/// Returns the number of values in texts that are later read as JSON, or more.
 fn in_arguments(body: &Value) -> usize {
     match body {
         Value::Array(items) => items.iter().map(in_arguments).sum(),

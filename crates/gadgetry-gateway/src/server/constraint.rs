@@ -1,4 +1,4 @@
-//! The constraints of replies, kept for the next request of a conversation: making a grammar takes long, and its tools, markers and
+//! The constraints of replies, kept for the next request of a conversation: making a grammar is slow, and tools, markers and
 //! choice repeat.
 
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::memory::{Memory, weight};
 /// Maximum number of bytes of all constraints.
 const BYTES: usize = 32 << 20;
 
-/// Constraints by what they are made from.
+/// Constraints by the hash of their inputs.
 #[derive(Debug)]
 pub(super) struct Constraints(Mutex<Memory<[u8; 32], Result<Constraint, GrammarError>>>);
 
@@ -27,7 +27,7 @@ impl Default for Constraints {
 }
 
 impl Constraints {
-    /// Returns the constraint of the reply to a request; `None` where the rules constrain nothing.
+    /// Returns the constraint of the reply to a request; `None` if the rules have no constraint.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Constraints {
     }
 }
 
-/// Returns the schema that calls of a tool are checked by.
+/// Returns the schema that calls of a tool are checked against.
 fn schema<'a>(request: &'a PreparedRequest, name: &str, tool: &'a Tool) -> &'a Value {
     let gadget = request.tools.registry().get(name);
     gadget.map_or(&tool.schema, |gadget| gadget.schema().value())

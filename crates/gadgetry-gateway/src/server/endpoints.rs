@@ -27,14 +27,14 @@ use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
 use crate::trace::{RequestTrace, TracedRequest, Watched};
 
-/// Warnings that a client reads one by one.
+/// Maximum number of separate warnings for a client.
 const WARNINGS: usize = 16;
 
-/// Bytes of a warning.
+/// Maximum bytes of a warning.
 const WARNING: usize = 256;
 
 impl Gateway {
-    /// The service, to be mounted into another one.
+    /// Returns the service, to be mounted into another one.
     pub fn router(&self) -> Router {
         router(self.clone())
     }
@@ -63,7 +63,7 @@ fn router(gateway: Gateway) -> Router {
         .with_state(gateway)
 }
 
-/// Every answer has an id, also one that says no.
+/// Adds an id to every answer, including refusals.
 async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Response {
     let headers = response.headers_mut();
     if !headers.contains_key("x-request-id") {
@@ -72,7 +72,7 @@ async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Resp
     response
 }
 
-/// An id for logs. It has nothing in common with the ids in the answer.
+/// Returns an id for logs, which is independent of the ids in the answer.
 fn request_id(gateway: &Gateway) -> String {
     format!("req_{:032x}", gateway.id())
 }
@@ -104,7 +104,7 @@ async fn not_found(request: Request) -> Response {
     failed(api_of(request.headers()), &Failure::NotFound(path))
 }
 
-/// The API of a client, by its headers.
+/// Returns the API of a client, by its headers.
 fn api_of(headers: &HeaderMap) -> ClientApi {
     if headers.contains_key("anthropic-version") {
         ClientApi::Messages
@@ -113,7 +113,7 @@ fn api_of(headers: &HeaderMap) -> ClientApi {
     }
 }
 
-/// A request for a reply.
+/// Handles a request for a reply.
 async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Response {
     let began = Instant::now();
     let settings = gateway.settings();
@@ -133,7 +133,7 @@ async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Respons
     response
 }
 
-/// Begins the watch and the trace of a request, if there are a watcher and a tracer. The upstream then gets that trace.
+/// Begins the watch and the trace of a request, if there are a watcher and a tracer. The upstream then receives that trace.
 fn begin_trace(gateway: &Gateway, job: &mut Job) -> Option<Box<dyn RequestTrace>> {
     let request = TracedRequest {
         id: &job.id,
@@ -149,7 +149,7 @@ fn begin_trace(gateway: &Gateway, job: &mut Job) -> Option<Box<dyn RequestTrace>
     Some(trace)
 }
 
-/// A header for each warning. A client has written parts of them, so they have limits.
+/// Adds a header for each warning. Warnings contain text of the client, so they are limited.
 fn warn(headers: &mut HeaderMap, mut warnings: Vec<String>) {
     warnings.dedup();
     if warnings.len() > WARNINGS {
@@ -173,7 +173,7 @@ struct Admitted {
     warnings: Vec<String>,
 }
 
-/// Checks who sends a request, and reads it.
+/// Authenticates the client of a request, and reads the request.
 async fn begin(
     gateway: &Gateway,
     settings: &Arc<Settings>,
@@ -240,8 +240,8 @@ async fn begin(
     })
 }
 
-/// The owner of what is kept for a conversation without a key: its first message of the user, which comes with each of its
-/// requests. Where caches are set, and what other fields a message has, may differ between them.
+/// Returns the owner of data that is kept for a conversation without a key: a hash of its first user message, which all of its
+/// requests contain. Positions of caches and other fields of the message may differ between them.
 fn conversation(body: &Value) -> Owner {
     let messages = match (&body["messages"], &body["input"]) {
         (Value::Array(messages), _) | (_, Value::Array(messages)) => messages.as_slice(),
@@ -266,7 +266,7 @@ fn conversation(body: &Value) -> Owner {
     Owner::of("conversation", text.as_bytes())
 }
 
-/// An estimate of the tokens of a request.
+/// Estimates the tokens of a request.
 async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Response {
     let settings = gateway.settings();
     match begin(&gateway, &settings, ClientApi::Messages, request).await {
@@ -295,7 +295,7 @@ fn admitted(
     gateway.0.admission.admit(settings, key)
 }
 
-/// The models, in a form that clients of all APIs read. Each request of this kind may be several to upstreams.
+/// Returns the models, in a form that clients of all APIs read. Each such request may cause several requests to upstreams.
 async fn models(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
     let settings = gateway.settings();
     let _permit = match admitted(&gateway, &settings, &headers) {
@@ -336,7 +336,7 @@ async fn model(State(gateway): State<Gateway>, headers: HeaderMap, request: Requ
     }
 }
 
-/// A model, with how the gateway treats it and what is known about it.
+/// Returns a model, with its treatment by the gateway and the known facts about it.
 async fn model_entry(settings: &Settings, name: &str) -> Value {
     let mut entry = json!({
         "id": name,

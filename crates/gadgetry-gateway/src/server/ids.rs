@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The source of ids that no one can guess, whatever other ids they know.
 ///
-/// Each is the hash of a counter and a random key, so two are equal only by a collision of 128 bits.
+/// Each id is the hash of a counter and a random key, so two are equal only by a collision of 128 bits.
 #[derive(Debug)]
 pub(super) struct Ids {
     key: [u8; 32],
@@ -15,11 +15,11 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// A source with a new random key.
+    /// Makes a source with a new random key.
     ///
     /// # Panics
     ///
-    /// If the system has no random numbers: ids that can be guessed would give replies away.
+    /// If the system has no random numbers: ids that can be guessed would reveal replies.
     pub(super) fn new() -> Self {
         Self {
             key: random(),
@@ -27,7 +27,7 @@ impl Ids {
         }
     }
 
-    /// The next id.
+    /// Returns the next id.
     pub(super) fn next(&self) -> u128 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let hash = keyed(&self.key, "id", &number.to_le_bytes());
@@ -37,7 +37,7 @@ impl Ids {
     }
 }
 
-/// The hash of `data` with a secret. `kind` keeps what it is for apart from all else.
+/// Returns the hash of `data` with a secret. `kind` separates the purposes of hashes.
 pub(super) fn keyed(secret: &[u8], kind: &str, data: &[u8]) -> [u8; 32] {
     // The inner hash has a fixed length, so nothing can be appended to what was hashed.
     let inner: [u8; 32] = Sha256::digest(data).into();
@@ -49,11 +49,11 @@ pub(super) fn keyed(secret: &[u8], kind: &str, data: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Random bytes of the system.
+/// Returns random bytes of the system.
 ///
 /// # Panics
 ///
-/// If it has none.
+/// If the system has no random numbers.
 pub(super) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let provider = ring::default_provider();

@@ -1,7 +1,7 @@
 //! Items of recent responses, for clients that refer to them: the Responses API stores them unless `store` is false.
 //!
-//! It is a short memory of this process, and no promise: a reference to an item that is not there is an error, and then
-//! clients have to send whole items. To everyone but its owner, an item is one that never existed.
+//! This is a short-lived memory of the process, without a guarantee: a reference to a missing item is an error, and then clients
+//! have to send whole items. For everyone but its owner, an item does not exist.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ impl Items {
         }
     }
 
-    /// Puts items in the place of references to them, as far as they are there.
+    /// Replaces references by their items, as far as the items are still kept.
     pub(super) fn resolve(&self, owner: Owner, body: &mut Value) {
         let Some(input) = body.get_mut("input").and_then(Value::as_array_mut) else {
             return;

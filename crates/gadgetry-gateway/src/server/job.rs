@@ -16,16 +16,16 @@ pub(super) struct Job {
     pub(super) api: ClientApi,
     pub(super) request: Arc<PreparedRequest>,
     pub(super) destination: Destination,
-    /// Owner of the data that is made from the request and used again by the next one.
+    /// Owner of the data that is derived from the request and reused by the next one.
     pub(super) owner: Owner,
     /// Fingerprint of the tools.
     pub(super) fingerprint: [u8; 32],
-    /// Id in the headers of the answer. The ids in its body have nothing in common with it.
+    /// Id in the headers of the answer, which is independent of the ids in its body.
     pub(super) id: String,
     /// Name of the client's key; empty without keys.
     pub(super) client: String,
     /// Trace that the request belongs to: the client's, or ours below it.
     pub(super) trace: Option<Arc<TraceContext>>,
-    /// Sees its content.
+    /// The watch of its content.
     pub(super) watched: Watched,
 }

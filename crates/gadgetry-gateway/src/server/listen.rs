@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::Gateway;
 
-/// Serves a gateway until `stop`. Then no more requests are admitted, and those in flight have the time in
+/// Serves a gateway until `stop`. After that, no more requests are admitted, and those in flight have the time in
 /// [`ServerLimits::drain`](crate::settings::ServerLimits::drain) to end.
 ///
 /// Cancel safety: dropping the future stops accepting; connections that are open continue.

@@ -18,7 +18,7 @@ use crate::exchange::Counts;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 
-/// Names of models that are labels. Clients choose them, so there is a limit; the others are [`OTHER`].
+/// Maximum number of model names that are labels. Clients choose them, so there is a limit; the others are [`OTHER`].
 const MODELS: usize = 200;
 const OTHER: &str = "other";
 
@@ -32,7 +32,7 @@ struct RequestLabels {
     status: u16,
 }
 
-/// The labels of what is measured at a model.
+/// The labels of measurements at a model.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ModelLabels {
     model: Arc<str>,
@@ -75,12 +75,12 @@ pub(super) struct Metrics {
     duration: Histograms<ModelLabels>,
 }
 
-/// Bounds of the time that models take.
+/// Bounds of the times of models.
 const SECONDS: [f64; 12] = [
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0,
 ];
 
-/// Bounds of the time that we take.
+/// Bounds of the times of the gateway.
 const OVERHEAD: [f64; 10] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1.0,
 ];
@@ -186,7 +186,8 @@ impl Metrics {
         self.first_byte.get_or_create(&labels).observe(seconds);
     }
 
-    /// Records the end of a request. `upstream` is the last one that had a request; `status` is `None` if the client has gone.
+    /// Records the end of a request. `upstream` is the last one that had a request; `status` is `None` if the client has
+    /// disconnected.
     pub(super) fn ended(
         &self,
         job: &Job,
@@ -226,7 +227,7 @@ impl Metrics {
             .inc();
     }
 
-    /// Records what an upstream has written.
+    /// Records the counts of an exchange with an upstream.
     pub(super) fn exchange(&self, job: &Job, upstream: &Upstream, counts: Counts, usage: Usage) {
         let labels = self.labels(job, upstream);
         let add = |family: &Family<ModelLabels, Count>, count: u64| {
@@ -244,7 +245,7 @@ impl Metrics {
         add(&self.output_tokens, usage.output_tokens);
     }
 
-    /// The text that Prometheus reads.
+    /// Returns the text for Prometheus.
     pub(super) fn text(&self, settings: &Settings) -> String {
         for upstream in settings.all_upstreams() {
             let labels = UpstreamLabels {
@@ -266,7 +267,7 @@ impl Metrics {
         }
     }
 
-    /// The label of a model.
+    /// Returns the label of a model.
     fn model(&self, name: &str) -> Arc<str> {
         let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = models.get(name) {

@@ -40,16 +40,16 @@ pub use listen::serve;
 pub use response::{failed, json_response};
 pub use stream::event_stream;
 
-/// Bytes of the lists of tools that are kept compiled.
+/// Maximum bytes of the compiled lists of tools that are kept.
 const TOOLSETS: usize = 256 << 20;
 
 /// Bytes of a compiled pattern for each byte of its size, with its reverse automaton and its caches.
 const PATTERN: usize = 4;
 
-/// Bytes of what is known of models.
+/// Maximum bytes of the results of probes.
 const NATIVE: usize = 1 << 20;
 
-/// A gateway: its settings, and what it remembers between requests. A clone is the same gateway.
+/// A gateway: its settings, and the data that it keeps between requests. A clone is the same gateway.
 #[derive(Clone, Debug)]
 pub struct Gateway(Arc<GatewayState>);
 
@@ -62,7 +62,7 @@ struct GatewayState {
     items: Items,
     toolsets: Mutex<Memory<[u8; 32], Arc<Toolset>>>,
     constraints: Constraints,
-    /// Results of probes for native calls, by upstream and model. Clients may name models, so this has a limit, too.
+    /// Results of probes for native calls, by upstream and model. Clients choose the names of models, so this is limited, too.
     native: Mutex<Memory<String, bool>>,
     /// Secret that markers are derived from.
     secret: [u8; 32],
@@ -73,7 +73,7 @@ struct GatewayState {
 }
 
 impl Gateway {
-    /// A gateway with a new random secret: markers and ids differ from those of any other.
+    /// Makes a gateway with a new random secret: its markers and ids differ from those of any other.
     ///
     /// # Panics
     ///
@@ -82,8 +82,8 @@ impl Gateway {
         Self::with_secret(settings, random())
     }
 
-    /// A gateway with a given secret. Gateways that share one write the same prompts, so that the upstream's prompt cache
-    /// is of use after a restart. Ids are random all the same.
+    /// Makes a gateway with a given secret. Gateways with the same secret write the same prompts, so that the upstream's prompt
+    /// cache stays valid after a restart. Ids are still random.
     ///
     /// # Panics
     ///
@@ -117,19 +117,19 @@ impl Gateway {
         *current = Arc::new(settings);
     }
 
-    /// Traces all requests with `tracer`. A later one does not replace it.
+    /// Traces all requests with `tracer`. A later tracer does not replace it.
     ///
-    /// Without a tracer, a client's `traceparent` and `tracestate` are passed on as they are.
+    /// Without a tracer, a client's `traceparent` and `tracestate` are passed on unchanged.
     pub fn trace(&self, tracer: impl RequestTracer + 'static) {
         let _ = self.0.tracer.0.set(Box::new(tracer));
     }
 
-    /// Watches the content of all requests with `watcher`. A later one does not replace it.
+    /// Watches the content of all requests with `watcher`. A later watcher does not replace it.
     pub fn watch(&self, watcher: impl RequestWatcher + 'static) {
         let _ = self.0.watcher.0.set(Box::new(watcher));
     }
 
-    /// No more requests are admitted.
+    /// Stops admitting requests.
     pub fn drain(&self) {
         self.0.is_draining.store(true, Ordering::Release);
     }
@@ -148,7 +148,7 @@ impl Gateway {
         )
     }
 
-    /// The compiled tools of a request.
+    /// Returns the compiled tools of a request.
     fn toolset(
         &self,
         owner: Owner,
@@ -181,8 +181,9 @@ impl Gateway {
         Ok(made)
     }
 
-    /// The secrets of the prompts of one conversation: they follow from what stays the same in it, up to the first reply. So
-    /// the prompt of a turn begins with that of the turn before, and another conversation says nothing about them.
+    /// Returns the secrets of the prompts of one conversation. They are derived from the parts of its requests that stay the
+    /// same: everything before the first reply. So the prompt of a turn begins with that of the turn before, and other
+    /// conversations reveal nothing about them.
     fn secrets(
         &self,
         style: MarkerStyle,
@@ -206,13 +207,13 @@ impl Gateway {
         Secrets::new(style, u64::from_le_bytes(number))
     }
 
-    /// An id that no one can guess.
+    /// Returns an id that no one can guess.
     fn id(&self) -> u128 {
         self.0.ids.next()
     }
 }
 
-/// What the program has chosen to observe requests, if anything.
+/// The program's observer of requests, if it has one.
 struct Chosen<T: ?Sized>(OnceLock<Box<T>>);
 
 impl<T: ?Sized> Default for Chosen<T> {
@@ -229,7 +230,7 @@ impl<T: ?Sized> fmt::Debug for Chosen<T> {
     }
 }
 
-/// Writes into a hash.
+/// A writer into a hash.
 struct HashWriter<'h>(&'h mut Sha256);
 
 impl std::io::Write for HashWriter<'_> {
@@ -265,7 +266,7 @@ fn fingerprint(tools: &[Tool]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| it.as_secs())

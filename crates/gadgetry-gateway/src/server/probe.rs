@@ -1,4 +1,4 @@
-//! Requests to upstreams in addition to those of clients: whether a model calls tools natively, and which models there are.
+//! Requests to upstreams in addition to those of clients: tests of native calls, and lists of models.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
@@ -20,18 +20,18 @@ use crate::upstream::Upstream;
 /// Maximum time of a probe.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Bytes of the arguments that a probe reads.
+/// Maximum bytes of the arguments that a probe reads.
 const REPLY: usize = 64 << 10;
 
-/// Models that are listed.
+/// Maximum number of listed models.
 const MODELS: usize = 10_000;
 
-/// The word that the probe's tool is to be called with.
+/// The argument that the probe demands.
 const WORD: &str = "ready";
 
 impl Gateway {
-    /// Returns `true` if a model calls tools natively, by a probe at the first question. A probe that fails says nothing, so the next
-    /// request sends another.
+    /// Returns `true` if a model calls tools natively, according to a probe at the first call. A failed probe is inconclusive, so
+    /// the next request sends another.
     pub(super) async fn is_native(&self, upstream: &Arc<Upstream>, model: &str) -> bool {
         let owner = Owner::of("upstream", upstream.name().as_bytes());
         let known = || self.0.native.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +95,7 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
     Some(is_called && input["word"] == WORD && input["times"] == 3)
 }
 
-/// The models that clients may name: those of the routes, or else those of the upstreams.
+/// Returns the models that clients can name: those of the routes, or else those of the upstreams.
 pub(super) async fn models(settings: &Settings) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut known = HashSet::new();

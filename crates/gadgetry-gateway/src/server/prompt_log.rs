@@ -1,9 +1,9 @@
-//! Prompts and replies in the log, for those who have switched it on.
+//! Prompts and replies in the log, if that is enabled.
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 
-/// Logs what goes to the upstream, and what comes back.
+/// Logs requests to the upstream, and their replies.
 pub(super) struct PromptLog {
     /// The id of the request in its answer's headers.
     request: String,
@@ -24,7 +24,7 @@ impl PromptLog {
         self.is_on
     }
 
-    /// A request is sent; the reply to the one before it is whole.
+    /// Logs a request that is sent, and the complete reply to the one before it.
     pub(super) fn sent(&mut self, request: &Request) {
         if !self.is_on {
             return;
@@ -42,7 +42,7 @@ impl PromptLog {
         }
     }
 
-    /// The reply is over, or was broken off.
+    /// Logs the reply, which has ended or was aborted.
     pub(super) fn ended(&mut self) {
         if !self.reply.is_empty() {
             let text = std::mem::take(&mut self.reply);

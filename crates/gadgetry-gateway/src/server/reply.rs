@@ -28,10 +28,10 @@ use crate::upstream::Upstream;
 /// Maximum time that the status of an answer waits for the first part of the reply. Until then an error has its own status.
 const FIRST_PART: Duration = Duration::from_secs(10);
 
-/// Maximum number of deltas that are taken together if they are there.
+/// Maximum number of available deltas that are taken together.
 const BATCH: usize = 256;
 
-/// A reply while it is written. Dropping it cancels the upstream's.
+/// A reply while it is written. Dropping it cancels the upstream's reply.
 pub(super) struct UpstreamReply {
     gateway: Gateway,
     job: Arc<Job>,
@@ -178,7 +178,7 @@ impl UpstreamReply {
         }
     }
 
-    /// Takes the deltas that are there, and counts them.
+    /// Takes the available deltas, and counts them.
     fn poll_batch(
         &mut self,
         cx: &mut Context<'_>,
@@ -209,7 +209,7 @@ impl UpstreamReply {
         Poll::Ready(())
     }
 
-    /// The delta; if it is an error, without what only the gateway's owner may read.
+    /// Returns the delta; if it is an error, without the parts that only the gateway's owner may read.
     fn without_address(&mut self, delta: Delta) -> Delta {
         let Delta::Error(ModelError {
             message: error,
@@ -227,7 +227,7 @@ impl UpstreamReply {
         self.upstream.addresses().public(delta)
     }
 
-    /// The stream has ended without its end. No model does that; it counts as a failure.
+    /// Handles a stream that has ended without its last delta, which counts as a failure.
     fn cut(&mut self, out: &mut Vec<Delta>) {
         out.push(Delta::Error(ModelError::new(
             ModelErrorKind::Truncated,
@@ -243,7 +243,7 @@ impl UpstreamReply {
         self.deltas = self.model.stream(request);
     }
 
-    /// Records the outcome of the reply, and ends the upstream's.
+    /// Records the outcome of the reply, and ends the upstream's reply.
     fn end(&mut self, out: &[Delta]) {
         self.deltas = stream::empty().boxed();
         self.log.ended();
@@ -278,7 +278,7 @@ impl UpstreamReply {
         }
     }
 
-    /// Waits for the first part of a reply that streams. An error that comes first is the answer.
+    /// Waits for the first part of a streamed reply. If an error arrives first, it is the answer.
     pub(super) async fn first(&mut self) -> Result<Vec<Delta>, Failure> {
         let is_part = |delta: &Delta| !matches!(delta, Delta::MessageStart { .. });
         let mut out = Vec::new();
@@ -331,7 +331,7 @@ impl UpstreamReply {
         put_id(headers, &self.job.id);
     }
 
-    /// Keeps the items of a response for its owner, if they are to be kept.
+    /// Keeps the items of a response for its owner, if that is admitted.
     pub(super) fn remember(&self, document: impl FnOnce() -> Value) {
         let owner = self.job.request.owner;
         if let Some(owner) = owner.filter(|_| self.job.api == ClientApi::Responses) {
@@ -344,7 +344,7 @@ pub(super) fn is_error(delta: &Delta) -> bool {
     matches!(delta, Delta::Error(_))
 }
 
-/// Returns the failure of a request that cannot be made: because of the client's options, or else of the gateway's.
+/// Returns the failure of a request that cannot be built, because of the client's options or else the gateway's.
 fn unusable(error: ProviderError, upstream: &Upstream) -> Failure {
     if error.kind == ModelErrorKind::BadRequest {
         upstream.addresses().public(error.into()).into()
@@ -365,8 +365,7 @@ fn refused(message: String) -> Failure {
     }
 }
 
-/// Lets the tasks run that are ready. Unlike `yield_now` of tokio it does not look for new events of the system, which is a
-/// system call.
+/// Lets ready tasks run. Unlike tokio's `yield_now`, it does not poll for new system events, which needs a system call.
 async fn yield_turn() {
     // hyper polls a body that is pending a second time before it returns to the scheduler.
     let mut polls_left = 2;

@@ -1,4 +1,4 @@
-//! Answers of the service, but for replies.
+//! Answers of the service other than replies.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -20,7 +20,7 @@ pub fn json_response(status: StatusCode, body: &Value) -> Response {
     json_text(status, body.to_string())
 }
 
-/// Returns an answer with a body that is JSON.
+/// Returns an answer with a body of JSON text.
 pub(super) fn json_text(status: StatusCode, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

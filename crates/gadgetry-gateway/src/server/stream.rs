@@ -30,12 +30,12 @@ struct StreamedReply {
     deltas: Vec<Delta>,
     frames: Vec<SseEvent>,
     keep_alive: Duration,
-    /// Fires when nothing was sent for that long. It is moved when it fires, and not with each part of the reply.
+    /// Fires when nothing was sent for [`UNREAD`]. It is reset when it fires, not with each part of the reply.
     silence: Pin<Box<Sleep>>,
     sent_at: Instant,
 }
 
-/// The reply as an event stream.
+/// Returns the reply as an event stream.
 pub(super) fn streamed(
     reply: UpstreamReply,
     watch: Watch,
@@ -64,7 +64,7 @@ pub(super) fn streamed(
 
 /// Returns a stream of server-sent events with these headers and parts.
 ///
-/// The stream of parts is dropped when the client leaves, and when it reads nothing for two minutes. Needs a tokio runtime.
+/// The stream of parts is dropped when the client disconnects, or reads nothing for two minutes. Needs a tokio runtime.
 pub fn event_stream(
     mut headers: HeaderMap,
     parts: impl Stream<Item = Bytes> + Send + 'static,
@@ -81,8 +81,8 @@ pub fn event_stream(
     response
 }
 
-/// The parts of a reply. A client that takes none of them for [`UNREAD`] has no reply any more, and no place among the requests
-/// in flight: the server asks for the next part only once the client has read.
+/// Returns the parts of a reply. A client that takes no part for [`UNREAD`] loses its reply and its slot among the requests in
+/// flight: the server polls the next part only once the client has read.
 fn pumped(
     reply: impl Stream<Item = Bytes> + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> {
@@ -114,7 +114,7 @@ fn pumped(
 }
 
 impl StreamedReply {
-    /// The next bytes; `None` after the last ones.
+    /// Returns the next bytes; `None` after the last ones.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             let deltas = self.deltas.drain(..);

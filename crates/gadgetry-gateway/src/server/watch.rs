@@ -21,7 +21,7 @@ pub(super) struct RequestOutcome {
     pub(super) usage: Usage,
 }
 
-/// Records the outcome of a request when it is dropped, also if the client has disconnected. Until then the request counts as in
+/// Records the outcome of a request when dropped, even if the client has disconnected. Until then, the request counts as in
 /// flight.
 pub(super) struct Watch {
     gateway: Gateway,
@@ -57,7 +57,7 @@ impl Watch {
         }
     }
 
-    /// Records a request to an upstream. The time before the first one is our own work.
+    /// Records a request to an upstream. The time before the first one is the gateway's own.
     pub(super) fn asked(&mut self, upstream: Arc<Upstream>) {
         if self.upstream.replace(upstream).is_none() {
             let metrics = &self.gateway.0.metrics;
