@@ -77,7 +77,7 @@
 //! | a request, or the reply, in place of the model | `Hook::before_model_call` |
 //! | the part of a reply that the conversation keeps, and the messages after it | `Hook::after_model_call` |
 //! | the handling of a model error | `Hook::on_model_error` |
-//! | the parameters of a call, or its answer, in place of the gadget | `Hook::before_gadget` |
+//! | the parameters of a call, its answer in place of the gadget, or whether it runs | `Hook::before_gadget` |
 //! | the result of a gadget, or its error | `Hook::after_gadget`, `Hook::on_gadget_error` |
 //! | the policy for a call with an unmet dependency | `Hook::on_dependency_skipped` |
 //! | answers to questions of a gadget or the run | [`Human`](crate::Human) |
