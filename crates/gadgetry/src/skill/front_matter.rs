@@ -27,8 +27,8 @@ pub struct FrontMatter {
     pub disable_model_invocation: bool,
     /// Description of the arguments, for users. Kept, not acted on.
     pub argument_hint: Option<String>,
-    /// True, or absent, if users can call it by its name. This crate does not act on it; the command line and MCP prompts offer
-    /// only such skills.
+    /// True if users can call it by its name, which is the default. This crate does not act on it; the command line and MCP
+    /// prompts offer only such skills.
     pub user_invocable: bool,
     /// Version, as written. Kept, not acted on.
     pub version: Option<String>,
