@@ -1,4 +1,4 @@
-//! A session's client: the user who approves and answers, and the files that are open.
+//! A session's client: the user who approves and answers, the files that are open, and terminals.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,9 @@ use gadgetry::approval::{Answer, ApprovalRequest, Approver, Rule};
 use gadgetry::{Human, HumanQuestion};
 use serde_json::{Value, json};
 
+use crate::live::{Live, Seen};
 use crate::peer::Peer;
+use crate::terminal::{self, TerminalCommand, TerminalError, TerminalRun};
 
 /// Calls whose rules are kept until they are shown.
 const KEPT: usize = 256;
@@ -33,6 +35,7 @@ struct Inner {
     session: OnceLock<String>,
     /// Rules that would allow calls which wait.
     rules: Mutex<HashMap<Asked, Vec<Rule>>>,
+    live: Live,
 }
 
 /// A call that waits: its run, which may be a subagent's, the gadget, and the call's id for the model.
@@ -47,6 +50,8 @@ pub(crate) struct Abilities {
     pub(crate) reads_files: bool,
     /// It writes files.
     pub(crate) writes_files: bool,
+    /// It runs commands in terminals.
+    pub(crate) has_terminals: bool,
 }
 
 impl Client {
@@ -57,6 +62,7 @@ impl Client {
             abilities,
             session: OnceLock::new(),
             rules: Mutex::default(),
+            live: Live::default(),
         }))
     }
 
@@ -69,6 +75,11 @@ impl Client {
     /// Returns the connection.
     pub(crate) fn peer(&self) -> &Peer {
         &self.0.peer
+    }
+
+    /// Returns the news about calls that run.
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
     }
 
     /// Takes the rules that would allow a call.
@@ -115,6 +126,38 @@ impl Client {
         let request = WriteTextFileRequest::new(session.clone(), path, text);
         let answer = self.0.peer.request("fs/write_text_file", request).await;
         answer.is_some()
+    }
+
+    /// Returns whether the client runs commands in terminals.
+    pub fn has_terminals(&self) -> bool {
+        self.0.abilities.has_terminals
+    }
+
+    /// Runs a command in a terminal of the client, which the user sees in the call of this
+    /// [key](gadgetry::ExecutionContext::idempotency_key). Whether an agent may run it is for the caller to decide: the command has the
+    /// rights and the environment of the client.
+    ///
+    /// # Errors
+    ///
+    /// [`TerminalError`] if the client has no terminals, does not start the command, or does not say how it ended.
+    ///
+    /// Cancel safety: if the future is dropped, the client ends the command.
+    pub async fn run_in_terminal(
+        &self,
+        call: &str,
+        command: TerminalCommand,
+    ) -> Result<TerminalRun, TerminalError> {
+        let session = self.0.session.get().filter(|_| self.has_terminals());
+        let session = session.ok_or(TerminalError::NotStarted)?.clone();
+        let (client, call) = (self.clone(), call.to_owned());
+        let show = move |id| client.live().show(&call, Seen::Terminal(id));
+        terminal::run(self.peer().clone(), session, command, show).await
+    }
+
+    /// Shows the end of the output of a command in its call until that has a result. A later one replaces it. The call is named by its
+    /// [key](gadgetry::ExecutionContext::idempotency_key); those of subagents are not shown.
+    pub fn show_output(&self, call: &str, output: String) {
+        self.live().show(call, Seen::Output(output));
     }
 
     async fn answer(&self, question: String) -> Option<String> {

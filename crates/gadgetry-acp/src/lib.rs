@@ -8,7 +8,8 @@
 //! | `error` | errors of hosts, as the client reads them |
 //! | `lines`, `peer` | messages of the client, a line each; messages to it, and its answers |
 //! | `prompt`, `diff` | prompts as content of messages; diffs as texts before and after |
-//! | `client` | [`Client`]: the user of a session, as approver and human of its agents |
+//! | `live`, `terminal` | what is seen of calls that run; commands in terminals of the client |
+//! | `client` | [`Client`]: the user of a session, as approver and human of its agents, and its editor |
 //! | `host` | [`Host`], [`HostSession`], and the plain data that they give |
 //! | `offer`, `updates`, `permission` | options and commands, events, approvals in the types of the protocol |
 //! | `time` | times as the protocol has them |
@@ -108,12 +109,14 @@ mod diff;
 mod error;
 mod host;
 mod lines;
+mod live;
 mod offer;
 mod peer;
 mod permission;
 mod prompt;
 mod server;
 mod session;
+mod terminal;
 mod time;
 mod updates;
 
@@ -127,3 +130,4 @@ pub use host::{
 };
 pub use prompt::Prompt;
 pub use server::serve;
+pub use terminal::{TerminalCommand, TerminalEnd, TerminalError, TerminalRun};

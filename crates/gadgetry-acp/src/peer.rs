@@ -23,9 +23,12 @@ pub(crate) struct Peer(Arc<Inner>);
 struct Inner {
     lines: mpsc::Sender<String>,
     next: AtomicU64,
-    /// Requests of ours that the client has not answered.
-    open: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
+    /// Requests of ours that the client has not answered; `None` when its answers are not read any more.
+    open: Mutex<Option<Open>>,
 }
+
+/// What waits for answers, by the ids of the requests.
+type Open = HashMap<u64, oneshot::Sender<Result<Value, Value>>>;
 
 /// The client does not read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +41,7 @@ impl Peer {
         let inner = Inner {
             lines,
             next: AtomicU64::new(1),
-            open: Mutex::default(),
+            open: Mutex::new(Some(Open::default())),
         };
         (Self(Arc::new(inner)), receiver)
     }
@@ -49,13 +52,15 @@ impl Peer {
         self.send(&message).await
     }
 
-    /// Sends a request, and waits for the result; `None` if there is an error instead.
+    /// Sends a request, and waits for the result; `None` if there is an error instead, or no answer is read any more.
     ///
     /// Cancel safety: a late answer is ignored.
     pub(crate) async fn request(&self, method: &str, params: impl Serialize) -> Option<Value> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.open().insert(id, sender);
+        if let Some(open) = self.open().as_mut() {
+            open.insert(id, sender);
+        }
         let _forget = Forget(self, id);
         let message =
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": value(params) });
@@ -72,7 +77,7 @@ impl Peer {
 
     /// Takes the client's answer to a request. One that nothing waits for is ignored.
     pub(crate) fn answered(&self, id: &Value, answer: Result<Value, Value>) {
-        let sender = id.as_u64().and_then(|id| self.open().remove(&id));
+        let sender = id.as_u64().and_then(|id| self.open().as_mut()?.remove(&id));
         if let Some(sender) = sender {
             // The request may have been dropped.
             let _ = sender.send(answer);
@@ -88,12 +93,17 @@ impl Peer {
         self.send(&response(id, result)).await
     }
 
+    /// Ends the wait for answers: no more are read.
+    pub(crate) fn close(&self) {
+        self.open().take();
+    }
+
     async fn send(&self, message: &Value) -> Result<(), Gone> {
         let sent = self.0.lines.send(message.to_string()).await;
         sent.map_err(|_| Gone)
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, Value>>>> {
+    fn open(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,7 +125,9 @@ struct Forget<'a>(&'a Peer, u64);
 
 impl Drop for Forget<'_> {
     fn drop(&mut self) {
-        self.0.open().remove(&self.1);
+        if let Some(open) = self.0.open().as_mut() {
+            open.remove(&self.1);
+        }
     }
 }
 

@@ -85,6 +85,7 @@ pub async fn serve<H: Host>(
         _ = writer.join_next() => Ok(()),
     };
     ended.cancel();
+    server.peer.close();
     let Server {
         mut tasks,
         sessions,
@@ -344,6 +345,7 @@ impl<H: Host> Server<H> {
             forms: forms.is_some_and(|it| it.form.is_some()),
             reads_files: client.fs.read_text_file,
             writes_files: client.fs.write_text_file,
+            has_terminals: client.terminal,
         });
         let response = serde_json::to_value(initialized(&self.host.about()));
         response.map_err(|error| refusal(ErrorCode::InternalError, error.to_string()))

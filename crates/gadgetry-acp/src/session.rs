@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
     CloseSessionResponse, ConfigOptionUpdate, CurrentModeUpdate, Error as Refusal, ErrorCode,
@@ -18,15 +19,20 @@ use gadgetry::proto::event::FinishReason;
 use gadgetry::{AgentHandle, AgentRun, CancellationToken, Event, EventKind, Finished};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 use crate::client::Client;
 use crate::error::refusal;
 use crate::host::{HostSession, Past};
+use crate::live::Live;
 use crate::offer;
 use crate::peer::Responder;
 use crate::permission::{Decided, Rejected, decide};
 use crate::prompt::Prompt;
 use crate::updates::{Spent, Updates};
+
+/// Time between two looks at what is seen of calls that run.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A request of the client to a session.
 #[derive(Debug)]
@@ -88,6 +94,8 @@ struct Running {
     responder: Responder,
     decisions: FuturesUnordered<BoxFuture<'static, Box<(Approval, Decided)>>>,
     is_cancelled: bool,
+    /// The next look at what is seen of calls that run.
+    next_look: Instant,
 }
 
 /// Something that the session has waited for.
@@ -95,6 +103,7 @@ enum Happened {
     Command(Option<Command>),
     Decided(Box<(Approval, Decided)>),
     Event(Option<Box<Event>>),
+    Live,
     Ended,
 }
 
@@ -134,7 +143,7 @@ impl<S: HostSession> Session<S> {
                 biased;
                 () = ended.cancelled(), if !is_ended => Happened::Ended,
                 command = commands.recv(), if !is_ended => Happened::Command(command),
-                happened = next(&mut self.running) => happened,
+                happened = next(&mut self.running, self.client.live()) => happened,
             };
             match happened {
                 Happened::Command(Some(command)) => self.command(command).await,
@@ -144,6 +153,7 @@ impl<S: HostSession> Session<S> {
                 }
                 Happened::Decided(decided) => self.decided(*decided),
                 Happened::Event(Some(event)) => self.event(&event).await,
+                Happened::Live => self.live().await,
                 Happened::Event(None) => self.run_ended().await,
             }
         }
@@ -235,7 +245,10 @@ impl<S: HostSession> Session<S> {
                     responder,
                     decisions: FuturesUnordered::new(),
                     is_cancelled: false,
+                    next_look: Instant::now(),
                 });
+                // What is left of calls of the run before.
+                self.client.live().take();
             }
             Err(error) => refuse(responder, error).await,
         }
@@ -264,6 +277,19 @@ impl<S: HostSession> Session<S> {
         } = &event.kind
         {
             self.ask(event, approval, invocation_id.as_str());
+        }
+    }
+
+    /// Shows what is seen of calls that run.
+    async fn live(&mut self) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        running.next_look = Instant::now() + PAUSE;
+        for (call, seen) in self.client.live().take() {
+            if let Some(update) = running.updates.seen(call, seen) {
+                send(&self.client, &self.id, update).await;
+            }
         }
     }
 
@@ -433,15 +459,22 @@ async fn refuse(responder: Responder, error: impl Into<Refusal>) {
     responder.respond(Err::<(), _>(error)).await;
 }
 
-/// The next event of the run, or the next decision about a call of it.
-async fn next(running: &mut Option<Running>) -> Happened {
-    let Some(Running { run, decisions, .. }) = running else {
+/// The next event of the run, the next decision about a call of it, or something to see of a call.
+async fn next(running: &mut Option<Running>, live: &Live) -> Happened {
+    let Some(running) = running else {
         return pending().await;
     };
+    let next_look = running.next_look;
+    let look = async {
+        live.changed().await;
+        sleep_until(next_look).await;
+    };
+    let Running { run, decisions, .. } = running;
     tokio::select! {
         biased;
         Some(decided) = decisions.next(), if !decisions.is_empty() => Happened::Decided(decided),
         event = run.next() => Happened::Event(event.map(Box::new)),
+        () = look => Happened::Live,
     }
 }
 

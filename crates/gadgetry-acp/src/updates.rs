@@ -1,23 +1,26 @@
 //! Events of a run as updates of its session. Pure, so that a session that is loaded shows what it showed before.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, Cost, Diff, ImageContent, MessageId, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent, ToolCall, ToolCallContent,
-    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
+    PlanEntryPriority, PlanEntryStatus, SessionUpdate, Terminal, TextContent, ToolCall,
+    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind, UsageUpdate,
 };
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Approval, CallAnswer};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Content;
-use gadgetry::proto::visible::{visible, visible_line};
+use gadgetry::proto::visible::{output_line, uncolored, visible, visible_line};
 use gadgetry::{Event, EventKind, Media, MediaData, MediaKind};
 use serde_json::Value;
 
 use crate::diff::{Change, changes};
 use crate::host::{CallDescription, CallKind, Step, StepProgress};
+use crate::live::Seen;
 
 /// Bytes of a result that the client is sent. The model reads all of it.
 const RESULT: usize = 64 << 10;
@@ -61,6 +64,8 @@ pub(crate) struct Updates {
     pub(crate) spent: Spent,
     iteration: u32,
     calls: BTreeMap<CallId, Call>,
+    /// What is seen of calls while they run.
+    live: BTreeMap<CallId, ToolCallContent>,
 }
 
 /// A call as the client knows it.
@@ -94,6 +99,7 @@ impl Updates {
             spent,
             iteration: 0,
             calls: BTreeMap::new(),
+            live: BTreeMap::new(),
         }
     }
 
@@ -219,6 +225,22 @@ impl Updates {
         }
     }
 
+    /// Returns the update of a call of which something is seen while it runs. One that is not known yet shows it when it is.
+    pub(crate) fn seen(&mut self, call: CallId, seen: Seen) -> Option<SessionUpdate> {
+        let known = self.calls.get(&call);
+        if known.is_some_and(|it| it.is_over) {
+            return None;
+        }
+        let is_known = known.is_some();
+        let content = match seen {
+            Seen::Output(text) => content_block(text_block(fenced(&written(&text, output_line)))),
+            Seen::Terminal(id) => ToolCallContent::Terminal(Terminal::new(id)),
+        };
+        self.live.insert(call, content);
+        let fields = ToolCallUpdateFields::new().content(self.content(call, Vec::new()));
+        is_known.then(|| self.update(call, fields))
+    }
+
     /// Returns updates about the calls that were in flight when the program ended.
     pub(crate) fn interrupted(&mut self) -> Vec<SessionUpdate> {
         let open = self.calls.iter().filter(|(_, call)| !call.is_over);
@@ -317,6 +339,7 @@ impl Updates {
 
     /// The end of a call.
     fn ended(&mut self, call: CallId, answer: &CallAnswer, media: &[Media]) -> Vec<SessionUpdate> {
+        self.live.remove(&call);
         let known = self.calls.entry(call).or_default();
         known.is_over = true;
         let (status, text) = match answer {
@@ -338,11 +361,11 @@ impl Updates {
         let is_shown = is_done && has_changes;
         if !is_shown && !text.is_empty() {
             let text = clipped(text);
-            let verbatim = matches!(
-                known_kind,
-                CallKind::Execute | CallKind::Read | CallKind::Search
-            );
-            let text = if verbatim { fenced(&text) } else { text };
+            let text = match known_kind {
+                CallKind::Execute => fenced(&written(&text, uncolored)),
+                CallKind::Read | CallKind::Search => fenced(&text),
+                _ => text,
+            };
             content.push(content_block(text_block(text)));
         }
         content.extend(media.iter().map(|it| content_block(medium(it))));
@@ -360,7 +383,9 @@ impl Updates {
     fn content(&self, call: CallId, more: Vec<ToolCallContent>) -> Vec<ToolCallContent> {
         let known = self.calls.get(&call);
         let changes = known.map(Call::changes).unwrap_or_default().iter();
-        changes.map(|it| self.diff(it)).chain(more).collect()
+        let changes = changes.map(|it| self.diff(it));
+        let live = self.live.get(&call).cloned();
+        changes.chain(live).chain(more).collect()
     }
 
     fn diff(&self, change: &Change) -> ToolCallContent {
@@ -502,6 +527,12 @@ fn clipped(text: &str) -> String {
         return text.to_owned();
     }
     format!("{}\n… {} more bytes", &text[..end], text.len() - end)
+}
+
+/// The output of a command, of which each line is shown by `line`, with what is left of invisible characters written out.
+fn written(output: &str, line: impl Fn(&str) -> Cow<'_, str>) -> String {
+    let lines: Vec<Cow<'_, str>> = output.lines().map(line).collect();
+    visible(&lines.join("\n")).into_owned()
 }
 
 /// A text that Markdown shows as it is.

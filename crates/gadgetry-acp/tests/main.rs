@@ -6,3 +6,4 @@ mod exchanges;
 mod hostile;
 mod module_order;
 mod support;
+mod terminals;

@@ -11,9 +11,9 @@ use gadgetry::{
     GadgetInfo, Permission, ScriptedModel, Subject,
 };
 use gadgetry_acp::{
-    About, CallDescription, CallKind, Choice, Host, HostError, HostSession, Login, Offer,
+    About, CallDescription, CallKind, Choice, Client, Host, HostError, HostSession, Login, Offer,
     OptionKind, Past, Prompt, ServeError, SessionEntry, SessionOption, Setup, SlashCommand, Step,
-    StepProgress, Turn, serve,
+    StepProgress, TerminalCommand, Turn, serve,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -167,6 +167,43 @@ impl Gadget for Wait {
     }
 }
 
+/// Shows output, and then runs a command in a terminal of the client.
+struct Shell(Client);
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ShellParams {
+    line: String,
+    seconds: u64,
+}
+
+impl Gadget for Shell {
+    type Params = ShellParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new("Shell", "Runs a command")
+    }
+
+    async fn execute(
+        &self,
+        params: ShellParams,
+        context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let key = context.idempotency_key();
+        self.0
+            .show_output(&key, "1%\r\x1b[32m2%\x1b[0m\n".to_owned());
+        let command = TerminalCommand {
+            program: "sh".to_owned(),
+            arguments: vec!["-c".to_owned(), params.line],
+            folder: "/work".into(),
+            timeout: Duration::from_secs(params.seconds),
+            output: 1000,
+        };
+        let run = self.0.run_in_terminal(&key, command).await;
+        run.map(|it| format!("{it:?}")).map_err(GadgetError::new)
+    }
+}
+
 /// Asks the user.
 #[gadgetry::gadget]
 async fn ask(question: String, context: ExecutionContext) -> Result<String, GadgetError> {
@@ -218,6 +255,7 @@ impl TestHost {
             .gadget(Run)
             .gadget(Note)
             .gadget(Wait(self.waits.clone()))
+            .gadget(Shell(setup.client.clone()))
             .gadget(Ask)
             .gadget(Todo)
             .gadget(Explode)
@@ -352,6 +390,7 @@ impl HostSession for TestSession {
             ("Run", ..) => {
                 CallDescription::new(CallKind::Execute, text("command").unwrap_or_default())
             }
+            ("Shell", ..) => CallDescription::new(CallKind::Execute, "Shell"),
             ("Wait", ..) => CallDescription::new(CallKind::Execute, "sleep 9"),
             _ => CallDescription::default(),
         }

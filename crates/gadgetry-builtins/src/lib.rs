@@ -72,6 +72,7 @@ mod sandbox;
 mod search;
 mod shell;
 mod talk;
+mod terminal;
 mod todo;
 mod workspace;
 mod write_file;
@@ -90,11 +91,13 @@ pub use after_edit::AfterEdit;
 pub use command_output::CommandOutput;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
-    Checkpoint, Editor, EditorAnswer, FileError, Undone, Workspace, WorkspaceError, WorkspacePath,
+    Checkpoint, Editor, EditorAnswer, FileError, Terminal, TerminalCommand, TerminalEnd,
+    TerminalRun, Undone, Workspace, WorkspaceError, WorkspacePath,
 };
 
-/// Runs as a process of the sandbox, or as a [supervisor](gadgetry::command::supervisor), and does not return if this process was
-/// started as one. Call it first in `main`: the sandbox starts the program that it is in, which is the only one that it knows.
+/// Runs as a process of the sandbox, in a terminal of an [`Editor`], or as a [supervisor](gadgetry::command::supervisor), and does not
+/// return if this process was started as one. Call it first in `main`: the sandbox and terminals start the program that they are in,
+/// which is the only one that they know.
 ///
 /// ```no_run
 /// gadgetry_builtins::dispatch();
@@ -103,6 +106,7 @@ pub use workspace::{
 pub fn dispatch() {
     #[cfg(target_os = "linux")]
     sandbox::dispatch();
+    terminal::dispatch();
     gadgetry::command::supervisor::dispatch();
 }
 

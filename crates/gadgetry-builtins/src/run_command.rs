@@ -92,7 +92,14 @@ impl Gadget for RunCommand {
             output: OUTPUT,
             watch: &watch,
         };
-        self.0.run(&line, context.cancellation()).await
+        let cancellation = context.cancellation();
+        if let Some(terminal) = self.0.terminal() {
+            return self
+                .0
+                .in_terminal(terminal, &line, key.clone(), cancellation)
+                .await;
+        }
+        self.0.run(&line, cancellation).await
     }
 
     fn permission(&self) -> Permission {
@@ -131,6 +138,9 @@ impl RunCommand {
         }
         if params.timeout != half_a_minute() {
             preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
+        }
+        if self.0.terminal().is_some() {
+            preview = preview.note("in a terminal of the editor");
         }
         if self.0.sandbox {
             preview = preview.note("in the sandbox: no network, no writing outside the workspace");

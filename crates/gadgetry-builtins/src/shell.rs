@@ -18,7 +18,7 @@ use crate::sandbox::Sandbox;
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs command lines with `sh -c`.
 #[derive(Clone, Debug)]
@@ -75,12 +75,17 @@ impl Shell {
         Ok(report(&ran, line.timeout.as_millis()) + &note)
     }
 
-    fn prepare(&self, command: &mut Command, line: &Line<'_>) {
-        let path = line.path;
+    /// Returns the path of a folder, for programs.
+    pub(crate) fn written(&self, path: &WorkspacePath) -> PathBuf {
         let mut written = self.workspace.root().to_owned();
         if !path.is_root() {
             written.push(path.as_path());
         }
+        written
+    }
+
+    fn prepare(&self, command: &mut Command, line: &Line<'_>) {
+        let written = self.written(line.path);
         command.current_dir(by_handle(line.folder, &written));
         command.env("PWD", written);
         remove_secrets(command, &self.without_env, &self.env);
@@ -159,13 +164,21 @@ fn cannot_start(error: &std::io::Error) -> GadgetError {
 
 fn report(ran: &Ran, timeout: u128) -> String {
     let status = match ran.status {
-        None => format!("status=timeout (ended after {timeout} ms)"),
+        None => timed_out(timeout),
         Some(status) => match status.code() {
             Some(code) => format!("status={code}"),
             None => format!("status=killed ({status})"),
         },
     };
-    let (out, err) = (ran.stdout.trim_end(), ran.stderr.trim_end());
+    with_output(&status, &ran.stdout, &ran.stderr)
+}
+
+pub(crate) fn timed_out(milliseconds: u128) -> String {
+    format!("status=timeout (ended after {milliseconds} ms)")
+}
+
+pub(crate) fn with_output(status: &str, stdout: &str, stderr: &str) -> String {
+    let (out, err) = (stdout.trim_end(), stderr.trim_end());
     match (out.is_empty(), err.is_empty()) {
         (true, true) => format!("{status}\n\n(no output)\n"),
         (false, true) => format!("{status}\n\n{out}\n"),

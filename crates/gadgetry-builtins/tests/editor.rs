@@ -1,11 +1,15 @@
-//! Files that an editor has open.
+//! Files that an editor has open, and its terminals.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gadgetry_builtins::{Builtins, Editor, EditorAnswer, Workspace};
+use gadgetry::GadgetError;
+use gadgetry_builtins::{
+    Builtins, Editor, EditorAnswer, Terminal, TerminalCommand, TerminalEnd, TerminalRun, Workspace,
+};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -126,4 +130,127 @@ async fn an_editor_leads_nowhere_else() {
     let write = json!({ "filePath": "in/it.txt", "content": "x" });
     stage.call("WriteFile", write).await.unwrap();
     assert_eq!(editor.texts.lock().unwrap().len(), 2);
+}
+
+/// An editor with terminals, which counts the commands.
+#[derive(Debug, Default)]
+struct WithTerminals {
+    commands: AtomicUsize,
+    /// What it does before it starts one.
+    before: Mutex<Option<fn(&Path)>>,
+}
+
+impl Editor for WithTerminals {
+    fn read(&self, _: PathBuf) -> EditorAnswer<'_, Option<String>> {
+        Box::pin(async { None })
+    }
+
+    fn write(&self, _: PathBuf, _: String) -> EditorAnswer<'_, bool> {
+        Box::pin(async { false })
+    }
+
+    fn terminal(&self) -> Option<&dyn Terminal> {
+        Some(self)
+    }
+}
+
+impl Terminal for WithTerminals {
+    fn run(&self, command: TerminalCommand) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>> {
+        Box::pin(async move {
+            self.commands.fetch_add(1, Ordering::Relaxed);
+            if let Some(before) = self.before.lock().unwrap().take() {
+                before(&command.folder);
+            }
+            match command.arguments.last().map(String::as_str) {
+                Some("refused") => return Err("the editor has not started it".into()),
+                Some("long") => {
+                    let output = "x".repeat(2 * command.output);
+                    let end = TerminalEnd::TimedOut;
+                    return Ok(TerminalRun { output, end });
+                }
+                _ => {}
+            }
+            let ran = tokio::process::Command::new(command.program)
+                .args(command.arguments)
+                .current_dir(command.folder)
+                .env("TEST_API_KEY", "12345")
+                .env("HIDDEN", "6")
+                .env("OPEN_API_KEY", "7")
+                .output();
+            let ran = ran.await.unwrap();
+            let mut output = String::from_utf8(ran.stdout).unwrap();
+            output += &String::from_utf8(ran.stderr).unwrap();
+            let end = match ran.status.code() {
+                Some(code) => TerminalEnd::Exited(u32::try_from(code).unwrap()),
+                None => TerminalEnd::Killed(Some(ran.status.to_string())),
+            };
+            Ok(TerminalRun { output, end })
+        })
+    }
+}
+
+fn with_terminals(editor: &Arc<WithTerminals>, is_sandboxed: bool) -> Stage {
+    Stage::with(|builtins| {
+        let root = builtins.workspace().root().to_owned();
+        let workspace = Workspace::open(root).unwrap().with_editor(editor.clone());
+        Builtins::of(Arc::new(workspace))
+            .sandbox(is_sandboxed)
+            .without_env(["HIDDEN"])
+            .env(["OPEN_API_KEY"])
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn commands_without_a_sandbox_run_in_terminals() {
+    let editor = Arc::new(WithTerminals::default());
+    let stage = with_terminals(&editor, false);
+    let run = async |line: &str| {
+        let parameters = json!({ "command": line, "cwd": "src", "timeout": 7000 });
+        stage.call("RunCommand", parameters).await
+    };
+    let check = async |line: &str, report: &str| {
+        assert_eq!(run(line).await.unwrap(), report, "{line}");
+    };
+    check("exit 3", "status=3\n\n(no output)\n").await;
+    let colours = r"printf '10%%\r\033[32mgreen\033[0m\n'";
+    check(colours, "status=0\n\ngreen\n").await;
+    check(
+        "kill -9 $$",
+        "status=killed (signal: 9 (SIGKILL))\n\n(no output)\n",
+    )
+    .await;
+    // The environment of the editor, without secrets.
+    let variables = "echo $TEST_API_KEY,$HIDDEN,$OPEN_API_KEY";
+    check(variables, "status=0\n\n,,7\n").await;
+    // It reads nothing, and what it leaves ends with it: otherwise the end of its output would not come.
+    check("cat; setsid sleep 1000 & echo up", "status=0\n\nup\n").await;
+    let folder = stage.work().canonicalize().unwrap().join("src");
+    check("pwd", &format!("status=0\n\n{}\n", folder.display())).await;
+    let refused = run("refused").await.unwrap_err();
+    assert_eq!(refused.to_string(), "the editor has not started it");
+    let long = run("long").await.unwrap();
+    assert!(long.starts_with("status=timeout (ended after 7000 ms)\n\nxxx"));
+    assert!(long.len() < 65 << 10, "{}", long.len());
+    // Another folder takes the place of the one that was approved.
+    *editor.before.lock().unwrap() = Some(|folder| {
+        fs::rename(folder, folder.with_extension("before")).unwrap();
+        fs::create_dir(folder).unwrap();
+    });
+    let words = "the command has not run: its folder is another one than the one that was approved";
+    check("touch made", &format!("status=126\n\n{words}\n")).await;
+    assert!(!folder.join("made").exists());
+}
+
+/// In the sandbox, they are processes of ours.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn commands_in_the_sandbox_run_in_no_terminal() {
+    let editor = Arc::new(WithTerminals::default());
+    let stage = with_terminals(&editor, true);
+    let ran = stage
+        .call("RunCommand", json!({ "command": "echo hello" }))
+        .await;
+    assert!(ran.unwrap().contains("hello"));
+    assert_eq!(editor.commands.load(Ordering::Relaxed), 0);
 }

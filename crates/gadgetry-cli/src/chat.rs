@@ -23,7 +23,6 @@ mod history_file;
 mod images;
 mod injected;
 mod listing;
-mod live_output;
 mod markdown;
 mod perform;
 mod plain;

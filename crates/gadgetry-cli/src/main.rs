@@ -5,7 +5,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `error`, `work`, `lines`, `calls`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: calls, costs, times, what happens; what is approved, in pages |
-//! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents |
+//! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces`, `live_output` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents; output of commands while they run |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
 //! | `printer`, `telemetry`, `inspection` | the one way to stdout and stderr; traces for OpenTelemetry; the page of runs in progress |
 //! | `modes`, `input`, `cli` | modes of approval; prompts from stdin; the command line as typed |
@@ -43,6 +43,8 @@ mod inspection;
 mod interrupts;
 mod invocation;
 mod lines;
+#[cfg(any(feature = "acp", feature = "chat"))]
+mod live_output;
 mod log_file;
 mod logging;
 mod mcp;

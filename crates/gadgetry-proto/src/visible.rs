@@ -4,6 +4,7 @@
 //! the characters after them, or are not seen at all. Here they are written out, as in `\u{202e}`, or taken out.
 
 use std::borrow::Cow;
+use std::iter;
 
 /// Returns `true` if `c`, which comes after `before`, is not seen as itself where text is shown.
 ///
@@ -96,6 +97,36 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
         c => !is_invisible(c, before),
     };
     rewritten(None, text, is_kept, |_, _| {})
+}
+
+/// A line of a result without the escape sequences that colour it or move the cursor. All of its text is left.
+///
+/// ```
+/// use gadgetry_proto::visible::uncolored;
+/// assert_eq!(uncolored("\x1b[1;32mgreen\x1b[0m text"), "green text");
+/// ```
+pub fn uncolored(line: &str) -> Cow<'_, str> {
+    const BEGINNING: &str = "\x1b[";
+    let mut parts = line.split(BEGINNING);
+    let (Some(first), true) = (parts.next(), line.contains(BEGINNING)) else {
+        return line.into();
+    };
+    let is_end = |c| ('\x40'..='\x7e').contains(&c);
+    let rest = parts.map(|part| part.split_once(is_end).map_or(part, |(_, text)| text));
+    iter::once(first).chain(rest).collect::<String>().into()
+}
+
+/// A line of the output of a command as a terminal shows it: without colours, and only what was written after the last carriage
+/// return, as the last state of a progress bar.
+///
+/// ```
+/// use gadgetry_proto::visible::output_line;
+/// assert_eq!(output_line("10%\r20%\r"), "20%");
+/// ```
+pub fn output_line(line: &str) -> Cow<'_, str> {
+    let mut written = line.rsplit('\r').map(uncolored);
+    let seen = written.find(|it| !it.trim().is_empty());
+    seen.unwrap_or_default()
 }
 
 /// Returns `true` if `c` selects a variant of the character before it.
@@ -207,6 +238,23 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn output_is_shown_as_a_terminal_would() {
+        let check = |line: &str, result: &str, output: &str| {
+            assert_eq!(uncolored(line), result, "{line:?}");
+            assert_eq!(output_line(line), output, "{line:?}");
+        };
+        check("plain", "plain", "plain");
+        check("\x1b[1;32mgreen\x1b[0m text", "green text", "green text");
+        check("10%\r20%\r", "10%\r20%\r", "20%");
+        check("old\r\x1b[2Knew\x1b[K", "old\rnew", "new");
+        check("crlf\r", "crlf\r", "crlf");
+        check("\r", "\r", "");
+        check("cut \x1b[1;3", "cut 1;3", "cut 1;3");
+        // What is no colour is left, to be written out.
+        check("\x1b]0;title\x07", "\x1b]0;title\x07", "\x1b]0;title\x07");
     }
 
     #[test]

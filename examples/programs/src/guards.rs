@@ -1,5 +1,6 @@
 //! Logging, a limit on tokens, a guard, and keys that neither the model nor the log reads.
 
+use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gadgetry::control::{BeforeGadget, BeforeModelCall, Hook, RunContext, Start};
@@ -37,12 +38,18 @@ impl Hook for Guard {
 
     async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
         match start.parameters["path"].as_str() {
-            Some(path) if path.starts_with('/') => {
+            Some(path) if leads_out(path) => {
                 BeforeGadget::Deny("only files of the project".to_owned())
             }
             _ => BeforeGadget::Proceed,
         }
     }
+}
+
+/// Returns whether a path leads out of the project. Links are not followed.
+fn leads_out(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 /// Answers with a guard of its own for each run.

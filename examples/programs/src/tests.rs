@@ -281,14 +281,18 @@ async fn guards() -> Result<(), Error> {
     let read = |path| call("ReadFile").arg("path", path);
     // The second reply is the last one that the limit admits.
     let model = MockModel::in_order([
-        reply().call(read("/etc/hosts")).tokens(1, 100),
+        reply()
+            .call(read("/etc/hosts"))
+            .call(read("src/../../x"))
+            .tokens(1, 100),
         reply().call(read("src/weather.rs")).tokens(1, 2_000),
     ]);
     let answer = crate::guards::answer(model.clone(), "Read").await?;
     assert_eq!(answer, "");
     let last = model.last_request().ok_or("there were two requests")?;
     let results = prompt_text(last.messages.last().ok_or("there are results")?);
-    assert!(results.contains("only files of the project"), "{results}");
+    let denied = results.matches("only files of the project").count();
+    assert_eq!(denied, 2, "{results}");
     Ok(())
 }
 

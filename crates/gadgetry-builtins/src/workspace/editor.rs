@@ -1,4 +1,4 @@
-//! An editor that has files of the workspace open.
+//! An editor that has files of the workspace open, and perhaps terminals.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
 
+use gadgetry::GadgetError;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -23,6 +24,56 @@ pub trait Editor: Debug + Send + Sync {
 
     /// Writes a file, and returns whether that was done; if not, it is written on disk. The path is absolute, and its folder exists.
     fn write(&self, path: PathBuf, text: String) -> EditorAnswer<'_, bool>;
+
+    /// Returns its terminals; `None` if it has none. They are used by programs that have called [`dispatch`](crate::dispatch).
+    fn terminal(&self) -> Option<&dyn Terminal> {
+        None
+    }
+}
+
+/// The terminals of an editor. Commands that have no sandbox run in them, where the user sees them.
+pub trait Terminal: Debug + Send + Sync {
+    /// Runs a program in a terminal of its own. If the future is dropped, the program ends.
+    ///
+    /// The error says whether the program may have run.
+    fn run(&self, command: TerminalCommand) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>>;
+}
+
+/// A command for a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalCommand {
+    /// The [key](gadgetry::ExecutionContext::idempotency_key) of its call.
+    pub call: String,
+    /// Its program: the one that has called [`dispatch`](crate::dispatch), which runs the command line.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folder that it runs in, an absolute path.
+    pub folder: PathBuf,
+    /// Maximum time. After it, the command ends.
+    pub timeout: Duration,
+    /// Bytes of output that are read, from its end.
+    pub output: usize,
+}
+
+/// A command that has ended in a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminalRun {
+    /// Its output, as the terminal has it.
+    pub output: String,
+    /// How it has ended.
+    pub end: TerminalEnd,
+}
+
+/// How a command has ended in a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TerminalEnd {
+    /// With this exit code.
+    Exited(u32),
+    /// By this signal, if the editor names it.
+    Killed(Option<String>),
+    /// It took too long.
+    TimedOut,
 }
 
 /// Waits for the editor, for a while. On a thread of its own: that of the caller may be one that must not wait for futures.

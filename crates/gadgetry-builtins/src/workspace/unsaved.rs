@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use cap_std::fs::Metadata;
 
-use super::editor::{Editor, wait};
+use super::editor::{Editor, Terminal, wait};
 use super::error::FileError;
 use super::place::{Place, WRITE_LIMIT};
 use super::{Workspace, WorkspacePath};
 
 impl Workspace {
-    /// Has texts read and written through an editor. Its answers are awaited on the thread of the caller, within a runtime of tokio.
+    /// Has texts read and written through an editor, and commands without a sandbox run in its terminals. Its answers are awaited on the thread of the caller, within a runtime of tokio.
     #[must_use]
     pub fn with_editor(mut self, editor: Arc<dyn Editor>) -> Self {
         self.editor = Some(editor);
         self
+    }
+
+    /// The terminals of the editor.
+    pub(crate) fn terminal(&self) -> Option<&dyn Terminal> {
+        self.editor.as_ref()?.terminal()
     }
 
     /// The text of a file in the editor, if it differs from that on disk.

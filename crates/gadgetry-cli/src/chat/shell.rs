@@ -8,7 +8,7 @@ use gadgetry::CancellationToken;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run_watched, supervisor};
 use tokio::task::JoinHandle;
 
-use super::live_output::{LiveOutput, SHELL};
+use crate::live_output::{LiveOutput, SHELL};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);

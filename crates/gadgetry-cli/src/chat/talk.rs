@@ -22,7 +22,6 @@ use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 
 use super::changes;
 use super::images::Images;
-use super::live_output::LiveOutput;
 use super::prompt::Prompt;
 use super::report::Report;
 use super::state::Facts;
@@ -32,6 +31,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::hooks::{Commands, Moments, Start};
 use crate::invocation::Invocation;
+use crate::live_output::LiveOutput;
 use crate::mcp;
 use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;

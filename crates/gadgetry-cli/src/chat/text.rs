@@ -1,7 +1,6 @@
 //! Lines of text: cleaned, measured, wrapped and cut.
 
 use std::borrow::Cow;
-use std::iter;
 
 use gadgetry::proto::visible::visible_line;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -35,25 +34,6 @@ pub(crate) fn clean(line: &str) -> String {
         Cow::Borrowed(line)
     };
     visible_line(&line).into_owned()
-}
-
-/// A line of a result without colours and moves of the cursor. All of its text is left.
-pub(crate) fn uncolored(line: &str) -> Cow<'_, str> {
-    const BEGINNING: &str = "\x1b[";
-    let mut parts = line.split(BEGINNING);
-    let (Some(first), true) = (parts.next(), line.contains(BEGINNING)) else {
-        return line.into();
-    };
-    let is_end = |c| ('\x40'..='\x7e').contains(&c);
-    let rest = parts.map(|part| part.split_once(is_end).map_or(part, |(_, text)| text));
-    iter::once(first).chain(rest).collect::<String>().into()
-}
-
-/// The same for a line of the output of a command, of which a terminal shows what was written after the last carriage return.
-pub(crate) fn output_line(line: &str) -> Cow<'_, str> {
-    let mut written = line.rsplit('\r').map(uncolored);
-    let seen = written.find(|it| !it.trim().is_empty());
-    seen.unwrap_or_default()
 }
 
 /// The mark of a line that a user decides about.
@@ -251,23 +231,6 @@ mod tests {
 
     fn shown(rows: &[Line<'_>]) -> Vec<String> {
         rows.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn output_is_shown_as_a_terminal_would() {
-        let check = |line: &str, result: &str, output: &str| {
-            assert_eq!(uncolored(line), result, "{line:?}");
-            assert_eq!(output_line(line), output, "{line:?}");
-        };
-        check("plain", "plain", "plain");
-        check("\x1b[1;32mgreen\x1b[0m text", "green text", "green text");
-        check("10%\r20%\r", "10%\r20%\r", "20%");
-        check("old\r\x1b[2Knew\x1b[K", "old\rnew", "new");
-        check("crlf\r", "crlf\r", "crlf");
-        check("\r", "\r", "");
-        check("cut \x1b[1;3", "cut 1;3", "cut 1;3");
-        // What is no colour is left, to be written out.
-        check("\x1b]0;title\x07", "\x1b]0;title\x07", "\x1b]0;title\x07");
     }
 
     #[test]

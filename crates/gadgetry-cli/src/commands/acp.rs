@@ -10,7 +10,7 @@
 
 mod choices;
 mod describe;
-mod files;
+mod editor;
 mod ground;
 mod host;
 mod past;

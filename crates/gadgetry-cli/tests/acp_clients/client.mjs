@@ -1,6 +1,6 @@
 // The official TypeScript SDK as the client of an agent; prints what it sees as one JSON object.
 //
-// Arguments: the folder of the SDK, what it does (`task`, `files`, `cancel` or `kill`), the kind of its answers to requests for permission, the
+// Arguments: the folder of the SDK, what it does (`task`, `files`, `terminal`, `cancel` or `kill`), the kind of its answers to requests for permission, the
 // folder of the session, and the agent with its arguments.
 
 import { spawn } from "node:child_process";
@@ -14,10 +14,11 @@ const [sdk, scenario, choice, folder, program, ...args] = process.argv.slice(2);
 const path = `${sdk}/node_modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js`;
 const acp = await import(pathToFileURL(path).href);
 
-const seen = { permissions: [] };
+const seen = { permissions: [], terminals: [], released: [] };
 // What is open, with changes that are not saved.
 const files = new Map([[join(folder, "a.txt"), "one\nunsaved\n"]]);
 const hasFiles = scenario === "files";
+const terminals = new Map();
 let updates = [];
 // Called with the commands of a session, which follow everything else that an answer is about.
 let isWhole = () => {};
@@ -37,6 +38,26 @@ const editor = acp.client({ name: "editor" })
     files.set(params.path, params.content);
     return {};
   })
+  .onRequest(acp.methods.client.terminal.create, ({ params }) => {
+    const variables = Object.fromEntries((params.env ?? []).map(({ name, value }) => [name, value]));
+    const terminal = spawn(params.command, params.args, { cwd: params.cwd, env: { ...process.env, ...variables } });
+    let output = "";
+    for (const stream of [terminal.stdout, terminal.stderr]) stream.on("data", (data) => (output += data));
+    const ended = new Promise((resolve) => terminal.once("close", (exitCode, signal) => resolve({ exitCode, signal })));
+    const terminalId = `terminal-${terminal.pid}`;
+    terminals.set(terminalId, { ended, output: () => output });
+    seen.terminals.push(terminalId);
+    return { terminalId };
+  })
+  .onRequest(acp.methods.client.terminal.waitForExit, ({ params }) => terminals.get(params.terminalId).ended)
+  .onRequest(acp.methods.client.terminal.output, ({ params }) => ({
+    output: terminals.get(params.terminalId).output(),
+    truncated: false,
+  }))
+  .onRequest(acp.methods.client.terminal.release, ({ params }) => {
+    seen.released.push(params.terminalId);
+    return {};
+  })
   .onNotification(acp.methods.client.session.update, ({ params }) => {
     updates.push(params.update);
     if (params.update.sessionUpdate === "available_commands_update") isWhole();
@@ -47,7 +68,9 @@ async function withAgent(work) {
   const left = new Promise((resolve) => agent.once("exit", resolve));
   const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
   await editor.connectWith(stream, async (context) => {
-    const initialize = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: { fs: { readTextFile: hasFiles, writeTextFile: hasFiles } } };
+    const fs = { readTextFile: hasFiles, writeTextFile: hasFiles };
+    const clientCapabilities = { fs, terminal: scenario === "terminal" };
+    const initialize = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities };
     const answer = await context.request(acp.methods.agent.initialize, initialize);
     await work(context, answer, agent, left);
   });

@@ -1,6 +1,6 @@
 """The official Python SDK as the client of an agent; prints what it sees as one JSON object.
 
-Arguments: what it does (`task`, `files`, `cancel` or `kill`), the kind of its answers to requests for permission, the folder of the session, and
+Arguments: what it does (`task`, `files`, `terminal`, `cancel` or `kill`), the kind of its answers to requests for permission, the folder of the session, and
 the agent with its arguments.
 """
 
@@ -13,9 +13,12 @@ from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
 from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
+    CreateTerminalResponse,
     FileSystemCapabilities,
     ReadTextFileResponse,
     RequestPermissionResponse,
+    TerminalOutputResponse,
+    WaitForTerminalExitResponse,
     WriteTextFileResponse,
 )
 
@@ -28,6 +31,8 @@ class Editor:
         self.permissions = []
         # What is open, with changes that are not saved.
         self.files = {os.path.join(FOLDER, "a.txt"): "one\nunsaved\n"}
+        self.terminals = {}
+        self.released = []
         # Set with the commands of a session, which follow everything else that an answer is about.
         self.is_whole = asyncio.Event()
 
@@ -39,6 +44,25 @@ class Editor:
     async def write_text_file(self, session_id, path, content, **_):
         self.files[path] = content
         return WriteTextFileResponse()
+
+    async def create_terminal(self, session_id, command, args=None, env=None, cwd=None, output_byte_limit=None, **_):
+        variables = dict(os.environ, **{it.name: it.value for it in env or []})
+        pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+        process = await asyncio.create_subprocess_exec(command, *(args or []), env=variables, cwd=cwd, **pipes)
+        name = f"terminal-{process.pid}"
+        self.terminals[name] = (process, asyncio.create_task(process.stdout.read()))
+        return CreateTerminalResponse(terminal_id=name)
+
+    async def wait_for_terminal_exit(self, session_id, terminal_id, **_):
+        process, _ = self.terminals[terminal_id]
+        return WaitForTerminalExitResponse(exit_code=await process.wait())
+
+    async def terminal_output(self, session_id, terminal_id, **_):
+        _, output = self.terminals[terminal_id]
+        return TerminalOutputResponse(output=(await output).decode(), truncated=False)
+
+    async def release_terminal(self, session_id, terminal_id, **_):
+        self.released.append(terminal_id)
 
     async def request_permission(self, session_id, tool_call, options, **_):
         call = tool_call.model_dump(by_alias=True, exclude_none=True, mode="json")
@@ -61,7 +85,7 @@ class Editor:
 async def handshake(connection):
     has_files = SCENARIO == "files"
     files = FileSystemCapabilities(read_text_file=has_files, write_text_file=has_files)
-    able = ClientCapabilities(fs=files)
+    able = ClientCapabilities(fs=files, terminal=SCENARIO == "terminal")
     answer = await connection.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=able)
     return answer.model_dump(by_alias=True, exclude_none=True, mode="json")
 
@@ -98,6 +122,8 @@ async def main():
     seen["updates"] = editor.updates
     seen["permissions"] = editor.permissions
     seen["files"] = list(editor.files.values())
+    seen["terminals"] = list(editor.terminals)
+    seen["released"] = editor.released
     if SCENARIO == "kill":
         editor = Editor()
         async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):

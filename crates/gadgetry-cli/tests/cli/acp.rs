@@ -448,7 +448,7 @@ fn clients() -> Vec<Vec<String>> {
 fn each(
     script: &str,
     (scenario, choice): (&str, &str),
-    rules: &[&str],
+    options: &[&str],
     check: impl Fn(&Workshop, &Value),
 ) {
     for client in clients() {
@@ -461,9 +461,7 @@ fn each(
         command.args(first).args([scenario, choice]);
         command.arg(workshop.path("")).arg(super::GADGETRY);
         command.args(AGENT);
-        for rule in rules {
-            command.args(["--approval", rule]);
-        }
+        command.args(options).env("TEST_API_KEY", "12345");
         let ended = Ended::of(&mut command);
         assert_eq!(ended.code, Some(0), "{client:?}: {ended:#?}");
         let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
@@ -556,6 +554,49 @@ fn files_of_the_editor() {
     });
 }
 
+/// Without the sandbox, commands run in terminals of the client, and do not see its keys.
+#[test]
+fn terminals_of_the_client() {
+    let command = "echo \"key=$TEST_API_KEY\"; pwd; exit 3";
+    let run = call("RunCommand", &format!("!!!ARG:command\n{command}\n"));
+    let read = json!({ "text": "It failed.", "expect": { "contains": ["status=3", "key=\n"] } });
+    let script = format!("{}{read}\n", reply(&run));
+    each(
+        &script,
+        ("terminal", "allow_once"),
+        &[],
+        |workshop, seen| {
+            assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+            let terminals = list(&seen["terminals"]);
+            assert_eq!(
+                (terminals.len(), &seen["released"]),
+                (1, &seen["terminals"])
+            );
+            let updates = list(&seen["updates"]);
+            let shown = json!([{ "type": "terminal", "terminalId": terminals[0] }]);
+            assert!(updates.iter().any(|it| it["content"] == shown), "{seen:#}");
+            let result = last(updates, "1.0", "content")[0]["content"]["text"].clone();
+            let folder = workshop.path("");
+            let folder = folder.canonicalize().expect("a folder");
+            let expected = format!("status=3\n\nkey=\n{}\n", folder.display());
+            assert_eq!(result, format!("```\n{expected}```"));
+            let shown = list(&seen["permissions"][0]["toolCall"]["content"]);
+            let notes = shown.last().map(|it| &it["content"]["text"]);
+            assert_eq!(notes, Some(&json!("in a terminal of the editor")));
+        },
+    );
+    let sandboxed = call("RunCommand", "!!!ARG:command\necho here\n");
+    let script = reply(&sandboxed) + &reply("Done.");
+    each(
+        &script,
+        ("terminal", "allow_once"),
+        &["--sandbox"],
+        |_, seen| {
+            assert_eq!(seen["terminals"], json!([]), "{seen:#}");
+        },
+    );
+}
+
 /// A command that holds the pipe `alive` open, and does not end.
 fn long() -> String {
     let command = "exec 9>alive; echo up >&9; sleep 1000 & wait";
@@ -565,8 +606,8 @@ fn long() -> String {
 #[test]
 fn a_prompt_is_cancelled() {
     let script = reply(&format!("On it.\n{}", long())) + &reply("Never.");
-    let rules = ["allow RunCommand"];
-    each(&script, ("cancel", "allow_once"), &rules, |_, seen| {
+    let options = ["--approval", "allow RunCommand"];
+    each(&script, ("cancel", "allow_once"), &options, |_, seen| {
         assert_eq!(seen["stop"], "cancelled", "{seen:#}");
         let updates = list(&seen["updates"]);
         assert_eq!(last(updates, "1.0", "kind"), "execute");
@@ -581,8 +622,8 @@ fn a_killed_agent_is_loaded() {
     let first = json!({ "text": "I check.", "expect": { "contains": unknown } });
     let more = json!({ "text": "I continue.", "expect": { "contains": ["Go on."] } });
     let script = format!("{}{first}\n{more}\n", reply(&format!("On it.\n{}", long())));
-    let rules = ["allow RunCommand"];
-    each(&script, ("kill", "allow_once"), &rules, |_, seen| {
+    let options = ["--approval", "allow RunCommand"];
+    each(&script, ("kill", "allow_once"), &options, |_, seen| {
         assert_eq!(seen["listed"], json!([true]), "{seen:#}");
         assert_eq!(seen["title"], "Do it.");
         let loaded = list(&seen["loaded"]);

@@ -7,12 +7,13 @@ use std::time::Duration;
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::Ancestor;
 use gadgetry::proto::id::CallId;
+use gadgetry::proto::visible::{output_line, uncolored};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
 use crate::calls::{self, EDITING};
-use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line, output_line, uncolored};
+use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::{counted, short};
 
 /// Lines of a result that are shown; of the output of a command, the last ones.

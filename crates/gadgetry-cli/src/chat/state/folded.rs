@@ -3,11 +3,12 @@
 use std::mem;
 use std::time::Duration;
 
+use gadgetry::proto::visible::uncolored;
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
 
 use super::call::{KEPT_BYTES, end_of};
-use crate::chat::text::{DIM, clean, long_line, uncolored};
+use crate::chat::text::{DIM, clean, long_line};
 
 /// Lines that are printed, from the end.
 const LINES: usize = 500;

@@ -10,8 +10,8 @@ use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
 use super::{App, Effect, Failure, Said, Tone};
-use crate::chat::live_output::SHELL;
 use crate::lines::short;
+use crate::live_output::SHELL;
 use crate::modes::Mode;
 
 impl App {

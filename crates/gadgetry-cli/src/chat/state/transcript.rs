@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use gadgetry::proto::event::Ancestor;
 use gadgetry::proto::id::CallId;
+use gadgetry::proto::visible::output_line;
 use ratatui_core::text::{Line, Span};
 
 use super::call::{CallItem, DIFF_LINES, diff_style, seconds};
 use crate::chat::markdown::Markdown;
 use crate::chat::report::{Report, Tone, padded};
 use crate::chat::text::{
-    self, ALERT, BAD, BOLD, DIM, NAME, clean, lines, long_line, output_line, wrap, wrap_all,
+    self, ALERT, BAD, BOLD, DIM, NAME, clean, lines, long_line, wrap, wrap_all,
 };
 
 /// Lines of a message of the user that are printed again.

@@ -82,6 +82,13 @@ impl Base {
                 None => {}
             }
         }
+        for (short, name) in Resolver::shortcuts() {
+            if usable.contains(name) {
+                usable.insert(short.to_owned());
+            } else {
+                others.insert(short.to_owned());
+            }
+        }
         let others = others.into_iter().filter(|name| !usable.contains(name));
         let others = others.collect();
         (usable.into_iter().collect(), others)

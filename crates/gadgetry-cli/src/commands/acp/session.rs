@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::choices::{Choices, MODE, PROFILE, REASONING, UNSET};
 use super::describe::describe;
-use super::files::ClientFiles;
+use super::editor::{ClientEditor, shown_by};
 use super::ground::{Base, Ground, add_servers, with_model, words};
 use super::past::past;
 use crate::approvals::{by_rules, rules};
@@ -176,8 +176,10 @@ impl AcpSession {
         let approvals = by_rules(rules(&options.approvals).map_err(words)?);
         let approvals = approvals.approver(setup.client.clone());
         let mode = CurrentMode::new(options.approvals.approval_mode);
-        let workspaces = if setup.client.reads_files() || setup.client.writes_files() {
-            Workspaces::in_editor(Arc::new(ClientFiles(setup.client.clone())))
+        let client = &setup.client;
+        let is_editor = client.reads_files() || client.writes_files() || client.has_terminals();
+        let workspaces = if is_editor {
+            Workspaces::in_editor(Arc::new(ClientEditor(client.clone())))
         } else {
             Workspaces::default()
         };
@@ -419,6 +421,7 @@ impl HostSession for AcpSession {
         } else {
             self.next(typed, prompt).await?
         };
+        let run = run.with(shown_by(self.client.clone()));
         Ok(Turn::new(number, run))
     }
 

@@ -83,13 +83,7 @@ impl Supervisor {
     ///
     /// If the parent has already ended, or a signal cannot be handled.
     pub fn of(parent: u64, grace: Duration) -> io::Result<Self> {
-        let (signals, sender) = UnixStream::pair()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-            signal_hook::flag::register(signal.as_raw(), Arc::clone(&stop))?;
-            signal_hook::low_level::pipe::register(signal.as_raw(), sender.try_clone()?)?;
-        }
-        signal_hook::low_level::pipe::register(Signal::CHILD.as_raw(), sender)?;
+        let supervisor = Self::begin(grace)?;
         set_parent_process_death_signal(Some(Signal::TERM))?;
         let now = getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs());
         if u64::from(now) != parent {
@@ -97,6 +91,27 @@ impl Supervisor {
                 "the program that has started it has ended",
             ));
         }
+        Ok(supervisor)
+    }
+
+    /// Makes this process end all of its descendants when it is to end: by SIGTERM, SIGINT, or SIGHUP, as when its terminal is closed.
+    ///
+    /// # Errors
+    ///
+    /// If a signal cannot be handled.
+    pub fn of_terminal(grace: Duration) -> io::Result<Self> {
+        // The end of the thread that has started it, of which programs have many, means nothing.
+        Self::begin(grace)
+    }
+
+    fn begin(grace: Duration) -> io::Result<Self> {
+        let (signals, sender) = UnixStream::pair()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+            signal_hook::flag::register(signal.as_raw(), Arc::clone(&stop))?;
+            signal_hook::low_level::pipe::register(signal.as_raw(), sender.try_clone()?)?;
+        }
+        signal_hook::low_level::pipe::register(Signal::CHILD.as_raw(), sender)?;
         set_child_subreaper(Some(getpid()))?;
         close_others_on_exec()?;
         Ok(Self {

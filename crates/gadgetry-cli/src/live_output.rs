@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gadgetry_builtins::CommandOutput;
 
 /// In place of a call, for the command of the user.
-pub(super) const SHELL: &str = "!";
+#[cfg(feature = "chat")]
+pub(crate) const SHELL: &str = "!";
 
 /// Bytes of the output of a command that are kept, from its end.
 const BYTES: usize = 4 << 10;
@@ -16,7 +17,7 @@ const COMMANDS: usize = 64;
 
 /// The ends of what commands have written. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LiveOutput(Arc<Mutex<BTreeMap<String, End>>>);
+pub(crate) struct LiveOutput(Arc<Mutex<BTreeMap<String, End>>>);
 
 #[derive(Debug, Default)]
 struct End {
@@ -26,13 +27,14 @@ struct End {
 
 impl LiveOutput {
     /// Returns what gadgets write to.
-    pub(super) fn sink(&self) -> CommandOutput {
+    #[cfg(feature = "chat")]
+    pub(crate) fn sink(&self) -> CommandOutput {
         let ends = self.clone();
         CommandOutput::new(move |call, bytes| ends.write(call, bytes))
     }
 
     /// Adds what the command of a call has written.
-    pub(super) fn write(&self, call: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, call: &str, bytes: &[u8]) {
         let mut ends = self.lock();
         if !ends.contains_key(call) {
             if ends.len() >= COMMANDS {
@@ -50,7 +52,7 @@ impl LiveOutput {
     }
 
     /// Takes the ends that have changed since the last time, by call.
-    pub(super) fn take_new(&self) -> Vec<(String, String)> {
+    pub(crate) fn take_new(&self) -> Vec<(String, String)> {
         let mut ends = self.lock();
         let mut new = Vec::new();
         for (call, end) in ends.iter_mut() {
@@ -63,12 +65,14 @@ impl LiveOutput {
     }
 
     /// Forgets the output of a command that has ended.
-    pub(super) fn forget(&self, call: &str) {
+    #[cfg(feature = "chat")]
+    pub(crate) fn forget(&self, call: &str) {
         self.lock().remove(call);
     }
 
     /// Forgets all of it.
-    pub(super) fn clear(&self) {
+    #[cfg(feature = "chat")]
+    pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 
