@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agent_client_protocol_schema::v1::{
-    ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
+    ClientCapabilities, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -30,7 +30,7 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     peer: Peer,
-    abilities: Abilities,
+    capabilities: ClientCapabilities,
     /// The id of the session, once there is one.
     session: OnceLock<String>,
     /// Rules that would allow calls which wait.
@@ -41,25 +41,12 @@ struct Inner {
 /// A call that waits: its run, which may be a subagent's, the gadget, and the call's id for the model.
 type Asked = (Arc<str>, String, String);
 
-/// What a client does for an agent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Abilities {
-    /// It shows forms.
-    pub(crate) forms: bool,
-    /// It has the texts of files.
-    pub(crate) reads_files: bool,
-    /// It writes files.
-    pub(crate) writes_files: bool,
-    /// It runs commands in terminals.
-    pub(crate) has_terminals: bool,
-}
-
 impl Client {
     /// The client of a session that has no id yet.
-    pub(crate) fn new(peer: Peer, abilities: Abilities) -> Self {
+    pub(crate) fn new(peer: Peer, capabilities: ClientCapabilities) -> Self {
         Self(Arc::new(Inner {
             peer,
-            abilities,
+            capabilities,
             session: OnceLock::new(),
             rules: Mutex::default(),
             live: Live::default(),
@@ -90,17 +77,21 @@ impl Client {
 
     /// Returns whether the user can answer questions: the client shows forms.
     pub fn answers_questions(&self) -> bool {
-        self.0.abilities.forms
+        self.0
+            .capabilities
+            .elicitation
+            .as_ref()
+            .is_some_and(|it| it.form.is_some())
     }
 
     /// Returns whether the client has the texts of files, with changes that are not saved.
     pub fn reads_files(&self) -> bool {
-        self.0.abilities.reads_files
+        self.0.capabilities.fs.read_text_file
     }
 
     /// Returns whether the client writes files.
     pub fn writes_files(&self) -> bool {
-        self.0.abilities.writes_files
+        self.0.capabilities.fs.write_text_file
     }
 
     /// Returns the text of a file as the client has it, with changes that are not saved; `None` if it has none. Which files an agent
@@ -130,7 +121,7 @@ impl Client {
 
     /// Returns whether the client runs commands in terminals.
     pub fn has_terminals(&self) -> bool {
-        self.0.abilities.has_terminals
+        self.0.capabilities.terminal
     }
 
     /// Runs a command in a terminal of the client, which the user sees in the call of this
@@ -231,7 +222,7 @@ mod tests {
     #[test]
     fn rules_are_those_of_the_run() {
         let (peer, _messages) = Peer::new();
-        let client = Client::new(peer, Abilities::default());
+        let client = Client::new(peer, ClientCapabilities::default());
         let runs = ["a", "b"].map(|id| Arc::new(RunInfo::new(id, "m")));
         for run in &runs {
             let preview = CallPreview::of(Subject::command(format!("make {}", run.id)));

@@ -8,13 +8,14 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
-    CancelNotification, CloseSessionRequest, DeleteSessionRequest, DeleteSessionResponse,
-    Error as Refusal, ErrorCode, ForkSessionRequest, Implementation, InitializeRequest,
-    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    McpCapabilities, McpServer, NewSessionRequest, PromptCapabilities, PromptRequest, RequestId,
-    ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue,
-    SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo, SessionListCapabilities,
-    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
+    CancelNotification, ClientCapabilities, CloseSessionRequest, DeleteSessionRequest,
+    DeleteSessionResponse, Error as Refusal, ErrorCode, ForkSessionRequest, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, McpCapabilities, McpServer, NewSessionRequest, PromptCapabilities,
+    PromptRequest, RequestId, ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
+    SessionConfigOptionValue, SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo,
+    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use gadgetry::CancellationToken;
 use gadgetry::proto::schema::read_plain_json;
@@ -26,7 +27,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::client::{Abilities, Client};
+use crate::client::Client;
 use crate::error::{HostError, ServeError, refusal};
 use crate::host::{About, Host, HostSession as _, SessionEntry, Setup, ToolServer, ToolTransport};
 use crate::lines::{LINE, Line, next};
@@ -116,8 +117,8 @@ struct Server<H> {
     /// Sessions, and requests that are about none.
     tasks: JoinSet<()>,
     ended: CancellationToken,
-    /// Abilities of the client, after the handshake.
-    client: Option<Abilities>,
+    /// What the client offers, after the handshake.
+    client: Option<ClientCapabilities>,
 }
 
 impl<H: Host> Server<H> {
@@ -339,14 +340,7 @@ impl<H: Host> Server<H> {
     }
 
     fn initialize(&mut self, request: &InitializeRequest) -> Result<Value, Refusal> {
-        let client = &request.client_capabilities;
-        let forms = client.elicitation.as_ref();
-        self.client = Some(Abilities {
-            forms: forms.is_some_and(|it| it.form.is_some()),
-            reads_files: client.fs.read_text_file,
-            writes_files: client.fs.write_text_file,
-            has_terminals: client.terminal,
-        });
+        self.client = Some(request.client_capabilities.clone());
         let response = serde_json::to_value(initialized(&self.host.about()));
         response.map_err(|error| refusal(ErrorCode::InternalError, error.to_string()))
     }
@@ -429,8 +423,8 @@ impl<H: Host> Server<H> {
             .clone()
             .filter(|_| !is_fork)
             .map(|known| Listed::new(&self.sessions, known, sender.clone()));
-        let abilities = self.client.unwrap_or_default();
-        let client = Client::new(self.peer.clone(), abilities);
+        let offered = self.client.clone().unwrap_or_default();
+        let client = Client::new(self.peer.clone(), offered);
         let setup = Setup::new(folder.clone(), servers, client.clone());
         let responder = Responder::new(self.peer.clone(), id.clone());
         let (host, sessions) = (Arc::clone(&self.host), Arc::clone(&self.sessions));

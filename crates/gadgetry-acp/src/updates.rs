@@ -364,7 +364,11 @@ impl Updates {
             let text = match known_kind {
                 CallKind::Execute => fenced(&written(&text, uncolored)),
                 CallKind::Read | CallKind::Search => fenced(&text),
-                _ => text,
+                CallKind::Edit
+                | CallKind::Delete
+                | CallKind::Think
+                | CallKind::Fetch
+                | CallKind::Other => text,
             };
             content.push(content_block(text_block(text)));
         }

@@ -228,7 +228,7 @@ async fn commands_without_a_sandbox_run_in_terminals() {
     let folder = stage.work().canonicalize().unwrap().join("src");
     check("pwd", &format!("status=0\n\n{}\n", folder.display())).await;
     let refused = run("refused").await.unwrap_err();
-    assert_eq!(refused.to_string(), "the editor has not started it");
+    assert_eq!(refused, "the editor has not started it");
     let long = run("long").await.unwrap();
     assert!(long.starts_with("status=timeout (ended after 7000 ms)\n\nxxx"));
     assert!(long.len() < 65 << 10, "{}", long.len());

@@ -4,10 +4,11 @@ use std::time::UNIX_EPOCH;
 
 use cap_fs_ext::MetadataExt as _;
 use cap_std::fs::Metadata;
+use cap_std::time::SystemTime;
 
 /// Returns what distinguishes a folder from others. A number that was free may be used again, the time when it was made cannot.
 pub(crate) fn identity(metadata: &Metadata) -> String {
-    let made = metadata.created().ok().map(|it| it.into_std());
+    let made = metadata.created().ok().map(SystemTime::into_std);
     let made = made.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
     let made = made.map_or(0, |it| it.as_nanos());
     format!("{}:{}:{made}", metadata.dev(), metadata.ino())
