@@ -49,7 +49,7 @@
 //! | `command_output` | what commands write, while they run |
 //! | `sandbox` | a command that can change its workspace and nothing else |
 //! | `read_file`, `list_directory`, `search` | reading |
-//! | `shell`, `after_edit` | command lines; those that run after a change |
+//! | `shell`, `terminal`, `after_edit` | command lines; those in terminals of an editor; those that run after a change |
 //! | `write_file`, `edit_file`, `delete_file` | changing |
 //! | `run_command`, `http_fetch` | commands and pages |
 //! | `talk`, `todo` | the user, and the list of steps |
