@@ -14,9 +14,10 @@ use gadgetry::approval::{Answer, ApprovalRequest, Approver, Rule};
 use gadgetry::{Human, HumanQuestion};
 use serde_json::{Value, json};
 
+use crate::error::TerminalError;
 use crate::live::{Live, Seen};
 use crate::peer::Peer;
-use crate::terminal::{self, TerminalCommand, TerminalError, TerminalRun};
+use crate::terminal::{self, Shown, TerminalCommand, TerminalRun};
 
 /// Calls whose rules are kept until they are shown.
 const KEPT: usize = 256;
@@ -35,7 +36,7 @@ struct Inner {
     session: OnceLock<String>,
     /// Rules that would allow calls which wait.
     rules: Mutex<HashMap<Asked, Vec<Rule>>>,
-    live: Live,
+    live: Arc<Live>,
 }
 
 /// A call that waits: its run, which may be a subagent's, the gadget, and the call's id for the model.
@@ -49,7 +50,7 @@ impl Client {
             capabilities,
             session: OnceLock::new(),
             rules: Mutex::default(),
-            live: Live::default(),
+            live: Arc::default(),
         }))
     }
 
@@ -140,9 +141,11 @@ impl Client {
     ) -> Result<TerminalRun, TerminalError> {
         let session = self.0.session.get().filter(|_| self.has_terminals());
         let session = session.ok_or(TerminalError::NotStarted)?.clone();
-        let (client, call) = (self.clone(), call.to_owned());
-        let show = move |id| client.live().show(&call, Seen::Terminal(id));
-        terminal::run(self.peer().clone(), session, command, show).await
+        let shown = Shown {
+            live: Arc::clone(&self.0.live),
+            key: call.to_owned(),
+        };
+        terminal::run(self.peer().clone(), session, command, shown).await
     }
 
     /// Shows the end of the output of a command in its call until that has a result. A later one replaces it. The call is named by its

@@ -1,4 +1,4 @@
-//! Errors of the host, and of serving.
+//! Errors of the host, of serving, and of terminals.
 
 use std::io;
 
@@ -67,5 +67,22 @@ pub enum ServeError {
 impl Classified for ServeError {
     fn fault(&self) -> Fault {
         Fault::Caller
+    }
+}
+
+/// The client has not run a command to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TerminalError {
+    /// The command has not run.
+    #[error("the client has not started the command in a terminal")]
+    NotStarted,
+    /// The command may have run, and may still be running.
+    #[error("the client does not say how the command ended in its terminal; it may have run")]
+    Lost,
+}
+
+impl Classified for TerminalError {
+    fn fault(&self) -> Fault {
+        Fault::Environment
     }
 }

@@ -122,7 +122,7 @@ mod updates;
 
 pub use client::Client;
 pub use diff::Change;
-pub use error::{HostError, ServeError};
+pub use error::{HostError, ServeError, TerminalError};
 pub use host::{
     About, CallDescription, CallKind, Choice, Host, HostSession, Login, Offer, OptionKind, Past,
     SessionEntry, SessionOption, Setup, SlashCommand, Step, StepProgress, ToolServer,
@@ -130,4 +130,4 @@ pub use host::{
 };
 pub use prompt::Prompt;
 pub use server::serve;
-pub use terminal::{TerminalCommand, TerminalEnd, TerminalError, TerminalRun};
+pub use terminal::{TerminalCommand, TerminalEnd, TerminalRun};

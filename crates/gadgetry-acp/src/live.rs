@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// Calls with news; more are not shown before they end.
 const CALLS: usize = 64;
 
-/// What is seen of a call.
+/// News about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// The end of its output so far.
@@ -39,6 +39,13 @@ impl Live {
         }
         drop(news);
         self.has_news.notify_one();
+    }
+
+    /// Shows nothing more of what was not shown yet of a call.
+    pub(crate) fn withdraw(&self, key: &str) {
+        if let Some(call) = call_of(key) {
+            self.news().remove(&call);
+        }
     }
 
     /// Waits until there is something to show.
@@ -80,6 +87,9 @@ mod tests {
             live.show(&format!("r/{call}"), output("x"));
         }
         assert_eq!(live.take().len(), CALLS);
+        assert_eq!(live.take().len(), 0);
+        live.show("r/5", output("a"));
+        live.withdraw("r/5");
         assert_eq!(live.take().len(), 0);
     }
 }

@@ -58,8 +58,10 @@ impl Peer {
     pub(crate) async fn request(&self, method: &str, params: impl Serialize) -> Option<Value> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        if let Some(open) = self.open().as_mut() {
-            open.insert(id, sender);
+        match self.open().as_mut() {
+            Some(open) => _ = open.insert(id, sender),
+            // What waits for it is woken by its end.
+            None => drop(sender),
         }
         let _forget = Forget(self, id);
         let message =

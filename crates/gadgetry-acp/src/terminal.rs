@@ -1,6 +1,7 @@
 //! Commands in terminals of the client.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
@@ -13,17 +14,32 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use crate::error::TerminalError;
+use crate::live::{Live, Seen};
 use crate::peer::Peer;
 
 /// Maximum time for an answer that does not wait for a command.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A command for a terminal of the client.
+///
+/// ```
+/// use std::time::Duration;
+/// use gadgetry_acp::TerminalCommand;
+/// let make = TerminalCommand {
+///     program: "make".into(),
+///     arguments: vec!["check".to_owned()],
+///     folder: "/home/me/project".into(),
+///     timeout: Duration::from_secs(60),
+///     output: 64 << 10,
+/// };
+/// assert_eq!(make.arguments, ["check"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalCommand {
-    /// Its program.
+    /// The program.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
     /// The folder that it runs in, an absolute path.
     pub folder: PathBuf,
@@ -36,45 +52,34 @@ pub struct TerminalCommand {
 /// A command that has ended in a terminal of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalRun {
-    /// The end of its output, as the terminal has it: stdout and stderr, perhaps with escape sequences.
+    /// The end of the output, as the terminal has it: stdout and stderr, perhaps with escape sequences.
     pub output: String,
-    /// How it has ended.
+    /// The end of the command.
     pub end: TerminalEnd,
 }
 
-/// How a command has ended in a terminal of the client.
+/// The end of a command in a terminal of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEnd {
-    /// With this exit code.
+    /// The command has ended with this exit code.
     Exited(u32),
-    /// By this signal, if the client names it.
-    Killed(Option<String>),
-    /// It took too long.
+    /// This signal has ended the command.
+    Killed(String),
+    /// The command took too long.
     TimedOut,
 }
 
-/// The client has not run a command as it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TerminalError {
-    /// The command has not run.
-    #[error("the client has not started the command in a terminal")]
-    NotStarted,
-    /// The command may have run, and may still be running.
-    #[error("the client does not say how the command ended in its terminal; it may have run")]
-    Lost,
-}
-
-/// Runs a command. `show` is called with its terminal. If the future is dropped, the client ends the command.
+/// Runs a command, and shows its terminal in a call. If the future is dropped, the client ends the command.
 pub(crate) async fn run(
     peer: Peer,
     session: String,
     command: TerminalCommand,
-    show: impl FnOnce(TerminalId) + Send + 'static,
+    shown: Shown,
 ) -> Result<TerminalRun, TerminalError> {
     let longest = command.timeout;
     let (sender, ended) = oneshot::channel();
     // A task of its own: the command must end although nothing waits for it any more.
-    tokio::spawn(started(peer, session, command, show, sender));
+    tokio::spawn(started(peer, session, command, shown, sender));
     // Up to five answers, and the command.
     let ended = timeout(longest + 5 * PATIENCE, ended).await;
     ended.map_or(Err(TerminalError::Lost), |it| {
@@ -86,56 +91,86 @@ async fn started(
     peer: Peer,
     session: String,
     command: TerminalCommand,
-    show: impl FnOnce(TerminalId) + Send,
+    shown: Shown,
     mut sender: oneshot::Sender<Result<TerminalRun, TerminalError>>,
 ) {
     let longest = command.timeout;
-    let created = created(&peer, &session, command).await;
-    let Some(terminal) = created else {
-        // Nothing may wait for it any more.
-        let _ = sender.send(Err(TerminalError::NotStarted));
-        return;
+    let id = match created(&peer, &session, command).await {
+        Ok(id) => id,
+        Err(error) => {
+            // Nothing may wait for it any more.
+            let _ = sender.send(Err(error));
+            return;
+        }
     };
-    let terminal = Terminal {
-        peer,
-        session,
-        id: terminal,
-    };
-    show(terminal.id.clone());
-    let ended = tokio::select! {
+    let terminal = Terminal { peer, session, id };
+    // The call of one that was late is over.
+    if !sender.is_closed() {
+        shown.show(&terminal.id);
+    }
+    let mut has_timed_out = false;
+    let mut end = tokio::select! {
         biased;
         () = sender.closed() => None,
-        ended = terminal.ended() => Some(ended.map(end)),
-        () = sleep(longest) => Some(Some(TerminalEnd::TimedOut)),
+        status = terminal.ended() => status.and_then(end_of),
+        () = sleep(longest) => {
+            has_timed_out = true;
+            None
+        }
     };
-    if !matches!(
-        ended,
-        Some(Some(TerminalEnd::Exited(_) | TerminalEnd::Killed(_)))
-    ) {
+    if end.is_none() {
         terminal.kill().await;
+        let status = timeout(PATIENCE, terminal.ended()).await;
+        // Without it, the command may be running.
+        let has_ended = status.is_ok_and(|it| it.is_some());
+        end = (has_timed_out && has_ended).then_some(TerminalEnd::TimedOut);
     }
     let output = terminal.output().await;
+    shown.withdraw();
     terminal.release().await;
-    let run = ended.flatten().zip(output);
+    let run = end.zip(output);
     let run = run.map(|(end, output)| TerminalRun { output, end });
     let _ = sender.send(run.ok_or(TerminalError::Lost));
 }
 
-async fn created(peer: &Peer, session: &str, command: TerminalCommand) -> Option<TerminalId> {
+/// Creates a terminal, without a limit of time: what starts late must be ended.
+async fn created(
+    peer: &Peer,
+    session: &str,
+    command: TerminalCommand,
+) -> Result<TerminalId, TerminalError> {
     let request = CreateTerminalRequest::new(session.to_owned(), command.program)
         .args(command.arguments)
         .cwd(command.folder)
         .output_byte_limit(command.output as u64);
-    // Without a limit: what it starts late must be ended.
-    let created = peer.request("terminal/create", request).await?;
-    let created: CreateTerminalResponse = serde_json::from_value(created).ok()?;
-    Some(created.terminal_id)
+    let created = peer.request("terminal/create", request).await;
+    let created = created.ok_or(TerminalError::NotStarted)?;
+    let created: CreateTerminalResponse =
+        serde_json::from_value(created).map_err(|_| TerminalError::Lost)?;
+    Ok(created.terminal_id)
 }
 
-fn end(status: TerminalExitStatus) -> TerminalEnd {
+fn end_of(status: TerminalExitStatus) -> Option<TerminalEnd> {
     match (status.exit_code, status.signal) {
-        (Some(code), None) => TerminalEnd::Exited(code),
-        (_, signal) => TerminalEnd::Killed(signal),
+        (Some(code), None) => Some(TerminalEnd::Exited(code)),
+        (_, Some(signal)) => Some(TerminalEnd::Killed(signal)),
+        (None, None) => None,
+    }
+}
+
+/// The call in which a terminal is shown.
+pub(crate) struct Shown {
+    pub(crate) live: Arc<Live>,
+    pub(crate) key: String,
+}
+
+impl Shown {
+    fn show(&self, terminal: &TerminalId) {
+        self.live.show(&self.key, Seen::Terminal(terminal.clone()));
+    }
+
+    fn withdraw(&self) {
+        self.live.withdraw(&self.key);
     }
 }
 

@@ -11,6 +11,8 @@ struct Row {
     created: Value,
     /// Its answer to how the command has ended; `None` while it runs.
     ended: Option<Value>,
+    /// The answer to the same after a request to kill it; `null` is an error.
+    killed: Value,
     /// Whether the prompt is cancelled while the command runs.
     is_cancelled: bool,
     /// The requests of the agent after that for a terminal.
@@ -28,7 +30,7 @@ async fn check(row: Row) {
     let (mut requests, mut live, mut result) = (Vec::new(), Vec::new(), String::new());
     let mut stop = Value::Null;
     let is_over = |requests: &[String]| {
-        row.created.is_null() || requests.iter().any(|it| it == "terminal/release")
+        row.created["terminalId"] != "t7" || requests.iter().any(|it| it == "terminal/release")
     };
     while stop.is_null() || !is_over(&requests) {
         let message = connection.receive().await;
@@ -61,6 +63,9 @@ async fn check(row: Row) {
                 });
                 assert_eq!(*params, expected);
                 Some(row.created.clone())
+            }
+            "terminal/wait_for_exit" if requests.iter().any(|it| it == "terminal/kill") => {
+                Some(row.killed.clone())
             }
             "terminal/wait_for_exit" if row.is_cancelled => {
                 let params = json!({ "sessionId": "s1" });
@@ -110,6 +115,7 @@ async fn commands_run_in_terminals_of_the_client() {
     const KILLED: &[&str] = &[
         "terminal/wait_for_exit",
         "terminal/kill",
+        "terminal/wait_for_exit",
         "terminal/output",
         "terminal/release",
     ];
@@ -118,24 +124,43 @@ async fn commands_run_in_terminals_of_the_client() {
         seconds: "100",
         created: created(),
         ended,
+        killed: json!({ "signal": "SIGKILL" }),
         is_cancelled: false,
         requests,
         result,
     };
     let exited = r#"TerminalRun { output: "made", end: Exited(3) }"#;
     check(row(Some(json!({ "exitCode": 3 })), TO_THE_END, exited)).await;
-    let by_signal = r#"TerminalRun { output: "made", end: Killed(Some("SIGTERM")) }"#;
+    let by_signal = r#"TerminalRun { output: "made", end: Killed("SIGTERM") }"#;
     check(row(
         Some(json!({ "signal": "SIGTERM" })),
         TO_THE_END,
         by_signal,
     ))
     .await;
-    let by_something = r#"TerminalRun { output: "made", end: Killed(None) }"#;
-    check(row(Some(json!({})), TO_THE_END, by_something)).await;
     let lost = "the client does not say how the command ended in its terminal; it may have run";
     check(row(Some(Value::Null), KILLED, lost)).await;
-    check(row(Some(json!([7])), KILLED, lost)).await;
+    for odd in [
+        json!({}),
+        json!([7]),
+        json!({ "exitCode": -1 }),
+        json!({ "exitCode": "4" }),
+    ] {
+        check(row(Some(odd), KILLED, lost)).await;
+    }
+    let odd = json!({ "terminalId": 5 });
+    check(Row {
+        created: odd,
+        ..row(None, &[], lost)
+    })
+    .await;
+    // Killed, and perhaps still running.
+    check(Row {
+        seconds: "1",
+        killed: Value::Null,
+        ..row(None, KILLED, lost)
+    })
+    .await;
     let timed_out = r#"TerminalRun { output: "made", end: TimedOut }"#;
     check(Row {
         seconds: "1",

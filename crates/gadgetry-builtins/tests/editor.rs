@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use gadgetry::GadgetError;
 use gadgetry_builtins::{
@@ -13,6 +15,10 @@ use gadgetry_builtins::{
 use serde_json::json;
 
 use crate::stage::Stage;
+
+/// Longer than anything takes on a machine that is busy.
+#[cfg(target_os = "linux")]
+const LONG: Duration = Duration::from_mins(2);
 
 /// An editor with files open. It leaves out how lines end, and writes what it has opened.
 #[derive(Debug, Default)]
@@ -138,6 +144,9 @@ struct WithTerminals {
     commands: AtomicUsize,
     /// What it does before it starts one.
     before: Mutex<Option<fn(&Path)>>,
+    /// Whether it starts none, and keeps what it does not start.
+    is_refused: Mutex<bool>,
+    last: Mutex<Option<TerminalCommand>>,
 }
 
 impl Editor for WithTerminals {
@@ -161,6 +170,10 @@ impl Terminal for WithTerminals {
             if let Some(before) = self.before.lock().unwrap().take() {
                 before(&command.folder);
             }
+            if *self.is_refused.lock().unwrap() {
+                *self.last.lock().unwrap() = Some(command);
+                return Err("the editor has not started it".into());
+            }
             match command.arguments.last().map(String::as_str) {
                 Some("refused") => return Err("the editor has not started it".into()),
                 Some("long") => {
@@ -182,7 +195,7 @@ impl Terminal for WithTerminals {
             output += &String::from_utf8(ran.stderr).unwrap();
             let end = match ran.status.code() {
                 Some(code) => TerminalEnd::Exited(u32::try_from(code).unwrap()),
-                None => TerminalEnd::Killed(Some(ran.status.to_string())),
+                None => TerminalEnd::Killed(ran.status.to_string()),
             };
             Ok(TerminalRun { output, end })
         })
@@ -214,7 +227,7 @@ async fn commands_without_a_sandbox_run_in_terminals() {
     };
     check("exit 3", "status=3\n\n(no output)\n").await;
     let colours = r"printf '10%%\r\033[32mgreen\033[0m\n'";
-    check(colours, "status=0\n\ngreen\n").await;
+    check(colours, "status=0\n\n10%\rgreen\n").await;
     check(
         "kill -9 $$",
         "status=killed (signal: 9 (SIGKILL))\n\n(no output)\n",
@@ -240,6 +253,93 @@ async fn commands_without_a_sandbox_run_in_terminals() {
     let words = "the command has not run: its folder is another one than the one that was approved";
     check("touch made", &format!("status=126\n\n{words}\n")).await;
     assert!(!folder.join("made").exists());
+}
+
+/// The arguments of the program that an editor would start for this line.
+#[cfg(target_os = "linux")]
+async fn started(stage: &Stage, editor: &WithTerminals, line: &str) -> TerminalCommand {
+    *editor.is_refused.lock().unwrap() = true;
+    let ran = stage.call("RunCommand", json!({ "command": line })).await;
+    assert!(ran.is_err(), "{ran:?}");
+    editor.last.lock().unwrap().take().unwrap()
+}
+
+/// A program in a terminal ends everything that it has started, whatever ends it, and does not start for an agent that has ended.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nothing_outlives_a_program_in_a_terminal() {
+    use std::process::Stdio;
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+    use tokio::process::{Child, Command};
+
+    let editor = Arc::new(WithTerminals::default());
+    let stage = with_terminals(&editor, false);
+    let line = "setsid sleep 1000 & (trap '' TERM HUP; sleep 1000) & echo up; sleep 1000";
+    let command = started(&stage, &editor, line).await;
+    let check = async |change: &dyn Fn(&mut Vec<String>), end: &dyn Fn(&mut Child)| {
+        let mut arguments = command.arguments.clone();
+        change(&mut arguments);
+        let mut program = Command::new(&command.program)
+            .args(&arguments)
+            .current_dir(&command.folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(program.stdout.take().unwrap());
+        let mut first = String::new();
+        output.read_line(&mut first).await.unwrap();
+        assert_eq!(first, "up\n", "{arguments:?}");
+        end(&mut program);
+        // Its end comes when no process holds it open any more.
+        let rest = tokio::time::timeout(LONG, output.read_to_string(&mut first));
+        rest.await.expect("all have ended").unwrap();
+        program.wait().await.unwrap();
+    };
+    let signal = |name: &'static str| {
+        move |program: &mut Child| {
+            let pid = program.id().unwrap().to_string();
+            let sent = std::process::Command::new("kill")
+                .args([name, &pid])
+                .status();
+            assert!(sent.unwrap().success());
+        }
+    };
+    for name in ["-TERM", "-HUP", "-INT", "-KILL", "-QUIT", "-USR1"] {
+        check(&|_| {}, &signal(name)).await;
+    }
+    // Nobody ends it in time.
+    check(&|arguments| "300".clone_into(&mut arguments[3]), &|_| {}).await;
+    // The agent ends.
+    let agent = || {
+        std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap()
+    };
+    let named = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19);
+        format!("{pid}:{}", start.unwrap())
+    };
+    let running = Mutex::new(agent());
+    let name = named(running.lock().unwrap().id());
+    let end = |_: &mut Child| running.lock().unwrap().kill().unwrap();
+    check(&|arguments| arguments[2].clone_from(&name), &end).await;
+    running.lock().unwrap().wait().unwrap();
+    for gone in [&*name, &format!("{}:1", std::process::id()), "1", ""] {
+        let mut arguments = command.arguments.clone();
+        gone.clone_into(&mut arguments[2]);
+        let program = Command::new(&command.program)
+            .args(&arguments)
+            .current_dir(&command.folder)
+            .output();
+        let ended = program.await.unwrap();
+        assert_eq!(
+            (ended.status.code(), &*ended.stdout),
+            (Some(126), &[][..]),
+            "{gone}"
+        );
+    }
 }
 
 /// In the sandbox, they are processes of ours.

@@ -38,6 +38,10 @@ impl LiveOutput {
         let mut ends = self.lock();
         if !ends.contains_key(call) {
             if ends.len() >= COMMANDS {
+                // Those of commands that have ended are among them.
+                ends.retain(|_, end| end.is_new);
+            }
+            if ends.len() >= COMMANDS {
                 return;
             }
             ends.insert(call.to_owned(), End::default());
@@ -101,8 +105,8 @@ mod tests {
         for call in 0..2 * COMMANDS {
             output.write(&call.to_string(), b"text");
         }
-        assert_eq!(output.take_new().len(), COMMANDS - 1);
-        output.forget("0");
+        assert_eq!(output.take_new().len(), COMMANDS);
+        // Those that were taken make room.
         output.write("new", b"text");
         assert_eq!(output.take_new().len(), 1);
     }

@@ -44,9 +44,9 @@ pub trait Terminal: Debug + Send + Sync {
 pub struct TerminalCommand {
     /// The [key](gadgetry::ExecutionContext::idempotency_key) of its call.
     pub call: String,
-    /// Its program: the one that has called [`dispatch`](crate::dispatch), which runs the command line.
+    /// The program to start: the one that has called [`dispatch`](crate::dispatch), which runs the command line.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
     /// The folder that it runs in, an absolute path.
     pub folder: PathBuf,
@@ -59,20 +59,20 @@ pub struct TerminalCommand {
 /// A command that has ended in a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminalRun {
-    /// Its output, as the terminal has it.
+    /// The output, as the terminal has it.
     pub output: String,
-    /// How it has ended.
+    /// The end of the command.
     pub end: TerminalEnd,
 }
 
-/// How a command has ended in a terminal.
+/// The end of a command in a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEnd {
-    /// With this exit code.
+    /// The command has ended with this exit code.
     Exited(u32),
-    /// By this signal, if the editor names it.
-    Killed(Option<String>),
-    /// It took too long.
+    /// This signal has ended the command.
+    Killed(String),
+    /// The command took too long.
     TimedOut,
 }
 

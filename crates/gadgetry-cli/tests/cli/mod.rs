@@ -2,6 +2,7 @@
 
 #[cfg(all(feature = "acp", target_os = "linux"))]
 mod acp;
+mod acp_clients;
 #[cfg(all(feature = "acp", target_os = "linux"))]
 mod acp_options;
 mod agent;

@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::SigSet;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
-    set_parent_process_death_signal, wait,
+    set_parent_process_death_signal, setsid, wait,
 };
 
 /// The exit code of a supervisor that could not start its command, as of a shell.
@@ -28,6 +29,8 @@ const AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for a command and what it starts. Returns the exit code; ends by a signal if the command did.
 pub(super) fn supervise(arguments: impl Iterator<Item = OsString>) -> i32 {
+    // It fails where this process leads a group, as it does unless a terminal is to be left.
+    let _ = setsid();
     let ended = Supervisor::new(arguments).and_then(|(supervisor, mut command)| {
         let program = command.get_program().to_owned();
         let child = command.spawn();
@@ -112,6 +115,8 @@ impl Supervisor {
             signal_hook::low_level::pipe::register(signal.as_raw(), sender.try_clone()?)?;
         }
         signal_hook::low_level::pipe::register(Signal::CHILD.as_raw(), sender)?;
+        // Whoever has started it may have blocked them, and threads inherit that.
+        SigSet::all().thread_unblock()?;
         set_child_subreaper(Some(getpid()))?;
         close_others_on_exec()?;
         Ok(Self {
