@@ -86,7 +86,7 @@ struct Job {
     folder: String,
     /// The process that wants it, by number and start.
     agent: String,
-    /// Time after which it ends although nobody has ended it.
+    /// Time after which it ends by itself.
     limit: Duration,
     /// Variables that it does not see, in addition to those that hold secrets.
     without_env: Vec<String>,
@@ -137,7 +137,7 @@ impl Job {
         }
         let mut command = process::shell()?;
         remove_secrets(&mut command, &self.without_env, &self.env);
-        // A terminal is no reason to wait for keys.
+        // In a terminal, they would wait for keys.
         for pager in ["PAGER", "GIT_PAGER", "MANPAGER"] {
             command.env(pager, "cat");
         }

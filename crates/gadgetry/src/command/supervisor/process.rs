@@ -115,7 +115,7 @@ impl Supervisor {
             signal_hook::low_level::pipe::register(signal.as_raw(), sender.try_clone()?)?;
         }
         signal_hook::low_level::pipe::register(Signal::CHILD.as_raw(), sender)?;
-        // Whoever has started it may have blocked them, and threads inherit that.
+        // The program that has started it may have blocked them, and children inherit that.
         SigSet::all().thread_unblock()?;
         set_child_subreaper(Some(getpid()))?;
         close_others_on_exec()?;
