@@ -60,6 +60,8 @@ impl Gadget for RunCommand {
             ),
         )
         .unterminated(Unterminated::Confirm)
+        // `EditFile` and then a test in one reply: the test is of the edited file.
+        .exclusive()
     }
 
     async fn execute(

@@ -210,6 +210,13 @@ impl Editor {
                 self.recall(History::newer);
                 return Edited::Nothing;
             }
+            KeyCode::Backspace if key.modifiers.is_empty() => {
+                // The label of a paste goes as a whole: a part of it would stand for nothing.
+                let label = self.pastes.label_before(self.before_cursor());
+                for _ in 0..label.map_or(1, |it| it.chars().count()) {
+                    self.area.delete_char();
+                }
+            }
             KeyCode::Char('u') if has(KeyModifiers::CONTROL) => {
                 self.area.delete_line_by_head();
             }

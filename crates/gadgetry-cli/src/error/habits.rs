@@ -11,6 +11,7 @@ const TALK: &str = "`gadgetry chat --model NAME` holds a conversation";
 const EITHER: &str = "`gadgetry chat PROMPT --model NAME` begins a conversation, `gadgetry agent PROMPT --model NAME` runs one task";
 const CONTINUE: &str = "`gadgetry chat --continue [NAME]` continues a session, and so does `gadgetry agent --continue [NAME] [PROMPT]`";
 const ALLOW: &str = "--approval 'allow …' names calls that run without a question";
+const MODE: &str = "--approval-mode ask, accept-edits or plan decides what runs without a question";
 const KEYS: &str = "keys are read from the environment; `gadgetry doctor` shows which";
 
 /// What was typed, and what does the same here; in alphabetical order.
@@ -22,6 +23,10 @@ const HABITS: &[(&str, &str)] = &[
     ("--allow-all-tools", RUN_ALL),
     ("--allowed-tools", ALLOW),
     ("--allowedTools", ALLOW),
+    (
+        "--append-system-prompt",
+        "--system TEXT is the system prompt, after which instructions of the project follow",
+    ),
     ("--ask-for-approval", ALLOW),
     ("--auto", RUN_ALL),
     ("--cd", "--workspace DIR is the folder that gadgets work in"),
@@ -43,7 +48,8 @@ const HABITS: &[(&str, &str)] = &[
     ),
     ("--model", EITHER),
     ("--no-interactive", PRINT),
-    ("--permission-mode", ALLOW),
+    ("--permission-mode", MODE),
+    ("--plan", MODE),
     ("--print", PRINT),
     ("--prompt", PRINT),
     ("--resume", CONTINUE),

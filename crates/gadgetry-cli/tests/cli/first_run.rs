@@ -87,7 +87,22 @@ fn a_shortcut_and_another_folder() {
 #[test]
 fn without_a_key_or_a_server_it_says_how_to_begin() {
     let workshop = Workshop::new("");
-    let screen = Screen::start(&workshop, (120, 50), &[], &[]);
+    // Where no server listens, also on a machine that has some.
+    let nowhere = "http://127.0.0.1:9/v1";
+    let servers = [
+        "JAN",
+        "LITELLM",
+        "LLAMACPP",
+        "LLAMAFILE",
+        "LMSTUDIO",
+        "OLLAMA",
+        "SGLANG",
+        "TGI",
+        "VLLM",
+    ];
+    let variables = servers.map(|it| (format!("{it}_BASE_URL"), nowhere));
+    let variables = variables.each_ref().map(|(name, url)| (&**name, *url));
+    let screen = Screen::start(&workshop, (120, 50), &[], &variables);
     let (code, text) = screen.ends();
     assert_eq!(code, 0, "{text}");
     for part in [

@@ -236,7 +236,10 @@ fn serve(
     reader.read_line(&mut line)?;
     let mut headers = String::new();
     while !headers.ends_with("\n\r\n") && headers != "\r\n" {
-        reader.read_line(&mut headers)?;
+        if reader.read_line(&mut headers)? == 0 {
+            // No request at all: a client that has closed an idle connection.
+            return Ok(Served::Probe);
+        }
     }
     let headers = headers.to_lowercase();
     let length = headers

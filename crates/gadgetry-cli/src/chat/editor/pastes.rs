@@ -88,6 +88,12 @@ impl Pastes {
         out + rest
     }
 
+    /// Returns the label at the end of a text.
+    pub(super) fn label_before(&self, text: &str) -> Option<&str> {
+        let mut labels = self.0.iter().map(|it| &*it.label);
+        labels.find(|label| text.ends_with(label))
+    }
+
     /// Bytes of all of them.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|it| it.text.len()).sum()

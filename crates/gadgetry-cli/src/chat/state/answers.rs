@@ -102,7 +102,11 @@ impl App {
             }
             Kind::Plan => {
                 return match key.code {
-                    KeyCode::Char('1') if is_plain => Some(self.carry_out_plan(Mode::Ask)),
+                    // A message may begin with such a number.
+                    KeyCode::Char(key @ '1') if is_plain => {
+                        dialog.selected = Some((Lasting::Plan, key));
+                        Some(Vec::new())
+                    }
                     KeyCode::Char(key @ '2') if is_plain => {
                         dialog.selected = Some((Lasting::AcceptEdits, key));
                         Some(Vec::new())
@@ -179,6 +183,7 @@ impl App {
             return Some(match lasting {
                 Lasting::Session => self.decide(Verdict::Session(rule)),
                 Lasting::Always => self.decide(Verdict::Always(rule)),
+                Lasting::Plan => self.carry_out_plan(Mode::Ask),
                 Lasting::AcceptEdits => self.carry_out_plan(Mode::AcceptEdits),
             });
         }

@@ -34,11 +34,13 @@ pub(super) struct Dialog {
     pub(super) selected: Option<(Lasting, char)>,
 }
 
-/// An answer that also allows calls that the user has not seen.
+/// An answer that counts when Enter confirms it: it allows what the user has not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lasting {
     Session,
     Always,
+    /// Carries out a plan, with questions before changes.
+    Plan,
     AcceptEdits,
 }
 
@@ -47,6 +49,7 @@ impl Lasting {
         match self {
             Self::Session => "allows for this session",
             Self::Always => "always allows",
+            Self::Plan => "carries out the plan and asks before changes",
             Self::AcceptEdits => "carries out the plan and accepts all edits",
         }
     }

@@ -6,7 +6,7 @@ use super::call::{CallItem, last_lines, seconds, spinner};
 use super::run::{Activity, Run, UserCommand};
 use super::{App, Waiting};
 use crate::chat::screen::View;
-use crate::chat::text::{DIM, NAME, clean, cut, wrap_all};
+use crate::chat::text::{DIM, NAME, clean, cut, width, wrap_all};
 use crate::lines::short;
 
 /// Rows of the input line at most.
@@ -42,7 +42,7 @@ impl App {
         }
         let dialog = take(dialog);
         let waiting = take(self.waiting_rows(columns));
-        let status = take(vec![cut(&self.status(), columns)]);
+        let status = take(vec![cut(&self.status(columns), columns)]);
         let menu = take(self.editor.menu_rows(columns, MENU_ROWS));
         let activity = take(
             self.activity()
@@ -152,13 +152,19 @@ impl App {
         ]))
     }
 
-    fn status(&self) -> Line<'static> {
+    /// The model, what was spent, and the mode, which stays on the narrowest screen: it decides what runs without a question.
+    fn status(&self, columns: u16) -> Line<'static> {
         let mut parts = vec![self.facts.name.clone(), self.totals.words()];
         if let Some(window) = self.facts.window.filter(|it| *it > 0) {
             let left = window.saturating_sub(self.context) * 100 / window;
             parts.push(format!("{left} % context left"));
         }
         parts.push(self.facts.mode.clone());
-        Line::from(Span::styled(clean(&parts.join(" · ")), DIM))
+        let line = |parts: &[String]| clean(&parts.join(" · "));
+        while parts.len() > 1 && width(&line(&parts)) > usize::from(columns) {
+            // Of name, tokens, context and mode the last but one; then the name.
+            parts.remove(parts.len().saturating_sub(2));
+        }
+        Line::from(Span::styled(line(&parts), DIM))
     }
 }

@@ -164,7 +164,8 @@ impl Talk {
         };
         let folder = std::env::current_dir().ok();
         let folder = folder.as_deref().and_then(std::path::Path::to_str);
-        let current = self.name();
+        // After `/new`, the one before is another one.
+        let current = self.kept.as_ref().map(|kept| &kept.name);
         let all = sessions.all().await?.into_iter();
         let here = all.filter(|it| {
             it.folder().as_deref() == folder && folder.is_some() && Some(&it.name) != current

@@ -85,7 +85,7 @@ impl Talk {
 
     /// Continues in a session of its own from here; the one so far stays as it is.
     pub(in crate::chat) fn fork(&mut self) -> Result<Report, Error> {
-        if self.kept.is_none() {
+        if self.kept.is_none() && self.turns.is_empty() {
             return Err(Error::input(
                 "nothing was said yet, so there is no session to fork",
             ));
