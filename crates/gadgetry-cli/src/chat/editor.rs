@@ -180,8 +180,14 @@ impl Editor {
         if self.search.is_some() {
             return self.search_key(key);
         }
+        // In a picker, Enter is the choice, and not only its words.
+        let picks = key.code == KeyCode::Enter && key.modifiers.is_empty() && self.is_picker();
         if self.menu.is_some() && self.menu_key(key) {
-            return Edited::Nothing;
+            return if picks {
+                Edited::Submit
+            } else {
+                Edited::Nothing
+            };
         }
         let has = |modifier| key.modifiers.contains(modifier);
         match key.code {

@@ -53,6 +53,12 @@ pub(crate) async fn run(
     let details = merged(&stored, &settings)?;
     let settings = move_to(&stored.folder, settings)?;
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
+    if let Some(folder) = &args.options.source.workspace
+        && typed.options.source.workspace.is_none()
+        && !(args.print || args.is_for_program())
+    {
+        printer.progress(&format!("the session works in {}\n", folder.display()));
+    }
     // Without a prompt, only `--print` says that stdin is one.
     let prompt = prompt.or_else(|| args.print.then(String::new));
     let read = |it: String| with_stdin(&it, args.print, printer);

@@ -212,8 +212,6 @@ fn another_session_is_resumed_from_a_list() {
     screen.say("/resume");
     screen.shows("› one  The first message");
     screen.keys("\r");
-    screen.shows("> /resume one");
-    screen.say("");
     screen.shows("> The first message\n\nHello.");
     screen.say("And?");
     screen.shows("Two.");

@@ -87,6 +87,7 @@ fn a_worktree_is_made_used_and_left() {
     let ended = agent(&workshop, &reads, &["--continue"]);
     assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
     says(&ended, "path=new.txt");
+    says(&ended, &format!("the session works in {shown}"));
     // Programs are shown nothing.
     let ended = agent(
         &workshop,

@@ -39,6 +39,10 @@ impl<'a> Word<'a> {
             Some((command, argument)) if argument.trim_start() == word => {
                 Some(Self::Argument(command, word))
             }
+            // Words of a title.
+            Some((command @ "/resume", argument)) => {
+                Some(Self::Argument(command, argument.trim_start()))
+            }
             Some(_) => None,
         }
     }
@@ -85,7 +89,22 @@ impl Menu {
             "/profile" => ranked(word, &names.profiles, true),
             "/skill" => ranked(word, &names.skills, true),
             // In the order of time.
-            "/resume" => ranked(word, &names.sessions, false),
+            "/resume" => {
+                let mut entries = ranked(word, &names.sessions, false);
+                let wanted = word.to_lowercase();
+                let by_title = names.sessions.iter().filter(|(name, title)| {
+                    let is_new = entries.iter().all(|it| it.text != *name);
+                    is_new && title.to_lowercase().contains(&wanted)
+                });
+                let by_title: Vec<Entry> = by_title
+                    .map(|(name, title)| Entry {
+                        text: name.clone(),
+                        note: title.clone(),
+                    })
+                    .collect();
+                entries.extend(by_title);
+                entries
+            }
             _ => return None,
         };
         if command == "/model" && !word.is_empty() {

@@ -63,7 +63,10 @@ fn keys_of_a_picker() {
     let check = |proposed: &str, keys: &str, text: &str| {
         let mut editor = Editor::new(History::new(Vec::new()));
         editor.set_names(Names {
-            sessions: vec![("monday".to_owned(), String::new())],
+            sessions: vec![
+                ("monday".to_owned(), "Mend the roof".to_owned()),
+                ("sunday".to_owned(), "Paint it, coat 7".to_owned()),
+            ],
             ..Names::default()
         });
         editor.propose(proposed);
@@ -75,7 +78,13 @@ fn keys_of_a_picker() {
                 '<' => KeyCode::Backspace,
                 c => KeyCode::Char(c),
             };
-            editor.key(KeyEvent::new(code, KeyModifiers::NONE));
+            let edited = editor.key(KeyEvent::new(code, KeyModifiers::NONE));
+            // Once, also from a picker.
+            assert_eq!(
+                edited == Edited::Submit,
+                c == '\n',
+                "{proposed:?}, {keys:?}"
+            );
         }
         assert_eq!(editor.visible(), text, "{proposed:?}, {keys:?}");
     };
@@ -86,6 +95,9 @@ fn keys_of_a_picker() {
     // Enter takes the one that is marked.
     check("/resume ", "\n", "/resume monday");
     check("/resume ", "mo\n", "/resume monday");
+    // By words of its title.
+    check("/resume ", "coat 7\n", "/resume sunday");
+    check("/resume ", "ROOF\n", "/resume monday");
     check("", "/resume mo\n", "/resume mo");
     check("/resume ", "<<<<<<<</resume mo\n", "/resume mo");
     // The user has typed these.
