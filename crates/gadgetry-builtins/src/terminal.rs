@@ -156,6 +156,7 @@ mod process {
 
     use gadgetry::command::supervisor::{self, Supervisor};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::retry_on_intr;
     use rustix::process::{
         DumpableBehavior, Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
         set_dumpable_behavior,
@@ -202,7 +203,7 @@ mod process {
         thread::Builder::new().spawn(move || {
             let mut ended = [PollFd::new(&handle, PollFlags::IN)];
             // Also if it fails: the command does not run without a limit.
-            let _ = poll(&mut ended, Some(&limit));
+            let _ = retry_on_intr(|| poll(&mut ended, Some(&limit)));
             let _ = kill_process(getpid(), Signal::TERM);
         })?;
         let child = command.spawn()?;
