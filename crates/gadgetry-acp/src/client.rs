@@ -12,11 +12,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver, Rule};
 use gadgetry::{Human, HumanQuestion};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::TerminalError;
 use crate::live::{Live, Seen};
-use crate::peer::Peer;
+use crate::peer::{Peer, read};
 use crate::terminal::{self, Shown, TerminalCommand, TerminalRun};
 
 /// Calls whose rules are kept until they are shown.
@@ -207,11 +207,6 @@ impl fmt::Debug for Client {
             .field("session", &self.0.session)
             .finish_non_exhaustive()
     }
-}
-
-/// An answer of the client as JSON that a type of the protocol has.
-pub(crate) fn read<T: serde::de::DeserializeOwned>(answer: Option<Value>) -> Option<T> {
-    serde_json::from_value(answer?).ok()
 }
 
 #[cfg(test)]

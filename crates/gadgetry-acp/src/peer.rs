@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{Error as Refusal, ErrorCode, RequestId};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
@@ -120,6 +121,11 @@ fn response(id: &RequestId, result: Result<Value, Refusal>) -> Value {
 /// The types of the protocol have a form in JSON.
 fn value(params: impl Serialize) -> Value {
     serde_json::to_value(params).unwrap_or_default()
+}
+
+/// An answer of the client as JSON that a type of the protocol has.
+pub(crate) fn read<T: DeserializeOwned>(answer: Option<Value>) -> Option<T> {
+    serde_json::from_value(answer?).ok()
 }
 
 /// Forgets a request when it is dropped.

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::TerminalError;
 use crate::live::{Live, Seen};
-use crate::peer::Peer;
+use crate::peer::{Peer, read};
 
 /// Maximum time for an answer that does not wait for a command.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -145,8 +145,7 @@ async fn created(
         .output_byte_limit(command.output as u64);
     let created = peer.request("terminal/create", request).await;
     let created = created.ok_or(TerminalError::NotStarted)?;
-    let created: CreateTerminalResponse =
-        serde_json::from_value(created).map_err(|_| TerminalError::Lost)?;
+    let created: CreateTerminalResponse = read(Some(created)).ok_or(TerminalError::Lost)?;
     Ok(created.terminal_id)
 }
 
@@ -185,8 +184,8 @@ impl Terminal {
     /// Waits until the command has ended.
     async fn ended(&self) -> Option<TerminalExitStatus> {
         let request = WaitForTerminalExitRequest::new(self.session.clone(), self.id.clone());
-        let answer = self.peer.request("terminal/wait_for_exit", request).await?;
-        let ended: WaitForTerminalExitResponse = serde_json::from_value(answer).ok()?;
+        let answer = self.peer.request("terminal/wait_for_exit", request);
+        let ended: WaitForTerminalExitResponse = read(answer.await)?;
         Some(ended.exit_status)
     }
 
@@ -215,5 +214,5 @@ async fn answer<T: DeserializeOwned>(
     request: impl Serialize,
 ) -> Option<T> {
     let answer = timeout(PATIENCE, peer.request(method, request)).await;
-    serde_json::from_value(answer.ok()??).ok()
+    read(answer.ok()?)
 }

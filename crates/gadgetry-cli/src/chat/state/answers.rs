@@ -103,12 +103,14 @@ impl App {
             Kind::Plan => {
                 return match key.code {
                     // A message may begin with such a number.
-                    KeyCode::Char(key @ '1') if is_plain => {
-                        dialog.selected = Some((Lasting::Plan, key));
-                        Some(Vec::new())
-                    }
-                    KeyCode::Char(key @ '2') if is_plain => {
-                        dialog.selected = Some((Lasting::AcceptEdits, key));
+                    KeyCode::Char(key @ ('1' | '2')) if is_plain => {
+                        let asks = key == '1';
+                        let lasting = if asks {
+                            Lasting::Plan
+                        } else {
+                            Lasting::AcceptEdits
+                        };
+                        dialog.selected = Some((lasting, key));
                         Some(Vec::new())
                     }
                     // Any other key begins a message.
