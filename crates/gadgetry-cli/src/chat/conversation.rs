@@ -32,7 +32,7 @@ use super::shell::{self, Shell};
 use super::state::{App, Effect, Failure, Message, Waiting};
 use super::submitting::{Submitting, submitted};
 use super::talk::{Opened, Talk, User};
-use super::terminal::Terminal;
+use super::terminal::{Input, Terminal};
 use crate::cli::{ChatArgs, SessionName, Theme};
 use crate::error::Error;
 use crate::hooks::{Ending, Submitted, noted};
@@ -149,7 +149,7 @@ struct Conversation {
 
 /// Event that the conversation has waited for.
 enum Happened {
-    Terminal(Option<io::Result<TerminalEvent>>),
+    Input(Option<io::Result<Input>>),
     Run(Option<Box<Event>>),
     Submitted(Result<Submitted, Error>),
     Request(Option<Request>),
@@ -198,7 +198,7 @@ impl Conversation {
             }
             self.paint()?;
             match self.wait(&mut interrupts).await {
-                Happened::Terminal(event) => self.terminal_event(event)?,
+                Happened::Input(input) => self.input(input)?,
                 Happened::Run(event) => {
                     // The event may be the end of a command.
                     self.take_output();
@@ -235,7 +235,7 @@ impl Conversation {
         tokio::select! {
             biased;
             () = interrupts.next() => Happened::Signal,
-            event = self.terminal.next() => Happened::Terminal(event),
+            input = self.terminal.next() => Happened::Input(input),
             request = self.requests.recv() => Happened::Request(request),
             // The talk has the other end, so they do not end.
             Some(fate) = self.fates.recv() => Happened::Fate(fate),
@@ -308,16 +308,19 @@ impl Conversation {
         }
     }
 
-    fn terminal_event(&mut self, event: Option<io::Result<TerminalEvent>>) -> io::Result<()> {
-        match event {
-            Some(Ok(TerminalEvent::Key(key))) => self.update(Message::Key(key)),
-            Some(Ok(TerminalEvent::Paste(text))) => self.paste(text),
-            Some(Ok(TerminalEvent::Resize(..))) => self.is_dirty = true,
-            Some(Ok(TerminalEvent::FocusGained)) => self.is_away = false,
-            Some(Ok(TerminalEvent::FocusLost)) => self.is_away = true,
-            Some(Ok(TerminalEvent::Mouse(_))) => {}
-            Some(Err(error)) => return Err(error),
-            None => self.is_over = true,
+    fn input(&mut self, input: Option<io::Result<Input>>) -> io::Result<()> {
+        let Some(input) = input.transpose()? else {
+            self.is_over = true;
+            return Ok(());
+        };
+        match input {
+            Input::Text(text) => self.update(Message::Text(text)),
+            Input::Event(TerminalEvent::Key(key)) => self.update(Message::Key(key)),
+            Input::Event(TerminalEvent::Paste(text)) => self.paste(text),
+            Input::Event(TerminalEvent::Resize(..)) => self.is_dirty = true,
+            Input::Event(TerminalEvent::FocusGained) => self.is_away = false,
+            Input::Event(TerminalEvent::FocusLost) => self.is_away = true,
+            Input::Event(TerminalEvent::Mouse(_)) => {}
         }
         Ok(())
     }

@@ -171,6 +171,23 @@ impl Editor {
         }
     }
 
+    /// Adds typed characters, as many as there is room for.
+    pub(crate) fn text(&mut self, text: &str) -> Edited {
+        if let Some(search) = &mut self.search {
+            text.chars().for_each(|c| search.add(c));
+            return Edited::Nothing;
+        }
+        let room = LONGEST_VISIBLE.saturating_sub(self.length());
+        let fits = text.floor_char_boundary(room);
+        self.area.insert_str(&text[..fits]);
+        let edited = self.complete();
+        if fits < text.len() {
+            Edited::Full
+        } else {
+            edited
+        }
+    }
+
     /// Handles a key.
     #[expect(
         clippy::wildcard_enum_match_arm,

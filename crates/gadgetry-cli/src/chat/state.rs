@@ -38,6 +38,8 @@ use transcript::{Item, Transcript};
 pub(crate) enum Message {
     /// A key was pressed.
     Key(KeyEvent),
+    /// Characters were typed, perhaps faster than they are shown.
+    Text(String),
     /// A text was pasted.
     Paste(String),
     /// Time has passed.
@@ -246,6 +248,7 @@ impl App {
         self.now = self.now.max(now);
         match message {
             Message::Key(key) => return self.key(key),
+            Message::Text(text) => return self.text(&text),
             Message::Paste(text) => return self.paste(&text),
             Message::Tick => {}
             Message::Past(said) => {

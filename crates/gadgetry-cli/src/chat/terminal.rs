@@ -27,6 +27,11 @@ use crate::cli::Theme;
 /// The size that is assumed if the terminal has none.
 const USUAL: (u16, u16) = (80, 24);
 
+/// Time to wait for what was typed at once. Without any, crossterm reads nothing.
+const AT_ONCE: Duration = Duration::from_millis(1);
+/// Bytes of one [`Input::Text`], about.
+const LONGEST_TEXT: usize = 16 << 10;
+
 /// The words of a panic, until raw mode has ended.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
@@ -37,12 +42,20 @@ pub(super) fn is_capable() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
+/// Input from the terminal.
+pub(super) enum Input {
+    /// Characters, as many as were typed at once: text of many keys is laid out once, and not after each.
+    Text(String),
+    /// Another key, a paste, or a change of the size.
+    Event(Event),
+}
+
 /// The terminal in raw mode. Dropping it erases the live rows and leaves raw mode.
 pub(super) struct Terminal {
     region: Region,
     events: EventStream,
     /// Events that were read, and not taken yet.
-    read: VecDeque<Event>,
+    read: VecDeque<io::Result<Event>>,
     /// Picks the colour of the background from the keys, until it is known.
     listener: Option<Listener>,
 }
@@ -89,30 +102,56 @@ impl Terminal {
             .unwrap_or(USUAL)
     }
 
-    /// Waits for the next key, paste or change of the size; `None` at the end of the input.
-    pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
-        loop {
-            if let Some(event) = self.read.pop_front() {
-                return Some(Ok(event));
+    /// Waits for input; `None` at its end.
+    ///
+    /// Cancel safe: nothing that was read is lost.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Input>> {
+        while self.read.is_empty() {
+            let event = self.events.next().await?;
+            self.hear(event);
+        }
+        let event = self.read.pop_front()?;
+        let Some(first) = event.as_ref().ok().and_then(character) else {
+            return Some(event.map(Input::Event));
+        };
+        let mut text = String::from(first);
+        while text.len() < LONGEST_TEXT
+            && let Some(event) = self.read_at_once()
+        {
+            if let Some(c) = event.as_ref().ok().and_then(character) {
+                text.push(c);
+            } else {
+                self.read.push_front(event);
+                break;
             }
-            let event = match self.events.next().await? {
-                Ok(event) => event,
-                Err(error) => return Some(Err(error)),
-            };
-            let Some(listener) = &mut self.listener else {
-                return Some(Ok(event));
-            };
-            match listener.hear(event) {
-                Heard::Held => {}
-                Heard::Events(events) => self.read.extend(events),
-                Heard::Background(is_light) => {
-                    self.listener = None;
-                    if let Some(is_light) = is_light {
-                        self.region.use_background(is_light);
-                        // Everything is painted again.
-                        let (columns, rows) = Self::size();
-                        return Some(Ok(Event::Resize(columns, rows)));
-                    }
+        }
+        Some(Ok(Input::Text(text)))
+    }
+
+    /// Returns the next event, if it is there.
+    fn read_at_once(&mut self) -> Option<io::Result<Event>> {
+        while self.read.is_empty() && matches!(event::poll(AT_ONCE), Ok(true)) {
+            self.hear(event::read());
+        }
+        self.read.pop_front()
+    }
+
+    /// Adds an event to those that were read, unless it belongs to the answer about the background.
+    fn hear(&mut self, event: io::Result<Event>) {
+        let (event, listener) = match (event, &mut self.listener) {
+            (Ok(event), Some(listener)) => (event, listener),
+            (event, _) => return self.read.push_back(event),
+        };
+        match listener.hear(event) {
+            Heard::Held => {}
+            Heard::Events(events) => self.read.extend(events.into_iter().map(Ok)),
+            Heard::Background(is_light) => {
+                self.listener = None;
+                if let Some(is_light) = is_light {
+                    self.region.use_background(is_light);
+                    // Everything is painted again.
+                    let (columns, rows) = Self::size();
+                    self.read.push_back(Ok(Event::Resize(columns, rows)));
                 }
             }
         }
@@ -194,19 +233,24 @@ fn write(frame: &str) -> io::Result<()> {
 }
 
 /// Reads what was typed before raw mode. The terminal has made Ctrl-J of each Enter.
-fn typed_before() -> VecDeque<Event> {
+fn typed_before() -> VecDeque<io::Result<Event>> {
     const LINE_BREAK: KeyEvent = KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL);
-    // Without any time, crossterm reads nothing.
-    const AT_ONCE: Duration = Duration::from_millis(10);
     let mut read = VecDeque::new();
-    while let Ok(true) = event::poll(AT_ONCE)
+    while let Ok(true) = event::poll(10 * AT_ONCE)
         && let Ok(event) = event::read()
     {
         let is_enter = event == Event::Key(LINE_BREAK);
         let enter = Event::Key(KeyCode::Enter.into());
-        read.push_back(if is_enter { enter } else { event });
+        read.push_back(Ok(if is_enter { enter } else { event }));
     }
     read
+}
+
+/// The character that the event types.
+fn character(event: &Event) -> Option<char> {
+    let key = event.as_key_press_event()?;
+    let is_command = !(key.modifiers - KeyModifiers::SHIFT).is_empty();
+    key.code.as_char().filter(|_| !is_command)
 }
 
 fn raw_mode() -> io::Result<()> {

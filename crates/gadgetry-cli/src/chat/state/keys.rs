@@ -70,6 +70,23 @@ impl App {
         effects
     }
 
+    /// Does what the key of each character does.
+    pub(super) fn text(&mut self, text: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for (index, c) in text.char_indices() {
+            if self.pager.is_none() && !self.editor.is_empty() {
+                // No dialog answers to a character now.
+                self.leaving = None;
+                self.last_key = self.now;
+                let edited = self.editor.text(&text[index..]);
+                effects.extend(self.edited(edited));
+                break;
+            }
+            effects.extend(self.key(KeyCode::Char(c).into()));
+        }
+        effects
+    }
+
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the other keys have no meaning of their own"

@@ -1,5 +1,6 @@
 mod answers;
 mod ends;
+mod typed;
 
 use std::time::Duration;
 
