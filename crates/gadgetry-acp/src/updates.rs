@@ -63,6 +63,8 @@ pub(crate) struct Updates {
     window: Option<u64>,
     pub(crate) spent: Spent,
     iteration: u32,
+    /// Whether the reply has text so far.
+    has_text: bool,
     calls: BTreeMap<CallId, Call>,
     /// What is seen of calls while they run.
     live: BTreeMap<CallId, ToolCallContent>,
@@ -98,6 +100,7 @@ impl Updates {
             window,
             spent,
             iteration: 0,
+            has_text: false,
             calls: BTreeMap::new(),
             live: BTreeMap::new(),
         }
@@ -135,10 +138,13 @@ impl Updates {
         }
         match &event.kind {
             EventKind::ModelCallStart { iteration, .. } => {
-                self.iteration = *iteration;
+                (self.iteration, self.has_text) = (*iteration, false);
                 Vec::new()
             }
-            EventKind::Text { text } => vec![self.text(text)],
+            EventKind::Text { text } => {
+                self.has_text = true;
+                vec![self.text(text)]
+            }
             EventKind::Reasoning { text } => vec![self.thought(text)],
             EventKind::ReplyWithdrawn { .. } => {
                 vec![self.text("\n\n*The reply was cut off, and is written again.*\n\n")]
@@ -205,10 +211,22 @@ impl Updates {
                 gadget_name,
                 answer,
                 media,
+                completes_run,
                 ..
             } => {
                 let mut updates = self.begun(*call, gadget_name, None, describe);
-                updates.extend(self.ended(*call, answer, media));
+                match answer {
+                    // It is the answer of the agent, which clients would fold with the call.
+                    CallAnswer::Result(text) if *completes_run => {
+                        let nothing = CallAnswer::Result(String::new());
+                        updates.extend(self.ended(*call, &nothing, media));
+                        let gap = if self.has_text { "\n\n" } else { "" };
+                        updates.push(self.text(&format!("{gap}{text}")));
+                    }
+                    CallAnswer::Result(_) | CallAnswer::Error(_) => {
+                        updates.extend(self.ended(*call, answer, media));
+                    }
+                }
                 updates
             }
             EventKind::GadgetSkipped {

@@ -151,6 +151,20 @@ async fn calls() {
         stopped("end_turn"),
     )
     .await;
+    // The answer of a run that a call completes is a text, after what was said before.
+    for (before, answer) in [("", "Fixed."), ("Now.\n", "\n\nFixed.")] {
+        let finish = before.to_owned() + &call("Finish", &[("message", "Fixed.")]);
+        let mut connection =
+            Connection::with_session(&script(&[json!({ "text": finish })]), &[]).await;
+        connection.prompt(1, "Go").await;
+        let (updates, _) = connection.until_answer(1).await;
+        let [.., completed, said_last] = &updates[..] else {
+            panic!("{updates:#?}");
+        };
+        let expected = call_update("1.0", json!({ "status": "completed", "content": [] }));
+        assert_eq!((completed, said_last), (&expected, &said(answer, "1.1")));
+        connection.end().await;
+    }
     // A plan.
     let todo = call("Todo", &[("step", "Think")]);
     let mut connection =

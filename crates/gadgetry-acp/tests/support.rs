@@ -217,6 +217,12 @@ fn todo(step: String) -> String {
     format!("noted: {step}")
 }
 
+/// Completes the run.
+#[gadgetry::gadget]
+fn finish(message: String) -> Result<String, GadgetError> {
+    Err(GadgetError::task_complete(message))
+}
+
 /// Panics.
 #[gadgetry::gadget]
 fn explode() -> String {
@@ -258,6 +264,7 @@ impl TestHost {
             .gadget(Shell(setup.client.clone()))
             .gadget(Ask)
             .gadget(Todo)
+            .gadget(Finish)
             .gadget(Explode)
             .approvals(approvals)
             .on_human_input(setup.client)
