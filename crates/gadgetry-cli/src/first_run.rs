@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gadgetry::provider::Resolver;
-use tokio::runtime::Builder;
 
 use crate::config::{Config, keep_model};
 use crate::error::Error;
@@ -154,13 +153,7 @@ impl Found {
 
 /// The providers and servers that can be used now.
 fn found() -> Result<Vec<Found>, Error> {
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| Error::machine(&error))?;
-    let usable = runtime.block_on(Usable::look());
-    runtime.shutdown_background();
+    let usable = Usable::look_now()?;
     let of_key = usable.keys().iter().map(|key| Found {
         words: format!("{}, by {}", key.provider, key.variable),
         models: shortcuts_of(key.provider).map(str::to_owned).collect(),

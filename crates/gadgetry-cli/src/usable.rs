@@ -1,18 +1,25 @@
 //! The models that can be used now: by keys of the environment, and by servers on this machine.
 
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::models::{Date, ModelSpec};
 use gadgetry::provider::Resolver;
 use gadgetry::provider::resolve::LocalServer;
 use serde::Serialize;
+use tokio::runtime::Builder;
 
 use crate::error::Error;
+use crate::lines::one_line;
 use crate::run_agent::until_interrupted;
 
 /// Maximum time for servers on this machine to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Models of servers on this machine in a message.
+const EXAMPLES: usize = 3;
 
 /// What can be used.
 pub(crate) struct Usable {
@@ -65,6 +72,16 @@ impl Usable {
             keys: keys(&resolver),
             servers,
         }
+    }
+
+    /// The same for callers that do not await: blocks for a second at most.
+    pub(crate) fn look_now() -> Result<Self, Error> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Error::machine(&error))?;
+        // A thread that has a runtime cannot wait for another one.
+        let found = thread::scope(|scope| scope.spawn(|| runtime.block_on(Self::look())).join());
+        runtime.shutdown_background();
+        Ok(found.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
     /// The providers whose keys are set.
@@ -127,27 +144,29 @@ pub(crate) fn shortcuts_of(provider: &str) -> impl Iterator<Item = &'static str>
     })
 }
 
-/// What to do about a model that was not chosen, in one line. Nothing is sent.
-pub(crate) fn how_to_choose() -> String {
+/// What to do about a model that was not chosen, in one line. Looks for servers on this machine, too.
+pub(crate) fn how_to_choose() -> Result<String, Error> {
     let mut words =
         "no model is chosen: say --model NAME, set GADGETRY_MODEL, or write model = \"NAME\" into the configuration".to_owned();
-    let found = keys(&Resolver::from_env());
-    let named = found.iter().map(|it| match it.shortcut {
+    let usable = Usable::look_now()?;
+    let by_keys = usable.keys().iter().map(|it| match it.shortcut {
         Some(short) => format!("{short} ({} is set)", it.variable),
         None => format!("{}:NAME ({} is set)", it.provider, it.variable),
     });
-    let named: Vec<String> = named.collect();
+    let local = usable.local().take(EXAMPLES);
+    let local = local.map(|it| format!("{} (at {})", one_line(&it.name), one_line(&it.base_url)));
+    let examples: Vec<String> = by_keys.chain(local).collect();
     // Writing to a string cannot fail.
-    let _ = if named.is_empty() {
+    let _ = if examples.is_empty() {
         write!(
             words,
             "; no key is set: set ANTHROPIC_API_KEY for haiku, OPENAI_API_KEY for gpt5 or GEMINI_API_KEY for flash, or start a local server"
         )
     } else {
-        write!(words, "; for example {}", named.join(", "))
+        write!(words, "; for example {}", examples.join(", "))
     };
     words.push_str(
         "; `gadgetry models` lists what you can use, `gadgetry doctor` looks for keys and servers",
     );
-    words
+    Ok(words)
 }

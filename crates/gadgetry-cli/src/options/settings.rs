@@ -196,7 +196,7 @@ impl Extend<(String, Setting)> for Settings {
 /// Fails if an option is missing without which the others of a verb mean nothing.
 pub(crate) fn required(settings: &Settings, definitions: &Definitions) -> Result<(), Error> {
     if definitions.get(MODEL).is_some() && !settings.has(MODEL) {
-        return Err(Error::input(usable::how_to_choose()));
+        return Err(Error::input(usable::how_to_choose()?));
     }
     let mut missing = Vec::new();
     let is_about_upstream = settings.has("upstream-api") || settings.has("upstream-key-env");

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::workshop::{Ended, Workshop, reply};
+use super::workshop::{Ended, NO_SERVERS, Workshop, reply};
 
 /// A folder with a script, in which the user's configuration is `home/gadgetry/config.toml`.
 pub(crate) struct Configured(pub(crate) Workshop);
@@ -238,12 +238,13 @@ fn keys_are_options_unless_they_are_typed() {
     check("other", &["--config", "other.toml", "complete", "Hello"]);
     check("other", &["complete", "--config=other.toml", "Hello"]);
     let none = super::options::NO_MODEL;
-    configured
-        .ended(&["complete", "--no-config", "Hello"])
-        .check("", none, 2);
-    configured
-        .ended(&["--no-config", "complete", "Hello"])
-        .check("", none, 2);
+    for args in [
+        ["complete", "--no-config", "Hello"],
+        ["--no-config", "complete", "Hello"],
+    ] {
+        let mut command = configured.command(&args);
+        Ended::of(command.envs(NO_SERVERS)).check("", none, 2);
+    }
 }
 
 /// What is configured gives way to what is typed, also if the two are different options.

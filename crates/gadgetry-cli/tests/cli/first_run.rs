@@ -2,7 +2,7 @@
 
 use super::screen::Screen;
 use super::server::{Reply, Server};
-use super::workshop::{Ended, Workshop, reply};
+use super::workshop::{Ended, NO_SERVERS, Workshop, reply};
 
 /// A server of models with one model, which answers a question.
 fn ollama() -> Server {
@@ -87,22 +87,7 @@ fn a_shortcut_and_another_folder() {
 #[test]
 fn without_a_key_or_a_server_it_says_how_to_begin() {
     let workshop = Workshop::new("");
-    // Where no server listens, also on a machine that has some.
-    let nowhere = "http://127.0.0.1:9/v1";
-    let servers = [
-        "JAN",
-        "LITELLM",
-        "LLAMACPP",
-        "LLAMAFILE",
-        "LMSTUDIO",
-        "OLLAMA",
-        "SGLANG",
-        "TGI",
-        "VLLM",
-    ];
-    let variables = servers.map(|it| (format!("{it}_BASE_URL"), nowhere));
-    let variables = variables.each_ref().map(|(name, url)| (&**name, *url));
-    let screen = Screen::start(&workshop, (120, 50), &[], &variables);
+    let screen = Screen::start(&workshop, (120, 50), &[], &NO_SERVERS);
     let (code, text) = screen.ends();
     assert_eq!(code, 0, "{text}");
     for part in [
@@ -137,6 +122,17 @@ fn a_model_from_the_environment() {
         assert!(ended.stderr.contains(part), "{part}: {ended:?}");
     }
     assert!(!ended.stderr.contains("secret") && ended.stderr.lines().count() == 1);
+    // So it does with the models of servers on this machine.
+    let models = r#"{"object":"list","data":[{"id":"small\u001b[2J","object":"model"}]}"#;
+    let server = Server::start(vec![Reply::Gets("/v1/models", "200 OK", models.to_owned())]);
+    let mut command = workshop.command(&["agent", "hello"]);
+    command
+        .envs(NO_SERVERS)
+        .env("OLLAMA_BASE_URL", server.url());
+    let ended = Ended::of(&mut command);
+    let url = server.url();
+    let example = format!("; for example ollama:small\\u{{1b}}[2J (at {url}); `gadgetry models`");
+    assert!(ended.stderr.contains(&example), "{example}: {ended:?}");
 }
 
 #[test]

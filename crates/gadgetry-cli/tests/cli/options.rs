@@ -2,12 +2,20 @@
 
 use std::fs;
 
+use super::workshop::{Ended, NO_SERVERS, Workshop};
 use super::{check, run};
 
-/// What to do without a model, where no key is set.
+/// What to do without a model, where no key is set and no server answers.
 pub(crate) const NO_MODEL: &str = "error: no model is chosen: say --model NAME, set GADGETRY_MODEL, or write model = \"NAME\" into the configuration; \
     no key is set: set ANTHROPIC_API_KEY for haiku, OPENAI_API_KEY for gpt5 or GEMINI_API_KEY for flash, or start a local server; \
     `gadgetry models` lists what you can use, `gadgetry doctor` looks for keys and servers\n";
+
+#[test]
+fn without_a_model() {
+    let workshop = Workshop::new("");
+    let mut command = workshop.command(&["agent", "hello"]);
+    Ended::of(command.envs(NO_SERVERS)).check("", NO_MODEL, 2);
+}
 
 #[test]
 fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
@@ -41,7 +49,6 @@ fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
         &["parse", "--batch", "--chunk-size", "4"],
         "error: the argument '--batch' cannot be used with '--chunk-size <N>'\n",
     );
-    mistake(&["agent", "hello"], NO_MODEL);
     mistake(
         &["replay"],
         "error: the following required arguments were not provided: <FILE>\n",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::super::workshop::Ended;
+use super::super::workshop::{Ended, NO_SERVERS};
 use super::{Configured, expecting};
 
 const PROJECT: &str = "system = 'of the project'\nbase-url = 'http://127.0.0.1:1/v1'\n\
@@ -133,7 +133,10 @@ fn named_files_count() {
     let project = "model = 'script:model.jsonl'\n[profiles.p.agent]\ngadgets = '~/gadgets.toml'\n[prompts]\nlong = { file = 'long.md' }\n";
     configured.0.write("gadgetry.toml", project);
     let home = configured.0.path("home");
-    let run = |args: &[&str]| Ended::of(configured.command(args).env("HOME", &home));
+    let run = |args: &[&str]| {
+        let mut command = configured.command(args);
+        Ended::of(command.env("HOME", &home).envs(NO_SERVERS))
+    };
     for name in ["home/gadgets.toml", "long.md", "model.jsonl"] {
         assert_eq!(run(&["config", "trust"]).code, Some(0));
         run(&["complete", "Hello"]).check("Hi.\n", "", 0);
