@@ -100,7 +100,7 @@ async def main():
     # A command of the agent writes a line to this pipe, and holds it open as long as it lives.
     alive = None
     editor = Editor()
-    async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):
+    async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS, env=os.environ) as (connection, process):
         seen["agent"] = await handshake(connection)
         new = await connection.new_session(cwd=FOLDER, mcp_servers=[])
         session = new.session_id
@@ -126,7 +126,7 @@ async def main():
     seen["released"] = editor.released
     if SCENARIO == "kill":
         editor = Editor()
-        async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS) as (connection, process):
+        async with spawn_agent_process(editor, PROGRAM, *ARGUMENTS, env=os.environ) as (connection, process):
             await handshake(connection)
             listed = await connection.list_sessions(cwd=FOLDER)
             seen["listed"] = [entry.session_id == session for entry in listed.sessions]

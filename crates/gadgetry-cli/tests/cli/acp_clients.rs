@@ -10,7 +10,7 @@ use super::found;
 use super::workshop::{Ended, Workshop, call, reply};
 
 /// A client of an SDK: the interpreter, and the script with its first arguments.
-fn clients() -> Vec<Vec<String>> {
+pub(super) fn clients() -> Vec<Vec<String>> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp_clients");
     let script = |name: &str| scripts.join(name).display().to_string();
     let python = found::installed("acp-python").map(|it| vec![it, script("client.py")]);
@@ -20,34 +20,40 @@ fn clients() -> Vec<Vec<String>> {
 }
 
 /// Runs a scenario with each SDK, and gives what it has seen to `check`.
-fn each(
-    script: &str,
-    (scenario, choice): (&str, &str),
-    options: &[&str],
-    check: impl Fn(&Workshop, &Value),
-) {
+fn each(script: &str, scenario: (&str, &str), options: &[&str], check: impl Fn(&Workshop, &Value)) {
     for client in clients() {
         let workshop = Workshop::new(script);
         workshop.write("a.txt", "one\ntwo\n");
-        let made = Command::new("mkfifo").arg(workshop.path("alive")).status();
-        assert!(made.expect("mkfifo").success());
-        let (program, first) = client.split_first().expect("a program");
-        let mut command: Command = workshop.run(program, &[]);
-        command.args(first).args([scenario, choice]);
-        command.arg(workshop.path("")).arg(super::GADGETRY);
-        command.args(AGENT);
-        command.args(options).env("TEST_API_KEY", "12345");
-        let ended = Ended::of(&mut command);
-        assert_eq!(ended.code, Some(0), "{client:?}: {ended:#?}");
-        let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
-        if matches!(scenario, "cancel" | "kill") {
-            // No process of the command is left.
-            assert_eq!((&seen["up"], &seen["gone"]), (&json!("up\n"), &json!("")));
-        }
-        assert_eq!(seen["agent"]["protocolVersion"], 1, "{client:?}");
-        assert_eq!(seen["modes"], json!(["ask", "accept-edits", "plan"]));
+        let seen = run(&client, &workshop, scenario, &[&AGENT, options].concat());
         check(&workshop, &seen);
     }
+}
+
+/// Runs a scenario with a client, and the agent with these arguments, in the folder of the workshop; returns what the client has seen.
+#[track_caller]
+pub(super) fn run(
+    client: &[String],
+    workshop: &Workshop,
+    (scenario, choice): (&str, &str),
+    agent: &[&str],
+) -> Value {
+    let made = Command::new("mkfifo").arg(workshop.path("alive")).status();
+    assert!(made.expect("mkfifo").success());
+    let (program, first) = client.split_first().expect("a program");
+    let mut command: Command = workshop.run(program, &[]);
+    command.args(first).args([scenario, choice]);
+    command.arg(workshop.path("")).arg(super::GADGETRY);
+    command.args(agent).env("TEST_API_KEY", "12345");
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.code, Some(0), "{client:?}: {ended:#?}");
+    let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    if matches!(scenario, "cancel" | "kill") {
+        // No process of the command is left.
+        assert_eq!((&seen["up"], &seen["gone"]), (&json!("up\n"), &json!("")));
+    }
+    assert_eq!(seen["agent"]["protocolVersion"], 1, "{client:?}");
+    assert_eq!(seen["modes"], json!(["ask", "accept-edits", "plan"]));
+    seen
 }
 
 pub(super) fn list(value: &Value) -> &[Value] {

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use super::acp::texts;
+use super::acp_clients::{clients, list, run};
 use super::workshop::{Ended, Workshop, call};
 use foreign::Server;
 
@@ -65,7 +67,7 @@ const PYTHON: Repository = Repository {
 
 impl Repository {
     /// The replies of the model. Each is for a conversation that ends with the result before it.
-    fn replies(&self, interrupted: bool) -> Vec<Value> {
+    fn replies(&self, prompt: &str, interrupted: bool) -> Vec<Value> {
         let run = |id: &str, command: &str| {
             let arguments = format!("!!!ARG:command\n{command}\n!!!ARG:timeout\n600000\n");
             call(&format!("RunCommand:{id}"), &arguments)
@@ -84,9 +86,9 @@ impl Repository {
                 self.file, self.wrong, self.right
             ),
         );
-        let wait = "echo up > alive; until [ -e go ]; do sleep 0.01; done; echo waited";
+        let wait = "exec 9>alive; echo up >&9; until [ -e go ]; do sleep 0.01; done; echo waited";
         let mut replies = vec![
-            ("Fix", look),
+            (prompt, look),
             ("1 match in 1 file", read + &edit),
             ("status=success strategy=exact", run("after", self.test)),
             (
@@ -97,6 +99,8 @@ impl Repository {
         if interrupted {
             replies.insert(3, (self.passed, run("wait", wait)));
             replies[4].0 = "interrupted";
+            // A message that is added continues the run.
+            replies.push(("Go on.", "There is no more to do.".to_owned()));
         }
         let replies = replies.into_iter().enumerate();
         let replies = replies.map(|(turn, (last, content))| {
@@ -160,9 +164,32 @@ fn agent(workshop: &Workshop, server: &Server, args: &[&str]) -> Command {
     command
 }
 
+/// Fails, is fixed by the agent of an editor, with each official SDK, and passes.
+fn fix_in_editor(repository: &Repository, scenario: (&str, &str), options: &[&str]) {
+    for client in clients() {
+        let replies = repository.replies("Do it.", scenario.0 == "kill");
+        let Some((_runtime, server, _folder)) = start(&replies) else {
+            return;
+        };
+        let workshop = repository.workshop();
+        assert!(!repository.passes(&workshop));
+        let (url, data) = (server.url("/v1"), tempfile::tempdir().expect("a folder"));
+        let data = data.path().display().to_string();
+        let model = ["acp", "--no-config", "--base-url", &url, "--model", "any"];
+        let usual = ["--markers", "plain", "--data-dir", &data];
+        let agent = [&model[..], &usual, options].concat();
+        let seen = run(&client, &workshop, scenario, &agent);
+        assert_eq!(seen["stop"], "end_turn", "{seen:#}");
+        let said = seen.get("continued").unwrap_or(&seen["updates"]);
+        let said = texts(list(said), "agent_message_chunk");
+        assert!(said.starts_with("Fixed, and the tests pass."), "{seen:#}");
+        assert!(repository.passes(&workshop), "{seen:#}");
+    }
+}
+
 /// Fails, is fixed, and passes.
 fn fix(repository: &Repository, rights: &[&str]) {
-    let Some((_runtime, server, _folder)) = start(&repository.replies(false)) else {
+    let Some((_runtime, server, _folder)) = start(&repository.replies("Fix", false)) else {
         return;
     };
     let workshop = repository.workshop();
@@ -186,6 +213,16 @@ fn a_rust_repository_is_fixed_in_the_sandbox() {
 }
 
 #[test]
+fn repositories_are_fixed_in_editors() {
+    fix_in_editor(&PYTHON, ("task", "allow_once"), &[]);
+    fix_in_editor(&PYTHON, ("terminal", "allow_always"), &[]);
+    fix_in_editor(&PYTHON, ("kill", "allow_once"), &[]);
+    if cfg!(target_os = "linux") {
+        fix_in_editor(&RUST, ("task", "allow_once"), &["--sandbox"]);
+    }
+}
+
+#[test]
 fn rules_are_enough_for_a_task() {
     let rules = [
         "--approval",
@@ -199,7 +236,7 @@ fn rules_are_enough_for_a_task() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_task_is_continued() {
-    let Some((_runtime, server, _folder)) = start(&PYTHON.replies(true)) else {
+    let Some((_runtime, server, _folder)) = start(&PYTHON.replies("Fix", true)) else {
         return;
     };
     let workshop = PYTHON.workshop();
