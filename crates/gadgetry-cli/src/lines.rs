@@ -1,5 +1,7 @@
 //! Parts of lines: texts of others, and numbers of things.
 
+use std::time::Duration;
+
 use gadgetry::proto::visible::visible_line;
 
 /// The longest value, name, result or error that is shown while a run is in progress.
@@ -39,6 +41,17 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
+/// A duration in its largest unit.
+pub(crate) fn age_words(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +78,18 @@ mod tests {
             &format!("{}\u{1b}", "x".repeat(70)),
             &format!("{}\\u…", "x".repeat(70)),
         );
+    }
+
+    #[test]
+    fn ages_have_one_unit() {
+        let check = |seconds: u64, text: &str| {
+            assert_eq!(age_words(Duration::from_secs(seconds)), text);
+        };
+        check(0, "0s");
+        check(59, "59s");
+        check(60, "1m");
+        check(7199, "1h");
+        check(86_400, "1d");
+        check(864_000, "10d");
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::Event as TerminalEvent;
-use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentHandle, AgentRun};
 use ratatui_core::text::Line;
@@ -40,6 +41,7 @@ use crate::interrupts::Interrupts;
 use crate::invocation::Invocation;
 use crate::lines::counted;
 use crate::printer::Printer;
+use crate::usable::Usable;
 
 use answers::Answers;
 
@@ -90,6 +92,7 @@ pub(super) async fn run(
                 submitting: None,
                 answers: Answers::new(user_file),
                 listing: None,
+                looking: None,
                 shell: None,
                 effects: VecDeque::new(),
                 is_over: false,
@@ -131,6 +134,8 @@ struct Conversation {
     submitting: Option<Submitting>,
     answers: Answers,
     listing: Option<Listing>,
+    /// A look for models in progress.
+    looking: Option<BoxFuture<'static, Usable>>,
     /// A command of the user that runs.
     shell: Option<Shell>,
     /// Effects to perform.
@@ -156,6 +161,7 @@ enum Happened {
     Fate(Fate),
     Shell(Option<shell::Ended>),
     Files(Vec<String>),
+    Usable(Usable),
     Signal,
     Time,
 }
@@ -213,6 +219,7 @@ impl Conversation {
                 Happened::Fate(fate) => self.fate(fate).await,
                 Happened::Shell(ended) => self.shell_ended(ended),
                 Happened::Files(files) => self.update(Message::Files(files)),
+                Happened::Usable(usable) => self.usable(usable),
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
                 Happened::Time => {
@@ -242,6 +249,7 @@ impl Conversation {
             decision = submitted(&mut self.submitting) => Happened::Submitted(decision),
             ended = shell::ended(&mut self.shell) => Happened::Shell(ended),
             files = listed(&mut self.listing) => Happened::Files(files),
+            usable = looked(&mut self.looking) => Happened::Usable(usable),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Happened::Time,
             event = next_event(&mut self.run) => Happened::Run(event.map(Box::new)),
         }
@@ -370,8 +378,7 @@ impl Conversation {
             }
             Effect::Mode(mode) => {
                 self.talk.use_mode(mode);
-                let facts = self.talk.facts().clone();
-                self.update(Message::Facts(facts));
+                self.facts_changed();
             }
             Effect::Perform(command) => self.perform(command).await,
             Effect::ListFiles => {
@@ -382,6 +389,13 @@ impl Conversation {
                     listing.folder(&folder);
                 }
             }
+            Effect::ListModels => self.looking = Some(Usable::look().boxed()),
+            Effect::ListSessions => {
+                // `/resume` alone says what is wrong.
+                if self.talk.sessions().await.is_ok() {
+                    self.facts_changed();
+                }
+            }
             Effect::Suspend => {
                 if let Err(error) = self.terminal.suspend() {
                     self.note(Tone::Bad, error.to_string());
@@ -389,6 +403,18 @@ impl Conversation {
             }
             Effect::Leave => self.is_over = true,
         }
+    }
+
+    fn usable(&mut self, usable: Usable) {
+        match self.talk.use_usable(usable) {
+            Ok(()) => self.facts_changed(),
+            Err(error) => self.note(Tone::Bad, error.to_string()),
+        }
+    }
+
+    fn facts_changed(&mut self) {
+        let facts = self.talk.facts().clone();
+        self.update(Message::Facts(facts));
     }
 
     fn shell_ended(&mut self, ended: Option<shell::Ended>) {
@@ -439,6 +465,18 @@ impl Conversation {
 async fn next_event(run: &mut Option<(AgentRun<'static>, AgentHandle)>) -> Option<Event> {
     match run {
         Some((run, _)) => run.next().await,
+        None => pending().await,
+    }
+}
+
+/// The models that can be used, once they were looked for.
+async fn looked(looking: &mut Option<BoxFuture<'static, Usable>>) -> Usable {
+    match looking {
+        Some(look) => {
+            let usable = look.await;
+            *looking = None;
+            usable
+        }
         None => pending().await,
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Editor {
     awaits_files: bool,
     /// Names that complete the arguments of commands.
     names: Names,
+    /// The command whose names were requested last, while its argument is typed.
+    named: String,
     /// The command that a picker began with, which the user has not typed.
     picker: Option<String>,
 }
@@ -61,6 +63,10 @@ pub(crate) enum Edited {
     NeedsFiles,
     /// The files in [`Editor::folder`] are needed first.
     NeedsFolder,
+    /// The models that can be used are needed.
+    NeedsModels,
+    /// The sessions of this folder are needed.
+    NeedsSessions,
     /// The text is too long for more.
     Full,
 }
@@ -77,6 +83,7 @@ impl Editor {
             files: None,
             awaits_files: false,
             names: Names::default(),
+            named: String::new(),
             picker: None,
         }
     }
@@ -149,6 +156,10 @@ impl Editor {
     /// Gives what completes the arguments of commands.
     pub(crate) fn set_names(&mut self, names: Names) {
         self.names = names;
+        let is_chosen = self.menu.as_ref().is_some_and(Menu::is_chosen);
+        if !self.named.is_empty() && !is_chosen {
+            self.complete();
+        }
     }
 
     /// Gives more files of the working directory.
@@ -436,22 +447,38 @@ impl Editor {
         match Word::of(self.before_cursor(), is_first_line) {
             Some(Word::Command(word)) => self.menu = Menu::of_commands(word, &self.names),
             Some(Word::Argument(command, word)) => {
-                self.menu = Menu::of_argument(command, word, &self.names);
+                let command = command.to_owned();
+                self.menu = Menu::of_argument(&command, word, &self.names);
                 if self.is_picker()
                     && let Some(menu) = &mut self.menu
                 {
                     menu.be_strict();
                 }
+                return self.complete_argument(command);
             }
             Some(Word::File(word)) => {
                 let word = word.to_owned();
                 self.awaits_files = true;
                 return self.complete_file(&word);
             }
-            // The next mention reads the files again.
-            None => self.files = None,
+            // The next mention reads the files again, and the next command its names.
+            None => {
+                self.files = None;
+                self.named.clear();
+            }
         }
         Edited::Nothing
+    }
+
+    fn complete_argument(&mut self, command: String) -> Edited {
+        let is_first = self.named != command;
+        let needed = match &*command {
+            "/model" => Edited::NeedsModels,
+            "/resume" => Edited::NeedsSessions,
+            _ => Edited::Nothing,
+        };
+        self.named = command;
+        if is_first { needed } else { Edited::Nothing }
     }
 
     fn complete_file(&mut self, word: &str) -> Edited {

@@ -137,6 +137,10 @@ pub(crate) enum Effect {
     ListFiles,
     /// List the files in this folder before the others.
     ListFolder(String),
+    /// Look for the models that can be used.
+    ListModels,
+    /// List the sessions of this folder.
+    ListSessions,
     /// Stop the process until the user continues it.
     Suspend,
     /// Leave the conversation.

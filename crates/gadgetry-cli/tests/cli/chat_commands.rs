@@ -2,6 +2,7 @@
 
 use super::doctor::NO_SERVERS;
 use super::screen::{CTRL_D, Screen};
+use super::server::{Reply, Server};
 use super::workshop::{Workshop, block, call, reply};
 
 /// What the status line has when nothing is in progress and no token was used.
@@ -94,6 +95,17 @@ fn models_that_can_be_used_are_offered() {
     let key = [("MISTRAL_API_KEY", "k")];
     check(&key, "› mistral:", "openai:");
     check(&[], "no model can be used: no key is set", "›");
+    // Those of local servers are found while a name is typed.
+    let models = r#"{ "data": [{ "id": "smaller" }] }"#.to_owned();
+    let server = Server::start([Reply::Gets("/v1/models", "200 OK", models)]);
+    let variables = [&NO_SERVERS[..], &[("VLLM_BASE_URL", server.url())]].concat();
+    let args = ["chat", "--model", "script:script.jsonl"];
+    let mut screen = Screen::start(&workshop, (80, 40), &args, &variables);
+    screen.shows(READY);
+    screen.keys("/model smal");
+    screen.shows("› vllm:smaller");
+    screen.keys("\x15");
+    leave(screen);
 }
 
 /// `gadgetry chat` with the built-in gadgets, of which those that write need no approval.

@@ -14,7 +14,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::workshop::{Ended, NO_SERVERS, Workshop, reply};
+use super::doctor::NO_SERVERS;
+use super::workshop::{Ended, Workshop, reply};
 
 /// A folder with a script, in which the user's configuration is `home/gadgetry/config.toml`.
 pub(crate) struct Configured(pub(crate) Workshop);

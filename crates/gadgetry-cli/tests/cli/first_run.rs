@@ -1,8 +1,9 @@
 //! The first minute: what a user sees who has chosen no model.
 
+use super::doctor::NO_SERVERS;
 use super::screen::Screen;
 use super::server::{Reply, Server};
-use super::workshop::{Ended, NO_SERVERS, Workshop, reply};
+use super::workshop::{Ended, Workshop, reply};
 
 /// A server of models with one model, which answers a question.
 fn ollama() -> Server {

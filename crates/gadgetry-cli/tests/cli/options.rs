@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::workshop::{Ended, NO_SERVERS, Workshop};
+use super::doctor::NO_SERVERS;
+use super::workshop::{Ended, Workshop};
 use super::{check, run};
 
 /// What to do without a model, where no key is set and no server answers.

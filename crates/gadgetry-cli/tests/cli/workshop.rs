@@ -155,22 +155,6 @@ impl Workshop {
     }
 }
 
-/// Addresses at which no model server answers, also on a machine that has some.
-pub(crate) const NO_SERVERS: [(&str, &str); 9] = {
-    const NOWHERE: &str = "http://127.0.0.1:9/v1";
-    [
-        ("JAN_BASE_URL", NOWHERE),
-        ("LITELLM_BASE_URL", NOWHERE),
-        ("LLAMACPP_BASE_URL", NOWHERE),
-        ("LLAMAFILE_BASE_URL", NOWHERE),
-        ("LMSTUDIO_BASE_URL", NOWHERE),
-        ("OLLAMA_BASE_URL", NOWHERE),
-        ("SGLANG_BASE_URL", NOWHERE),
-        ("TGI_BASE_URL", NOWHERE),
-        ("VLLM_BASE_URL", NOWHERE),
-    ]
-};
-
 /// Takes away what the environment and the user's configuration say about models.
 pub(crate) fn without_keys(command: &mut Command) {
     without_config(command);

@@ -8,8 +8,10 @@ use super::names::Names;
 use crate::chat::commands::COMMANDS;
 use crate::chat::text::{BOLD, DIM, clean, width};
 
-/// Completions that are kept.
-pub(super) const MOST: usize = 50;
+/// Completions that are offered.
+const MOST: usize = 50;
+/// Completions that are looked for: one more, which shows whether there are more.
+pub(super) const SOUGHT: usize = MOST + 1;
 /// Columns of their names, so that notes are in one column.
 const WIDEST: usize = 24;
 
@@ -53,6 +55,8 @@ impl<'a> Word<'a> {
 pub(super) struct Menu {
     word: String,
     entries: Vec<Entry>,
+    /// Whether more would match.
+    is_cut: bool,
     selected: usize,
     /// Whether Enter completes the word although no completion was chosen: what names one of many things may be complete.
     is_strict: bool,
@@ -75,7 +79,7 @@ impl Menu {
             text: name.to_owned(),
             note: what.to_owned(),
         });
-        Self::of(word, entries.take(MOST).collect())
+        Self::of(word, entries.take(SOUGHT).collect())
     }
 
     /// The names that a command takes.
@@ -110,7 +114,6 @@ impl Menu {
         if command == "/model" && !word.is_empty() {
             let others = noted(&names.other_models, "no key is set");
             entries.extend(ranked(word, &others, true));
-            entries.truncate(MOST);
         }
         let mut menu = Self::of(word, entries)?;
         menu.is_strict = false;
@@ -126,10 +129,13 @@ impl Menu {
         Self::of(word, entries.collect())
     }
 
-    fn of(word: &str, entries: Vec<Entry>) -> Option<Self> {
+    fn of(word: &str, mut entries: Vec<Entry>) -> Option<Self> {
+        let is_cut = entries.len() > MOST;
+        entries.truncate(MOST);
         (!entries.is_empty()).then(|| Self {
             word: word.to_owned(),
             entries,
+            is_cut,
             selected: 0,
             is_strict: true,
             is_chosen: false,
@@ -198,7 +204,11 @@ impl Menu {
         };
         let mut rows: Vec<_> = entries.map(row).collect();
         if shown < height {
-            let more = format!("  {} of {count}; Up and Down select", self.selected + 1);
+            let best = if self.is_cut { "the best " } else { "" };
+            let more = format!(
+                "  {} of {best}{count}; Up and Down select",
+                self.selected + 1
+            );
             rows.push(Line::styled(more, DIM));
         }
         rows
@@ -216,10 +226,13 @@ fn ranked(word: &str, all: &[(String, String)], by_length: bool) -> Vec<Entry> {
         ranked.sort_by_key(|(_, name, _)| (name.len(), *name));
     }
     ranked.sort_by_key(|(rank, ..)| Reverse(*rank));
-    let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
-        text: name.clone(),
-        note: note.clone(),
-    });
+    let entries = ranked
+        .into_iter()
+        .take(SOUGHT)
+        .map(|(_, name, note)| Entry {
+            text: name.clone(),
+            note: note.clone(),
+        });
     entries.collect()
 }
 

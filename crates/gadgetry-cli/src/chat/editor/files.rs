@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::completion::{MOST, rank};
+use super::completion::{SOUGHT, rank};
 
 /// Files that arrive while the user types. Each is looked at once for a word.
 #[derive(Debug, Default)]
@@ -62,9 +62,9 @@ impl Files {
         let at = self.best.binary_search_by(|it| key_of(it).cmp(&key));
         // The same name may arrive twice.
         if let Err(at) = at
-            && at < MOST
+            && at < SOUGHT
         {
-            self.best.truncate(MOST - 1);
+            self.best.truncate(SOUGHT - 1);
             self.best.insert(at, (rank, index));
         }
     }

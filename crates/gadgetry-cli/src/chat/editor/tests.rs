@@ -204,7 +204,7 @@ fn only_the_best_of_many_files_are_kept() {
     let rows = editor.menu_rows(80, 3);
     assert!(rows[0].to_string().contains("› d0/f1"), "{rows:?}");
     let entries = rows.last().unwrap().to_string();
-    assert!(entries.contains("1 of 50;"), "{entries}");
+    assert!(entries.contains("1 of the best 50;"), "{entries}");
 }
 
 #[test]

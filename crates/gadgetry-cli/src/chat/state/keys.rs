@@ -200,6 +200,8 @@ impl App {
                 .chain(self.list_folder())
                 .collect(),
             Edited::NeedsFolder => self.list_folder().into_iter().collect(),
+            Edited::NeedsModels => vec![Effect::ListModels],
+            Edited::NeedsSessions => vec![Effect::ListSessions],
             Edited::Submit => self.submit(),
             Edited::Full => {
                 let mebibytes = LONGEST >> 20;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::SystemTime;
 
 use gadgetry::models::{ModelFilter, ModelRegistry};
 use gadgetry::provider::Resolver;
@@ -19,7 +20,7 @@ use crate::chat::state::Facts;
 use crate::cli::AgentOptions;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
-use crate::lines::{one_line, short};
+use crate::lines::{age_words, one_line, short};
 use crate::modes::Mode;
 use crate::project::filled_in;
 use crate::sessions::{Sessions, no_sessions, title};
@@ -27,7 +28,7 @@ use crate::skills;
 use crate::usable::{NONE, Usable};
 
 /// Sessions that are listed.
-const SESSIONS: usize = 20;
+const SESSIONS: usize = 1000;
 
 impl Base {
     /// Collects the facts that the screen shows and completes.
@@ -116,14 +117,20 @@ impl Talk {
 
     /// The models that can be used now.
     pub(in crate::chat) async fn models(&mut self) -> Result<Report, Error> {
-        self.base.usable = Usable::look().await;
-        let catalog = catalog::load(&self.args.options.model.data)?;
-        let names = &mut self.facts.names;
-        (names.models, names.other_models) = self.base.models(&catalog);
-        let rows = names.models.iter();
+        self.use_usable(Usable::look().await)?;
+        let rows = self.facts.names.models.iter();
         let rows = rows.map(|name| (one_line(name), String::new()));
         let otherwise = format!("{NONE}; `/model ` and a part of a name finds the others");
         Ok(table(rows.collect(), &otherwise))
+    }
+
+    /// Completes the names of these models from now on.
+    pub(in crate::chat) fn use_usable(&mut self, usable: Usable) -> Result<(), Error> {
+        self.base.usable = usable;
+        let catalog = catalog::load(&self.args.options.model.data)?;
+        let names = &mut self.facts.names;
+        (names.models, names.other_models) = self.base.models(&catalog);
+        Ok(())
     }
 
     /// The profiles, with a mark at the one in use.
@@ -170,11 +177,14 @@ impl Talk {
         let here = all.filter(|it| {
             it.folder().as_deref() == folder && folder.is_some() && Some(&it.name) != current
         });
+        let now = SystemTime::now();
         let mut rows = Vec::new();
         for session in here.take(SESSIONS) {
             let first = session.runs.values().next();
-            let title = first.map(title).unwrap_or_default();
-            rows.push((session.name.to_string(), short(&one_line(&title))));
+            let title = short(&first.map(title).unwrap_or_default());
+            let age = now.duration_since(session.updated()).unwrap_or_default();
+            let what = format!("{} ago · {title}", age_words(age));
+            rows.push((session.name.to_string(), what));
         }
         self.facts.names.sessions.clone_from(&rows);
         Ok(table(rows, "there is no other session of this folder"))

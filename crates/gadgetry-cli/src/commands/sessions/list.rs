@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::record::status;
 use crate::cli::ListArgs;
 use crate::error::Error;
-use crate::lines::{one_line, short};
+use crate::lines::{age_words, one_line, short};
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions};
 
@@ -96,7 +96,7 @@ impl Listed {
         [
             self.name.clone(),
             self.status.to_owned(),
-            rough(age),
+            age_words(age),
             self.prompts.to_string(),
             match self.cost {
                 Some(cost) => format!("${cost:.4}"),
@@ -126,17 +126,6 @@ fn since_epoch(time: SystemTime) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A duration in its largest unit.
-fn rough(age: Duration) -> String {
-    let seconds = age.as_secs();
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
 /// The rows below their head.
 fn table(rows: &[[String; HEAD.len()]]) -> String {
     let mut widths = HEAD.map(str::len);
@@ -164,22 +153,4 @@ fn table(rows: &[[String; HEAD.len()]]) -> String {
         line(row.each_ref().map(String::as_str));
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_one_unit() {
-        let check = |seconds: u64, text: &str| {
-            assert_eq!(rough(Duration::from_secs(seconds)), text);
-        };
-        check(0, "0s");
-        check(59, "59s");
-        check(60, "1m");
-        check(7199, "1h");
-        check(86_400, "1d");
-        check(864_000, "10d");
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::super::workshop::{Ended, NO_SERVERS};
+use super::super::doctor::NO_SERVERS;
+use super::super::workshop::Ended;
 use super::{Configured, expecting};
 
 const PROJECT: &str = "system = 'of the project'\nbase-url = 'http://127.0.0.1:1/v1'\n\
