@@ -11,11 +11,11 @@
 //! | `modes`, `input`, `cli` | modes of approval; prompts from stdin; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
-//! | `project` | what an agent learns from its folder: environment, instructions, skills, commands, subagents |
+//! | `worktree`, `project` | a Git worktree to work in; what an agent learns from its folder: environment, instructions, skills, commands, subagents |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader` | servers of MCP; answers of the user |
 //! | `approvals`, `hooks`, `sessions`, `sources`, `subagents` | approvals; commands that decide about calls; stored runs; gadgets by where they come from; subagents of files |
-//! | `build_agent`, `outcome`, `follow`, `worktree` | an agent from its options; what a run has done, as data; a run while it is driven; a worktree for it |
+//! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
 //! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
 //! | `reference` | of the tests: the pages of `docs/reference` |

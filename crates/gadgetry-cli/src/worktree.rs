@@ -18,6 +18,8 @@ use crate::printer::Printer;
 
 /// The folder in a repository that has the worktrees, and hides itself from Git.
 const FOLDER: &str = ".gadgetry";
+/// The folder of the worktrees in it.
+const WORKTREES: &str = "worktrees";
 
 /// A worktree.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl Worktree {
         let here = env::current_dir().map_err(|error| Error::machine(&error))?;
         let root = root(&here).await?;
         let inner = said(&here, &["rev-parse", "--show-prefix"]).await?;
-        let folder = root.join(FOLDER).join("worktrees").join(name);
+        let folder = root.join(FOLDER).join(WORKTREES).join(name);
         let is_new = !is_worktree(&folder, &root).await?;
         if is_new {
             make(name, &folder, &root).await?;
@@ -119,6 +121,16 @@ impl Worktree {
         }
         Ok(parts.join(", "))
     }
+}
+
+/// Returns the folder of the repository that a folder in one of its worktrees is a copy of.
+pub(crate) fn original(folder: &Path) -> Option<PathBuf> {
+    let tree = folder.ancestors().find(|tree| {
+        let worktrees = tree.parent();
+        worktrees.is_some_and(|it| it.ends_with(Path::new(FOLDER).join(WORKTREES)))
+    })?;
+    let inner = folder.strip_prefix(tree).ok()?;
+    Some(tree.ancestors().nth(3)?.join(inner))
 }
 
 /// The folder of the repository: that of the main worktree, also from another one.

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::lines::{counted, one_line, short};
 use crate::pages::Row;
 use crate::printer::{Printer, is_at_terminal};
+use crate::worktree;
 
 /// The question whether the files are used.
 const QUESTION: &str = "Use them from now on? [y/N]";
@@ -43,8 +44,8 @@ impl Consent {
     /// Identifies the files, as they are now.
     pub(crate) fn digest(&self) -> Result<String, Error> {
         let files = self.files.files.iter();
-        let files: Vec<PathBuf> = files.map(|it| it.path.clone()).collect();
-        digest("", &files, Path::new("")).map_err(|error| Error::at(self.folder.display(), error))
+        let files: Vec<PathBuf> = files.map(|it| from(&self.folder, &it.path)).collect();
+        digest("", &files, &self.folder).map_err(|error| Error::at(self.folder.display(), error))
     }
 
     /// The number of files of each kind, such as `2 skills and 1 command`.
@@ -96,7 +97,7 @@ impl Consent {
     /// The files if the user has consented, and otherwise none, with the reason as a problem.
     pub(super) fn given(mut self, asking: Asking, printer: &Printer) -> Result<Files, Error> {
         let sha256 = self.digest()?;
-        let why = match self.trust.decision(&self.key(), &sha256) {
+        let why = match self.decision(&sha256) {
             Decision::Trusted => return Ok(self.files),
             Decision::Declined => return Ok(Files::default()),
             Decision::Changed => "they have changed since you decided about them",
@@ -130,10 +131,33 @@ impl Consent {
         })
     }
 
+    /// The decision about the files with this digest. What was decided in the folder of the repository holds for the same files in its
+    /// worktrees.
+    fn decision(&self, sha256: &str) -> Decision {
+        let here = self.trust.decision(&self.key(), sha256);
+        let original = worktree::original(&self.folder).filter(|_| here == Decision::Unknown);
+        match original.map(|it| self.trust.decision(&it.join(NAME), sha256)) {
+            Some(there @ (Decision::Trusted | Decision::Declined)) => there,
+            Some(Decision::Changed | Decision::Unknown) | None => here,
+        }
+    }
+
     /// Trusts the files with this digest, or forgets the decision about them.
     pub(crate) fn decide(&mut self, sha256: Option<&str>) -> Result<(), Error> {
         let key = self.key();
         let kept = self.trust.decide(&key, sha256.map(|it| (it, true)));
         kept.map_err(|error| Error::Failed(format!("the decision cannot be kept: {error}")))
     }
+}
+
+/// The path of a file, from a folder: the same in each copy of a repository.
+fn from(folder: &Path, file: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for ancestor in folder.ancestors() {
+        if let Ok(rest) = file.strip_prefix(ancestor) {
+            return path.join(rest);
+        }
+        path.push("..");
+    }
+    file.to_owned()
 }

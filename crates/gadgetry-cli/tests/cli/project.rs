@@ -341,6 +341,50 @@ fn skills_and_commands_are_found_after_consent() {
     list("mine  Mine\n", untrusted);
 }
 
+/// What was decided about files holds in worktrees, as long as they are the same there.
+#[test]
+fn trust_holds_in_worktrees() {
+    let workshop = repository();
+    std::fs::remove_dir_all(workshop.path(".git")).expect("it is no real one");
+    write(&workshop, ".agents/skills/review/SKILL.md", REVIEW);
+    write(&workshop, "app/.claude/commands/fix.md", "Fix $ARGUMENTS.");
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@example.com",
+            "commit",
+            "-qm",
+            "first",
+        ],
+    ] {
+        let done = workshop.run("git", arguments).status();
+        assert!(done.expect("Git runs").success());
+    }
+    let expects = json!({ "text": "Hi.", "expect": { "contains": ["Fix it."] } });
+    let check = |tree: &str, note: &str| {
+        let args = ["/fix it", "--worktree", tree, "--no-session"];
+        let ended = agent(&workshop, &format!("{expects}\n"), &args);
+        let is_used = note.is_empty();
+        assert_eq!(ended.code == Some(0), is_used, "{tree}: {ended:?}");
+        assert!(ended.stderr.contains(note), "{tree}: {ended:?}");
+    };
+    check("one", "you have not trusted them");
+    assert_eq!(trust(&workshop).code, Some(0));
+    check("one", "");
+    check("two", "");
+    write(
+        &workshop,
+        ".gadgetry/worktrees/two/app/.claude/commands/fix.md",
+        "Evil.",
+    );
+    check("two", "you have not trusted them");
+    check("one", "");
+}
+
 #[test]
 fn subagents_are_found_and_run() {
     let workshop = repository();
