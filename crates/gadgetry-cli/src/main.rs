@@ -4,6 +4,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `claude_code` | names of the tools of Claude Code |
 //! | `error`, `work`, `lines`, `calls`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: calls, costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces`, `live_output` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents; output of commands while they run |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
@@ -27,6 +28,7 @@ mod calls;
 mod catalog;
 #[cfg(feature = "chat")]
 mod chat;
+mod claude_code;
 mod cli;
 mod commands;
 mod config;

@@ -10,10 +10,11 @@ use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::{AgentBuilder, DynGadget, ExecutionContext, IntoGadget as _, Model, Skill, from_fn};
 use serde_json::{Value, json};
 
+use crate::claude_code;
 use crate::cli::{ModelArgs, ServerArgs};
 use crate::connect::{self, ModelOverrides};
 use crate::lines::{one_line, short};
-use crate::project::{agent_field, our_name};
+use crate::project::agent_field;
 
 /// The name of the gadget.
 pub(crate) const RUN_AGENT: &str = "RunAgent";
@@ -230,7 +231,7 @@ async fn own_model(
 /// The name that a tool has here.
 fn ours(name: &str) -> String {
     let name = name.trim();
-    our_name(name).unwrap_or(name).to_owned()
+    claude_code::gadget_of(name).unwrap_or(name).to_owned()
 }
 
 /// Names of gadgets: a list, or a text with commas; `None` for all. A tool with a pattern is not a name, since all of the gadget would be

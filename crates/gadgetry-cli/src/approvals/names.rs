@@ -12,7 +12,6 @@ use crate::config::Declared;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp::Connected;
-use crate::project::our_name;
 
 /// Gadgets that a run may have next to the built-in ones.
 const OTHERS: [&str; 4] = ["LoadSkill", "RunAgent", viewer::NAME, search::NAME];
@@ -71,8 +70,7 @@ impl Names<'_> {
                 let Some(problem) = self.problem(name) else {
                     continue;
                 };
-                let near = our_name(name).map(str::to_owned);
-                let near = near.or(problem.near.filter(|_| problem.is_certain));
+                let near = problem.near.filter(|_| problem.is_certain);
                 // One for two programs may have the names of both.
                 if let Some(near) = near.filter(|near| !hook.matches(near)) {
                     let words = format_args!("there is no gadget {name}; did you mean {near}?");

@@ -1,5 +1,6 @@
 //! `[[hooks]]`: commands that decide about calls, prompts and ends of runs, and see results and sessions.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use gadgetry::command::parse_duration;
@@ -7,6 +8,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::layer::unknown;
 use super::value::{Item, Value};
+use crate::claude_code;
 use crate::error::Error;
 use crate::lines::short;
 use crate::options::{Origin, Place};
@@ -125,6 +127,17 @@ pub(crate) struct HookCommand {
 impl HookCommand {
     /// Returns whether it is about a subject, such as a gadget.
     pub(crate) fn matches(&self, subject: &str) -> bool {
+        self.has(subject) || self.tool(subject).is_some()
+    }
+
+    /// Returns the name in Claude Code by which it is about a gadget, unless it is about the gadget by its own name.
+    pub(crate) fn tool(&self, gadget: &str) -> Option<Cow<'static, str>> {
+        let is_by_tool = matches!(self.event.subject(), Subject::Gadget) && !self.has(gadget);
+        let mut names = claude_code::names_of(gadget).filter(|_| is_by_tool);
+        names.find(|name| self.has(name))
+    }
+
+    fn has(&self, subject: &str) -> bool {
         let mut matcher = self.matcher.iter();
         matcher.all(|it| it.pattern.is_match(subject))
     }

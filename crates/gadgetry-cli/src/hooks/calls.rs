@@ -1,10 +1,12 @@
 //! Commands before and after calls.
 
 use gadgetry::control::{AfterGadget, BeforeGadget, GadgetDone, Hook, RunContext, Start};
-use serde_json::json;
+use gadgetry::proto::id::InvocationId;
+use serde_json::{Value, json};
 
 use super::answer::Verdict;
 use super::commands::Commands;
+use crate::claude_code;
 use crate::config::{HookCommand, HookEvent};
 
 /// The commands about calls, as a hook of an agent.
@@ -15,11 +17,9 @@ impl Hook for ConfiguredHooks {
         let name = &start.gadget_name;
         let mut updated = None;
         for hook in self.0.about(HookEvent::PreToolUse, name) {
-            let about = json!({
-                "tool_name": name,
-                "tool_use_id": start.invocation_id.as_str(),
-                "tool_input": updated.as_ref().unwrap_or(&*start.parameters),
-            });
+            let tool = hook.tool(name);
+            let parameters = updated.as_ref().unwrap_or(&*start.parameters);
+            let about = about(name, tool.as_deref(), &start.invocation_id, parameters);
             let answer = match self.0.put(hook, &run.info().id, &about).await {
                 Ok(answer) => answer,
                 Err(why) => return BeforeGadget::Deny(format!("Denied: {}", why.words())),
@@ -35,7 +35,11 @@ impl Hook for ConfiguredHooks {
                 }
             }
             let said = answer.own.unwrap_or_default();
-            updated = said.updated_input.or(updated);
+            let input = said.updated_input.map(|input| match &tool {
+                Some(tool) => claude_code::to_gadget(tool, input),
+                None => input,
+            });
+            updated = input.or(updated);
         }
         updated.map_or(BeforeGadget::Proceed, BeforeGadget::Parameters)
     }
@@ -47,12 +51,11 @@ impl Hook for ConfiguredHooks {
         };
         let mut remarks = Vec::new();
         for hook in self.0.about(event, &done.about.gadget_name) {
-            let about = json!({
-                "tool_name": done.about.gadget_name,
-                "tool_use_id": done.about.invocation_id.as_str(),
-                "tool_input": done.about.parameters,
-                field: result,
-            });
+            let call = &done.about;
+            let tool = hook.tool(&call.gadget_name);
+            let (name, id) = (&call.gadget_name, &call.invocation_id);
+            let mut about = about(name, tool.as_deref(), id, &call.parameters);
+            about[field] = json!(result);
             match self.0.put(hook, &run.info().id, &about).await {
                 Ok(answer) => {
                     let blocks = answer.decision.as_ref().is_some_and(|it| it == "block");
@@ -71,6 +74,19 @@ impl Hook for ConfiguredHooks {
             Err(_) => AfterGadget::Deny(text),
         }
     }
+}
+
+/// What a command reads about a call: by its names here, or by those of a tool of Claude Code.
+fn about(gadget: &str, tool: Option<&str>, id: &InvocationId, parameters: &Value) -> Value {
+    let input = match tool {
+        Some(tool) => claude_code::to_tool(tool, parameters),
+        None => parameters.clone(),
+    };
+    json!({
+        "tool_name": tool.unwrap_or(gadget),
+        "tool_use_id": id.as_str(),
+        "tool_input": input,
+    })
 }
 
 fn denied(reason: Option<&str>, hook: &HookCommand) -> String {

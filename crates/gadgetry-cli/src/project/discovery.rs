@@ -24,21 +24,6 @@ const AGENTS: [&str; 2] = [".agents/agents", ".claude/agents"];
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// Gadgets by the names that other programs have for theirs.
-const NAMES: [(&str, &str); 11] = [
-    ("Bash", "RunCommand"),
-    ("Edit", "EditFile"),
-    ("Glob", "Search"),
-    ("Grep", "Search"),
-    ("LS", "ListDirectory"),
-    ("MultiEdit", "EditFile"),
-    ("NotebookEdit", "EditFile"),
-    ("Read", "ReadFile"),
-    ("Skill", "LoadSkill"),
-    ("WebFetch", "HttpFetch"),
-    ("Write", "WriteFile"),
-];
-
 /// What a file is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -163,12 +148,6 @@ pub(super) fn read(file: &File) -> Result<Skill, SkillError> {
         Kind::Skill => Skill::load(file.path.parent().unwrap_or(&file.path)),
         Kind::Command | Kind::Agent => Skill::from_markdown(&file.path),
     }
-}
-
-/// The name that a tool of other programs has here.
-pub(crate) fn our_name(theirs: &str) -> Option<&'static str> {
-    let found = NAMES.iter().find(|(name, _)| *name == theirs);
-    found.map(|(_, ours)| *ours)
 }
 
 /// A field of a subagent's front matter, in whatever case and with whatever hyphens its author has written the key.

@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::printer::Printer;
 
 pub(crate) use consent::Consent;
-pub(crate) use discovery::{agent_field, our_name};
+pub(crate) use discovery::agent_field;
 
 use discovery::{Files, Kind};
 use repository::Repository;

@@ -1,5 +1,7 @@
 //! Commands of `[[hooks]]` decide about calls, and add to their results.
 
+use serde_json::{Value, json};
+
 use super::super::workshop::{Ended, call, reply};
 use super::Configured;
 
@@ -95,6 +97,47 @@ fn a_command_before_a_call_decides_about_it() {
     check(&deny("EditFile|Write.*"), None, &["denied it"]);
     check(&deny("Write|writefile"), None, &["denied it"]);
     check(&deny("*"), None, &["denied it"]);
+}
+
+/// Commands that were written for Claude Code read its names of tools and parameters.
+#[test]
+fn tools_and_parameters_have_the_names_of_claude_code() {
+    let configured = Configured::new("");
+    let own =
+        r#"{"hookSpecificOutput": {"updatedInput": {"file_path": "new.txt", "content": "y"}}}"#;
+    let hooks = format!(
+        "[[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Edit|MultiEdit|Write'\n\
+         command = \"\"\"cat > before; echo '{own}'\"\"\"\n\
+         [[hooks]]\nevent = 'PreToolUse'\nmatcher = '*'\ncommand = 'cat > own'\n\
+         [[hooks]]\nevent = 'PostToolUse'\nmatcher = 'Write'\ncommand = 'cat > after'\n\
+         [[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Bash|mcp__x__.*'\ncommand = 'exit 2'\n"
+    );
+    let ended = run(&configured, &hooks, &["Result (w)"]);
+    assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
+    assert_eq!(configured.0.read("new.txt"), "y");
+    let check = |file: &str, name: &str, input: Value| {
+        let read: Value = serde_json::from_str(&configured.0.read(file)).expect("JSON");
+        assert_eq!(
+            (&read["tool_name"], &read["tool_input"]),
+            (&json!(name), &input),
+            "{file}"
+        );
+    };
+    check(
+        "before",
+        "Write",
+        json!({ "file_path": "new.txt", "content": "x" }),
+    );
+    check(
+        "own",
+        "WriteFile",
+        json!({ "filePath": "new.txt", "content": "y" }),
+    );
+    check(
+        "after",
+        "Write",
+        json!({ "file_path": "new.txt", "content": "y" }),
+    );
 }
 
 /// What was meant as a denial, and is not one in our words, lets nothing pass.
@@ -539,11 +582,7 @@ fn mistakes_have_positions() {
         check(&table, words);
     }
     // A guard that would never run.
-    for (name, near) in [
-        ("Bash", "RunCommand"),
-        ("Edit|Read", "EditFile"),
-        ("WriteFle", "WriteFile"),
-    ] {
+    for (name, near) in [("RunComand", "RunCommand"), ("WriteFle", "WriteFile")] {
         check(
             &format!("event = 'PreToolUse'\ncommand = 'exit 2'\nmatcher = '{name}'"),
             &format!("did you mean {near}?"),
