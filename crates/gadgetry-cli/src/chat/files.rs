@@ -11,6 +11,8 @@ use super::images;
 const MOST_MENTIONS: usize = 20;
 /// Bytes of a file that is attached.
 const LONGEST: u64 = 256 << 10;
+/// The reason that a file is not attached.
+const OUTSIDE: &str = "it is outside of the working directory";
 
 /// A message with the files that it mentions.
 #[derive(Debug)]
@@ -70,17 +72,25 @@ fn mentions(message: &str) -> impl Iterator<Item = &str> {
     paths.filter(|path| !path.is_empty())
 }
 
-/// The content of a file below the working directory; `None` if there is no such file.
+/// The content of a file below the working directory; `None` if the text names no file, as `@someone` does.
 fn read(path: &str) -> Result<Option<Content>, String> {
+    let is_path = path.contains(['/', '.']);
     let path = Path::new(path);
     let is_inside = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
-    if !path.components().all(is_inside) || !path.is_file() {
-        return Ok(None);
+    if !path.exists() {
+        let missing = Err("there is no such file".to_owned());
+        return if is_path { missing } else { Ok(None) };
+    }
+    if !path.components().all(is_inside) {
+        return Err(OUTSIDE.to_owned());
+    }
+    if !path.is_file() {
+        return Err("it is not a file".to_owned());
     }
     let folder = Path::new(".").canonicalize();
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     if !folder.is_ok_and(|folder| real.starts_with(folder)) {
-        return Err("it is outside of the working directory".to_owned());
+        return Err(OUTSIDE.to_owned());
     }
     if images::is_image(&real.to_string_lossy()) {
         let image = images::read(&real).map_err(|error| error.to_string())?;
@@ -109,17 +119,24 @@ mod tests {
 
     #[test]
     fn only_files_of_the_working_directory_are_attached() {
-        let check = |message: &str, is_attached: bool| {
+        let check = |message: &str, is_attached: bool, problem: &str| {
             let attached = attach(message);
             let has_text = attached.text != message;
             assert_eq!(has_text, is_attached, "{message}: {attached:?}");
-            assert_eq!(attached.problems, [""; 0], "{message}");
+            assert_eq!(attached.problems.join(""), problem, "{message}");
         };
         // Tests run in the folder of their crate.
-        check("see @Cargo.toml", true);
-        check("see @src", false);
-        check("see @nonesuch", false);
-        check("see @/etc/hostname", false);
-        check("see @../../Cargo.toml", false);
+        check("see @Cargo.toml", true, "");
+        check("ask @someone, or @", false, "");
+        check("see @src", false, "src is not attached: it is not a file");
+        check(
+            "see @src/mian.rs",
+            false,
+            "src/mian.rs is not attached: there is no such file",
+        );
+        for outside in ["/etc/passwd", "../../Cargo.toml"] {
+            let problem = format!("{outside} is not attached: {OUTSIDE}");
+            check(&format!("see @{outside}"), false, &problem);
+        }
     }
 }
