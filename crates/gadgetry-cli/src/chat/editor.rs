@@ -284,6 +284,8 @@ impl Editor {
         let mut rows = text_rows(&buffer);
         let last = rows.iter().rposition(|row| !row.trim_end().is_empty());
         rows.truncate(last.unwrap_or_default().max(row) + 1);
+        // What it says while nothing is typed.
+        let style = if self.is_empty() { DIM } else { Style::new() };
         let rows = rows.into_iter().enumerate().map(|(index, text)| {
             let is_first = index == 0 && first == 0;
             let mark = if is_first || mark.is_empty() {
@@ -293,7 +295,7 @@ impl Editor {
             };
             Line::from(vec![
                 Span::styled(mark, NAME),
-                Span::raw(text.trim_end().to_owned()),
+                Span::styled(text.trim_end().to_owned(), style),
             ])
         });
         (rows.collect(), (row, prompt + column))
