@@ -29,7 +29,7 @@ use crate::modes::{CurrentMode, Mode};
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::Asker;
-use crate::sources::{Environment, Sources, builtin_edits};
+use crate::sources::{Environment, OF_USER, Sources, builtin_edits};
 use crate::subagents::{RUN_AGENT, Subagents};
 #[cfg(feature = "otel")]
 use crate::telemetry;
@@ -107,7 +107,11 @@ impl<'o> Parts<'o> {
                 images: model.info().reads_images,
                 workspaces: &situation.workspaces,
                 after_edit: situation.declared.after_edit(),
-                is_unattended: situation.is_unattended,
+                without: if situation.is_unattended {
+                    OF_USER
+                } else {
+                    &[]
+                },
             },
         )?;
         let inputs = connect::script(options.model.name()).into_iter();

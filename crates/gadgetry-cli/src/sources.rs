@@ -13,8 +13,10 @@ use crate::error::Error;
 use crate::mcp;
 use crate::workspaces::Workspaces;
 
-/// The gadget that needs a user during the run.
-const ASK_USER: &str = "AskUser";
+/// Built-in gadgets that need a user during the run.
+pub(crate) const OF_USER: &[&str] = &["AskUser"];
+/// Built-in gadgets that mean something in a run, and nothing to a client that calls single gadgets.
+pub(crate) const OF_RUN: &[&str] = &["AskUser", "TellUser", "Finish", "TodoWrite"];
 
 /// Environment of gadgets, apart from their own options.
 pub(crate) struct Environment<'e> {
@@ -27,8 +29,8 @@ pub(crate) struct Environment<'e> {
     pub(crate) workspaces: &'e Workspaces,
     /// Commands that run after a file was changed.
     pub(crate) after_edit: Vec<AfterEdit>,
-    /// Whether no user answers questions during the run.
-    pub(crate) is_unattended: bool,
+    /// Built-in gadgets that are left out unless the options name them.
+    pub(crate) without: &'e [&'e str],
 }
 
 /// The gadgets.
@@ -106,10 +108,10 @@ fn builtins(
         .without_env(environment.key)
         .after_edit(environment.after_edit.iter().cloned())
         .gadgets();
-    if wanted != "all" {
+    if wanted == "all" {
+        gadgets.retain(|it| !environment.without.contains(&&*it.spec().name));
+    } else {
         gadgets = named(&gadgets, wanted)?;
-    } else if environment.is_unattended {
-        gadgets.retain(|it| it.spec().name != ASK_USER);
     }
     Ok(gadgets)
 }
@@ -135,8 +137,13 @@ fn named(gadgets: &[Arc<dyn DynGadget>], list: &str) -> Result<Vec<Arc<dyn DynGa
 }
 
 impl GadgetOptions {
-    /// The gadgets without a model, checked as for a run, with those of `servers`.
-    pub(crate) fn toolbox(&self, servers: Option<&mcp::Connected>) -> Result<Toolbox, Error> {
+    /// The gadgets without a model, checked as for a run, with those of `servers`. The built-in gadgets `without` are left out unless the
+    /// options name them.
+    pub(crate) fn toolbox(
+        &self,
+        servers: Option<&mcp::Connected>,
+        without: &[&str],
+    ) -> Result<Toolbox, Error> {
         let sources = Sources::load(
             self,
             &Environment {
@@ -145,7 +152,7 @@ impl GadgetOptions {
                 images: true,
                 workspaces: &Workspaces::default(),
                 after_edit: Vec::new(),
-                is_unattended: false,
+                without,
             },
         )?;
         let mut gadgets = sources.into_gadgets();

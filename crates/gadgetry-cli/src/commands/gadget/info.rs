@@ -18,7 +18,7 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
-    let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
+    let toolbox = args.gadget.file.source.toolbox(servers.as_deref(), &[])?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {
         return printer.json(&gadget.spec().parameters);

@@ -29,7 +29,7 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
-    let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
+    let toolbox = args.gadget.file.source.toolbox(servers.as_deref(), &[])?;
     let registered = named(&toolbox, &args.gadget.name)?;
     let name = registered.name();
     let parameters = match &args.params {

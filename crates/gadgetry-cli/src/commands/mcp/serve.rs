@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::interrupts::Interrupts;
 use crate::mcp;
 use crate::printer::Printer;
+use crate::sources::OF_RUN;
 #[cfg(feature = "otel")]
 use crate::telemetry;
 
@@ -48,7 +49,7 @@ pub(super) async fn run(
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
     let servers = mcp::connect(&args.source, &config.declared, printer).await?;
-    let toolbox = args.source.toolbox(servers.as_deref())?;
+    let toolbox = args.source.toolbox(servers.as_deref(), OF_RUN)?;
     let names = Names {
         gadgets: toolbox
             .registry()

@@ -91,6 +91,15 @@ fn calls_over_stdio() {
     );
     assert_eq!(allowed.end(), (String::new(), Some(0)));
 
+    // Gadgets that belong to a run are offered only by name.
+    for (more, is_offered) in [(&[][..], false), (&["--builtins", "ReadFile,Finish"], true)] {
+        let mut client = Client::start(&mut workshop.command(&[&["mcp", "serve"], more].concat()));
+        let tools = client.ask("tools/list", &json!({})).to_string();
+        assert!(tools.contains("\"ReadFile\""), "{tools}");
+        assert_eq!(tools.contains("\"Finish\""), is_offered, "{tools}");
+        assert_eq!(client.end(), (String::new(), Some(0)));
+    }
+
     let rules = ["--approval", "deny Touch", "--approval", "ask Echo"];
     let mut ruled = Client::start(&mut workshop.command(&[&SERVE[..], &rules].concat()));
     let (is_error, denied) = ruled.call("Touch", &json!({}));
