@@ -11,13 +11,14 @@ use agent_client_protocol_schema::v1::{
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver, Rule};
+use gadgetry::terminal::{TerminalCommand, TerminalRun};
 use gadgetry::{Human, HumanQuestion};
 use serde_json::json;
 
 use crate::error::TerminalError;
 use crate::live::{Live, Seen};
 use crate::peer::{Peer, read};
-use crate::terminal::{self, Shown, TerminalCommand, TerminalRun};
+use crate::terminal::{self, Shown};
 
 /// Calls whose rules are kept until they are shown.
 const KEPT: usize = 256;

@@ -130,4 +130,3 @@ pub use host::{
 };
 pub use prompt::Prompt;
 pub use server::serve;
-pub use terminal::{TerminalCommand, TerminalEnd, TerminalRun};

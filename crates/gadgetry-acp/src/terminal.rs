@@ -1,6 +1,5 @@
 //! Commands in terminals of the client.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use agent_client_protocol_schema::v1::{
     TerminalExitStatus, TerminalId, TerminalOutputRequest, TerminalOutputResponse,
     WaitForTerminalExitRequest, WaitForTerminalExitResponse,
 };
+use gadgetry::terminal::{TerminalCommand, TerminalEnd, TerminalRun};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
@@ -20,54 +20,6 @@ use crate::peer::{Peer, read};
 
 /// Maximum time for an answer that does not wait for a command.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A command for a terminal of the client.
-///
-/// ```
-/// use std::time::Duration;
-/// use gadgetry_acp::TerminalCommand;
-/// let make = TerminalCommand {
-///     program: "make".into(),
-///     arguments: vec!["check".to_owned()],
-///     folder: "/home/me/project".into(),
-///     timeout: Duration::from_secs(60),
-///     output: 64 << 10,
-/// };
-/// assert_eq!(make.arguments, ["check"]);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TerminalCommand {
-    /// The program.
-    pub program: String,
-    /// Arguments of the program.
-    pub arguments: Vec<String>,
-    /// The folder that it runs in, an absolute path.
-    pub folder: PathBuf,
-    /// Maximum time. After it, the client ends the command.
-    pub timeout: Duration,
-    /// Maximum bytes of output that the client keeps, from its end.
-    pub output: usize,
-}
-
-/// A command that has ended in a terminal of the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TerminalRun {
-    /// The end of the output, as the terminal has it: stdout and stderr, perhaps with escape sequences.
-    pub output: String,
-    /// The end of the command.
-    pub end: TerminalEnd,
-}
-
-/// The end of a command in a terminal of the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TerminalEnd {
-    /// The command has ended with this exit code.
-    Exited(u32),
-    /// This signal has ended the command.
-    Killed(String),
-    /// The command took too long.
-    TimedOut,
-}
 
 /// Runs a command, and shows its terminal in a call. If the future is dropped, the client ends the command.
 pub(crate) async fn run(
@@ -139,7 +91,8 @@ async fn created(
     session: &str,
     command: TerminalCommand,
 ) -> Result<TerminalId, TerminalError> {
-    let request = CreateTerminalRequest::new(session.to_owned(), command.program)
+    let program = command.program.display().to_string();
+    let request = CreateTerminalRequest::new(session.to_owned(), program)
         .args(command.arguments)
         .cwd(command.folder)
         .output_byte_limit(command.output as u64);

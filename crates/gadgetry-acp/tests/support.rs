@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::pending;
 use gadgetry::approval::{Approval, Approvals, Rules};
+use gadgetry::terminal::TerminalCommand;
 use gadgetry::{
     Agent, CallPreview, Conversation, Event, ExecutionContext, Finished, Gadget, GadgetError,
     GadgetInfo, Permission, ScriptedModel, Subject,
@@ -13,7 +14,7 @@ use gadgetry::{
 use gadgetry_acp::{
     About, CallDescription, CallKind, Choice, Client, Host, HostError, HostSession, Login, Offer,
     OptionKind, Past, Prompt, ServeError, SessionEntry, SessionOption, Setup, SlashCommand, Step,
-    StepProgress, TerminalCommand, Turn, serve,
+    StepProgress, Turn, serve,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -193,7 +194,7 @@ impl Gadget for Shell {
         self.0
             .show_output(&key, "1%\r\x1b[32m2%\x1b[0m\n".to_owned());
         let command = TerminalCommand {
-            program: "sh".to_owned(),
+            program: "sh".into(),
             arguments: vec!["-c".to_owned(), params.line],
             folder: "/work".into(),
             timeout: Duration::from_secs(params.seconds),

@@ -91,8 +91,8 @@ pub use after_edit::AfterEdit;
 pub use command_output::CommandOutput;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
-    Checkpoint, Editor, EditorAnswer, FileError, Terminal, TerminalCommand, TerminalEnd,
-    TerminalRun, Undone, Workspace, WorkspaceError, WorkspacePath,
+    Checkpoint, Editor, EditorAnswer, FileError, Terminal, Undone, Workspace, WorkspaceError,
+    WorkspacePath,
 };
 
 /// Runs as a process of the sandbox, in a terminal of an [`Editor`], or as a [supervisor](gadgetry::command::supervisor), and does not

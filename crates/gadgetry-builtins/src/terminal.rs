@@ -19,10 +19,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use gadgetry::command::{remove_secrets, supervisor};
 use gadgetry::proto::visible::uncolored;
+use gadgetry::terminal::{TerminalCommand, TerminalEnd, TerminalRun};
 use gadgetry::{CancellationToken, GadgetError};
 
 use crate::shell::{GRACE, Line, Shell, timed_out, with_output};
-use crate::workspace::{Terminal, TerminalCommand, TerminalEnd, TerminalRun, state};
+use crate::workspace::{Terminal, state};
 
 /// The first argument of this program in a terminal. An editor sets no name for it, as the sandbox does.
 const NAME: &str = "--in-terminal";
@@ -255,7 +256,6 @@ impl Shell {
         let program = program().ok_or_else(|| GadgetError::new("no program runs in terminals"))?;
         let folder = line.folder.dir_metadata().map_err(GadgetError::new)?;
         let command = TerminalCommand {
-            call,
             program,
             arguments: Job::arguments(self, &state::identity(&folder), line),
             folder: self.written(line.path),
@@ -265,7 +265,7 @@ impl Shell {
         let ran = tokio::select! {
             biased;
             () = cancellation.cancelled() => return Err(GadgetError::cancelled()),
-            ran = terminal.run(command) => ran?,
+            ran = terminal.run(call, command) => ran?,
         };
         Ok(report(&ran, line))
     }

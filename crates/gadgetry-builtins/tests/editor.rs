@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gadgetry::GadgetError;
-use gadgetry_builtins::{
-    Builtins, Editor, EditorAnswer, Terminal, TerminalCommand, TerminalEnd, TerminalRun, Workspace,
-};
+use gadgetry::terminal::{TerminalCommand, TerminalEnd, TerminalRun};
+use gadgetry_builtins::{Builtins, Editor, EditorAnswer, Terminal, Workspace};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -164,7 +163,11 @@ impl Editor for WithTerminals {
 }
 
 impl Terminal for WithTerminals {
-    fn run(&self, command: TerminalCommand) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>> {
+    fn run(
+        &self,
+        _: String,
+        command: TerminalCommand,
+    ) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>> {
         Box::pin(async move {
             self.commands.fetch_add(1, Ordering::Relaxed);
             if let Some(before) = self.before.lock().unwrap().take() {

@@ -64,6 +64,7 @@
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: the ways to define a gadget |
 //! | `__private` | items that the expansion of the macros uses |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`terminal`] | commands in terminals of editors and clients |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`control`] | [`Hook`]: watches a run, and decides its open questions |
@@ -135,6 +136,7 @@ pub mod scripted;
 pub mod services;
 #[cfg(feature = "skills")]
 pub mod skill;
+pub mod terminal;
 pub mod toolbox;
 
 /// Items that most programs need: `use gadgetry::prelude::*;`

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use gadgetry::GadgetError;
+use gadgetry::terminal::{TerminalCommand, TerminalRun};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -33,47 +34,15 @@ pub trait Editor: Debug + Send + Sync {
 
 /// The terminals of an editor. Commands that have no sandbox run in them, where the user sees them.
 pub trait Terminal: Debug + Send + Sync {
-    /// Runs a program in a terminal of its own. If the future is dropped, the program ends.
+    /// Runs a program in a terminal of its own: the one that has called [`dispatch`](crate::dispatch), which runs the command line. `call`
+    /// is the [key](gadgetry::ExecutionContext::idempotency_key) of its call. If the future is dropped, the program ends.
     ///
     /// The error says whether the program may have run.
-    fn run(&self, command: TerminalCommand) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>>;
-}
-
-/// A command for a terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TerminalCommand {
-    /// The [key](gadgetry::ExecutionContext::idempotency_key) of its call.
-    pub call: String,
-    /// The program to start: the one that has called [`dispatch`](crate::dispatch), which runs the command line.
-    pub program: PathBuf,
-    /// Arguments of the program.
-    pub arguments: Vec<String>,
-    /// The folder that it runs in, an absolute path.
-    pub folder: PathBuf,
-    /// Maximum time. After it, the command ends.
-    pub timeout: Duration,
-    /// Bytes of output that are read, from its end.
-    pub output: usize,
-}
-
-/// A command that has ended in a terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TerminalRun {
-    /// The output, as the terminal has it.
-    pub output: String,
-    /// The end of the command.
-    pub end: TerminalEnd,
-}
-
-/// The end of a command in a terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TerminalEnd {
-    /// The command has ended with this exit code.
-    Exited(u32),
-    /// This signal has ended the command.
-    Killed(String),
-    /// The command took too long.
-    TimedOut,
+    fn run(
+        &self,
+        call: String,
+        command: TerminalCommand,
+    ) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>>;
 }
 
 /// Waits for the editor, for a while. On a thread of its own: that of the caller may be one that must not wait for futures.

@@ -29,7 +29,7 @@ use history::{Change, History};
 use place::Place;
 
 pub use checkpoint::Checkpoint;
-pub use editor::{Editor, EditorAnswer, Terminal, TerminalCommand, TerminalEnd, TerminalRun};
+pub use editor::{Editor, EditorAnswer, Terminal};
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
 pub use path::WorkspacePath;

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use gadgetry::GadgetError;
-use gadgetry_acp::{self as acp, Client};
-use gadgetry_builtins::{
-    CommandOutput, Editor, EditorAnswer, Terminal, TerminalCommand, TerminalEnd, TerminalRun,
-};
+use gadgetry::terminal::{TerminalCommand, TerminalRun};
+use gadgetry_acp::Client;
+use gadgetry_builtins::{CommandOutput, Editor, EditorAnswer, Terminal};
 
 use crate::live_output::LiveOutput;
 
@@ -29,24 +28,14 @@ impl Editor for ClientEditor {
 }
 
 impl Terminal for ClientEditor {
-    fn run(&self, command: TerminalCommand) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>> {
-        let wanted = acp::TerminalCommand {
-            program: command.program.display().to_string(),
-            arguments: command.arguments,
-            folder: command.folder,
-            timeout: command.timeout,
-            output: command.output,
-        };
+    fn run(
+        &self,
+        call: String,
+        command: TerminalCommand,
+    ) -> EditorAnswer<'_, Result<TerminalRun, GadgetError>> {
         Box::pin(async move {
-            let run = self.0.run_in_terminal(&command.call, wanted).await;
-            let run = run.map_err(GadgetError::new)?;
-            let end = match run.end {
-                acp::TerminalEnd::Exited(code) => TerminalEnd::Exited(code),
-                acp::TerminalEnd::Killed(signal) => TerminalEnd::Killed(signal),
-                acp::TerminalEnd::TimedOut => TerminalEnd::TimedOut,
-            };
-            let output = run.output;
-            Ok(TerminalRun { output, end })
+            let run = self.0.run_in_terminal(&call, command).await;
+            run.map_err(GadgetError::new)
         })
     }
 }
