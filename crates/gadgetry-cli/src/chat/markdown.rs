@@ -439,8 +439,8 @@ mod tests {
 
     #[test]
     fn no_nesting_is_too_deep() {
-        /// Deep enough for any recursion: 16,000 of the longest piece.
-        const BYTES: usize = 200_000;
+        /// A line that is just rendered, and one that is not.
+        const BYTES: [usize; 2] = [LARGEST_BLOCK - 20, 3 * LARGEST_BLOCK];
         for piece in [
             ">",
             "> ",
@@ -476,12 +476,14 @@ mod tests {
             "http://a ",
         ] {
             for start in ["", "|a|b|\n|-|-|\n", "```json\n", "```html\n", "```rust\n"] {
-                let mut text = Markdown::default();
-                text.push(start);
-                text.push(&piece.repeat(BYTES / piece.len()));
-                let _ = text.tail(40);
-                text.end();
-                let _ = text.take_settled(40);
+                for bytes in BYTES {
+                    let mut text = Markdown::default();
+                    text.push(start);
+                    text.push(&piece.repeat(bytes / piece.len()));
+                    let _ = text.tail(40);
+                    text.end();
+                    let _ = text.take_settled(40);
+                }
             }
         }
     }
