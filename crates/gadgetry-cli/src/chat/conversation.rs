@@ -114,7 +114,8 @@ pub(super) async fn run(
     talk.flush().await;
     if let Some(name) = talk
         .name()
-        .filter(|_| next.is_none() && (is_continued || !talk.said().is_empty()))
+        .filter(|_| talk.is_kept() && next.is_none())
+        .filter(|_| is_continued || !talk.said().is_empty())
     {
         printer.progress(&format!("continue with: {}\n", again.of(name)));
     }

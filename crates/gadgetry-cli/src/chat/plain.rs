@@ -73,7 +73,7 @@ pub(super) async fn run(
     let ended = plain.talk.moments().end(session.as_deref(), Ending::Left);
     noted(&ended.await, printer);
     plain.talk.flush().await;
-    if let Some(name) = plain.talk.name() {
+    if let Some(name) = plain.talk.name().filter(|_| plain.talk.is_kept()) {
         printer.progress(&format!("continue with: {}\n", again.of(name)));
     }
     done

@@ -19,6 +19,7 @@ use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::{Content, Message, Role};
 use gadgetry::proto::run::RunConfig;
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
+use tempfile::TempDir;
 
 use super::changes;
 use super::images::Images;
@@ -76,6 +77,10 @@ pub(super) struct Talk {
     is_interrupted: bool,
     /// The session; `None` before the first message.
     kept: Option<Kept>,
+    /// The folder of a session that lasts as long as the program, because it cannot be kept.
+    passing: Option<TempDir>,
+    /// A problem that the user does not know of.
+    problem: Option<String>,
     /// Commands of the user, about which the model reads with the next message.
     ran: Vec<String>,
     /// The session that was left for a new one.
@@ -180,6 +185,8 @@ impl Talk {
             is_interrupted: false,
             ran: Vec::new(),
             kept: None,
+            passing: None,
+            problem: None,
             last: None,
             turns: Vec::new(),
             details: None,
@@ -336,9 +343,7 @@ impl Talk {
         if let Some(kept) = &mut self.kept {
             kept.run = kept.name.run(self.number + 1).map_err(Error::input)?;
         } else {
-            let data = &self.args.options.model.data;
-            let begun = Kept::begin(data, self.args.session.as_ref(), &self.settings);
-            let (kept, own) = begun.await?;
+            let (kept, own) = self.begin().await?;
             (self.kept, claim) = (Some(kept), Some(own));
         }
         self.number += 1;
@@ -347,6 +352,25 @@ impl Talk {
         }
         self.store().await?;
         Ok(claim)
+    }
+
+    /// Begins a session. Where none can be kept, and the user has not said where, it lasts as long as the program.
+    async fn begin(&mut self) -> Result<(Kept, Claim), Error> {
+        let (name, data) = (
+            self.args.session.as_ref(),
+            &mut self.args.options.model.data,
+        );
+        let is_required = name.is_some() || data.data_dir.is_some();
+        match Kept::begin(data, name, &self.settings).await {
+            Err(Error::Input(problem) | Error::Failed(problem)) if !is_required => {
+                let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
+                data.data_dir = Some(folder.path().to_owned());
+                self.problem = Some(format!("the conversation is not kept: {problem}"));
+                self.passing = Some(folder);
+                Kept::begin(data, None, &self.settings).await
+            }
+            begun => begun,
+        }
     }
 
     /// Takes note of a message that was added to the run, which reads it in `full`.
@@ -443,9 +467,15 @@ impl Talk {
         self.user.flight.cancel();
     }
 
-    /// Takes the reason that changes by commands cannot be undone, once.
-    pub(super) fn take_problem(&self) -> Option<String> {
-        self.user.flight.checkpoints.take_problem()
+    /// Takes the reason that the conversation is not kept, or that changes by commands cannot be undone, once.
+    pub(super) fn take_problem(&mut self) -> Option<String> {
+        let problem = self.problem.take();
+        problem.or_else(|| self.user.flight.checkpoints.take_problem())
+    }
+
+    /// Returns whether another program can continue the session.
+    pub(super) fn is_kept(&self) -> bool {
+        self.passing.is_none()
     }
 
     /// The name of the session, or of the one before if nothing was said in it; `None` before the first message.

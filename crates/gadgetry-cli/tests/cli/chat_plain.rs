@@ -1,5 +1,7 @@
 //! `gadgetry chat` in lines: pipes, and terminals that cannot do more.
 
+use std::fs::File;
+
 use super::screen::Screen;
 use super::workshop::{Ended, Workshop, call, reply};
 
@@ -17,8 +19,34 @@ const ARGS: [&str; 7] = [
 fn piped(workshop: &Workshop, args: &[&str], lines: &str) -> Ended {
     workshop.write("input", lines);
     let mut command = workshop.command(args);
-    command.stdin(std::fs::File::open(workshop.path("input")).expect("a file"));
+    command.stdin(File::open(workshop.path("input")).expect("a file"));
     Ended::of(&mut command)
+}
+
+/// A conversation that cannot be kept is held all the same.
+#[test]
+fn without_a_data_folder() {
+    let workshop = Workshop::new(&(reply("One.") + &reply("Two.")));
+    workshop.write("input", "first\nsecond\n");
+    workshop.write("file", "");
+    let run = |options: &[&str]| {
+        let args = [&["chat", "--model", "script:script.jsonl"], options].concat();
+        let mut command = workshop.command(&args);
+        command.env("XDG_DATA_HOME", workshop.path("file"));
+        command.stdin(File::open(workshop.path("input")).expect("a file"));
+        Ended::of(&mut command)
+    };
+    let ended = run(&[]);
+    assert_eq!(
+        (&*ended.stdout, ended.code),
+        ("One.\nTwo.\n", Some(0)),
+        "{ended:?}"
+    );
+    let note = "the conversation is not kept: ";
+    assert_eq!(ended.stderr.matches(note).count(), 1, "{ended:?}");
+    assert!(!ended.stderr.contains("continue with"), "{ended:?}");
+    // A session that has a name must be kept.
+    assert_ne!(run(&["--session", "a"]).code, Some(0));
 }
 
 #[test]

@@ -76,9 +76,7 @@ impl Conversation {
             None => Err(Failure::Run("the run was left".to_owned())),
         };
         self.answers.clear();
-        if let Some(problem) = self.talk.take_problem() {
-            self.note(Tone::Alert, problem);
-        }
+        self.note_problem();
         match self.talk.take_unread().await {
             Ok(unread) => {
                 for text in unread {
@@ -134,8 +132,17 @@ impl Conversation {
 
     async fn ask(&mut self, prompt: Prompt) {
         match self.talk.ask(prompt).await {
-            Ok(run) => self.follow(run),
+            Ok(run) => {
+                self.note_problem();
+                self.follow(run);
+            }
             Err(error) => self.update(Message::Ended(Err(Failure::Run(error.to_string())))),
+        }
+    }
+
+    fn note_problem(&mut self) {
+        if let Some(problem) = self.talk.take_problem() {
+            self.note(Tone::Alert, problem);
         }
     }
 

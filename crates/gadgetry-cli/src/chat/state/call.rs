@@ -12,7 +12,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::calls::{self, EDITING};
+use crate::calls::{self, EDITING, body};
 use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::{counted, short};
 
@@ -427,12 +427,6 @@ pub(super) fn end_of(text: &str) -> String {
 fn is_diff(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("@@ "))
 }
-
-/// The result of a built-in gadget without its first lines, which are for the model.
-fn body(text: &str) -> &str {
-    text.split_once("\n\n").map_or("", |(_, body)| body)
-}
-
 /// The change of a file in a result.
 fn change(text: &str) -> Option<&str> {
     let hunk = if text.starts_with("@@ ") {

@@ -136,6 +136,32 @@ fn a_message_begins_a_run_or_is_added_to_it() {
     assert_eq!(played.effects(), [remember("/quit"), Effect::Leave]);
 }
 
+/// Without a known window, what is in it is shown.
+#[test]
+fn the_status_shows_the_context() {
+    let status = |window: Option<u64>| {
+        let mut played = Played::new();
+        played.app.facts.window = window;
+        played.step(0, Message::Began("go".to_owned()));
+        for _ in 0..2 {
+            played.event(
+                r#""type": "model_call_end", "iteration": 1, "stopReason": "stop", "usage": { "inputTokens": 400, "outputTokens": 100 }, "cost": 0"#,
+            );
+        }
+        let (_, live) = played.screen(100, 24);
+        live.lines().last().unwrap_or_default().to_owned()
+    };
+    let tokens = "m · 800 tokens in, 200 tokens out";
+    assert_eq!(
+        status(Some(1000)),
+        format!("{tokens} · 50 % context left · asks")
+    );
+    assert_eq!(
+        status(None),
+        format!("{tokens} · 500 tokens in context · asks")
+    );
+}
+
 #[test]
 fn a_call_fills_in_runs_and_settles() {
     let mut played = Played::new();

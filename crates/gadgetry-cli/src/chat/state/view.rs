@@ -8,6 +8,7 @@ use super::{App, Waiting};
 use crate::chat::screen::View;
 use crate::chat::text::{DIM, NAME, clean, cut, width, wrap_all};
 use crate::lines::short;
+use crate::usage_totals::grouped;
 
 /// Rows of the input line at most.
 const INPUT_ROWS: u16 = 8;
@@ -158,6 +159,8 @@ impl App {
         if let Some(window) = self.facts.window.filter(|it| *it > 0) {
             let left = window.saturating_sub(self.context) * 100 / window;
             parts.push(format!("{left} % context left"));
+        } else if self.context > 0 {
+            parts.push(format!("{} tokens in context", grouped(self.context)));
         }
         parts.push(self.facts.mode.clone());
         let line = |parts: &[String]| clean(&parts.join(" · "));

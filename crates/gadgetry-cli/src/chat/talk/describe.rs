@@ -109,8 +109,7 @@ impl Talk {
         let registry = self.agent.plan().registry();
         let rows = registry.iter().map(|it| {
             let description = &it.spec().description;
-            let first = description.lines().next().unwrap_or_default();
-            (one_line(it.name()), short(first))
+            (one_line(it.name()), short(first_sentence(description)))
         });
         table(rows.collect(), "there are no gadgets")
     }
@@ -258,6 +257,12 @@ impl Talk {
         }
         skill.instructions(text).map_err(Error::input)
     }
+}
+
+fn first_sentence(text: &str) -> &str {
+    let end = text.match_indices('.').map(|(at, _)| at + 1);
+    let mut ends = end.filter(|end| text[*end..].starts_with(char::is_whitespace));
+    ends.next().map_or(text, |end| &text[..end])
 }
 
 fn is_of_user(skill: &Skill) -> bool {
