@@ -67,6 +67,11 @@ pub(crate) fn failure(gadget: &str, result: &str) -> Option<String> {
     }
 }
 
+/// Returns the result of a built-in gadget without its first lines, which are for the model.
+pub(crate) fn body(result: &str) -> &str {
+    result.split_once("\n\n").map_or("", |(_, body)| body)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,20 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
+/// The end of a text, in one line of readable length.
+pub(crate) fn end_of(text: &str) -> String {
+    let line = one_line(tail(text, 4 * SHOWN_CHARS));
+    let end = tail(&line, SHOWN_CHARS);
+    let is_whole = end.len() == line.len() && text.chars().count() <= 4 * SHOWN_CHARS;
+    if is_whole { line } else { format!("…{end}") }
+}
+
+/// The last characters of a text.
+fn tail(text: &str, chars: usize) -> &str {
+    let start = text.char_indices().rev().nth(chars.saturating_sub(1));
+    start.map_or(text, |(at, _)| &text[at..])
+}
+
 /// A number of things, such as `1 file` and `2 files`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -65,6 +79,17 @@ mod tests {
         check("", "");
         check(" a\n\t b\r\u{2028}c\u{85}d ", "a b c d");
         check("\u{1b}[1A\u{202e}x", "\\u{1b}[1A\\u{202e}x");
+    }
+
+    #[test]
+    fn ends_of_texts_are_one_line() {
+        let check = |text: &str, line: &str| assert_eq!(end_of(text), line);
+        check("", "");
+        check("a\nb\u{1b}\n", "a b\\u{1b}");
+        let full = "é".repeat(72);
+        check(&full, &full);
+        check(&format!("x{full}"), &format!("…{full}"));
+        check(&format!("x{}error: no", "\n".repeat(400)), "…error: no");
     }
 
     #[test]

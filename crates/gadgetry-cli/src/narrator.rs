@@ -7,8 +7,8 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
-use crate::calls::failure;
-use crate::lines::short;
+use crate::calls::{body, failure};
+use crate::lines::{end_of, short};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
 /// without it.
@@ -115,9 +115,15 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             error: Some(error), ..
         } => format!("  model call failed: {}", short(&error.message)),
         EventKind::ReplyWithdrawn { .. } => "  ! the reply so far is withdrawn".to_owned(),
-        EventKind::ModelRetry { delay_ms, .. } => {
-            let delay = Duration::from_millis(*delay_ms);
-            format!("  retrying in {:.1} s", delay.as_secs_f64())
+        EventKind::ModelRetry {
+            delay_ms,
+            attempt,
+            left,
+            ..
+        } => {
+            let delay = Duration::from_millis(*delay_ms).as_secs_f64();
+            let (next, all) = (attempt + 1, attempt + 1 + left);
+            format!("  retrying in {delay:.1} s: attempt {next} of {all}")
         }
         EventKind::GadgetCall { written: call, .. } => {
             let parameters = match &call.parameters {
@@ -145,11 +151,12 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             ..
         } => match answer {
             CallAnswer::Result(text) => {
-                let (mark, how) = match failure(gadget_name, text) {
-                    Some(how) => ("x", format!("ended with {how}")),
-                    None => ("+", "done".to_owned()),
+                let (mark, how, text) = match failure(gadget_name, text) {
+                    // The end says why.
+                    Some(how) => ("x", format!("ended with {how}"), end_of(body(text))),
+                    None => ("+", "done".to_owned(), short(text)),
                 };
-                let (id, text) = (id(invocation_id), short(text));
+                let id = id(invocation_id);
                 format!("  {mark} {id} {how} in {duration_ms} ms: {text}")
             }
             CallAnswer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
