@@ -1,5 +1,7 @@
 //! `gadgetry agent --continue`: a session that is resumed, or another prompt in its conversation.
 
+use std::env;
+use std::path::Path;
 use std::sync::Arc;
 
 use gadgetry::proto::run::Summary;
@@ -14,6 +16,7 @@ use crate::error::Error;
 use crate::follow::{Followed, Log, announce, follow, print_answer, save, verdict};
 use crate::hooks::{Commands, Ending, Moments, Start, noted};
 use crate::invocation::Invocation;
+use crate::lines::one_line;
 use crate::log_file::{self, InUse};
 use crate::mcp;
 use crate::options::{Options as _, required};
@@ -51,13 +54,18 @@ pub(crate) async fn run(
     };
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let details = merged(&stored, &settings)?;
+    let here = env::current_dir().ok();
     let settings = move_to(&stored.folder, settings)?;
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
-    if let Some(folder) = &args.options.source.workspace
+    let folder = Path::new(&stored.folder);
+    let elsewhere = Some(folder).filter(|it| here.as_deref() != Some(it));
+    let workspace = args.options.source.workspace.as_deref().or(elsewhere);
+    if let Some(folder) = workspace
         && typed.options.source.workspace.is_none()
         && !(args.print || args.is_for_program())
     {
-        printer.progress(&format!("the session works in {}\n", folder.display()));
+        let folder = one_line(&folder.to_string_lossy());
+        printer.progress(&format!("the session works in {folder}\n"));
     }
     // Without a prompt, only `--print` says that stdin is one.
     let prompt = prompt.or_else(|| args.print.then(String::new));

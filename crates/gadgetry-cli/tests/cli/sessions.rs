@@ -192,10 +192,12 @@ fn a_killed_run_is_resumed_from_anywhere() {
         ("Done.\n", Some(0)),
         "{ended:?}"
     );
-    assert!(
-        ended.stderr.starts_with("session k\n  . w starts again\n"),
-        "{ended:?}"
+    let folder = workshop.path("").canonicalize().expect("a folder");
+    let begins = format!(
+        "the session works in {}\nsession k\n  . w starts again\n",
+        folder.display()
     );
+    assert!(ended.stderr.starts_with(&begins), "{ended:?}");
     assert_eq!(workshop.read("count"), "once\n");
     assert_eq!(list(&workshop)[0]["status"], "finished");
     // Once it has ended, there is nothing left to do.
