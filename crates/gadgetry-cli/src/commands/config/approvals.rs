@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use gadgetry::Permission;
 use gadgetry::approval::Rule;
+use gadgetry::proto::schema::RegisteredGadget;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cli::ApprovalsArgs;
+use crate::approvals::Names;
+use crate::cli::{ApprovalOptions, ApprovalsArgs};
 use crate::config::Config;
 use crate::error::Error;
 use crate::lines::{one_line, short};
@@ -39,9 +41,25 @@ pub(super) fn run(config: &Config, args: &ApprovalsArgs, printer: &Printer) -> R
         mcp_servers: servers.map(|it| it.name.clone()).collect(),
     };
     if args.json {
-        return printer.json(&shown);
+        printer.json(&shown)?;
+    } else {
+        printer.text(&shown.text());
     }
-    printer.text(&shown.text());
+    // A run refuses a rule with a misspelt name, too.
+    let gadgets = toolbox.registry().iter().map(RegisteredGadget::name);
+    let names = Names {
+        gadgets: gadgets.collect(),
+        source: &args.source,
+        declared: &config.declared,
+        servers: None,
+    };
+    let options = ApprovalOptions {
+        approval: args.approval.clone(),
+        ..ApprovalOptions::default()
+    };
+    for note in names.check(&options)? {
+        printer.progress(&format!("{note}\n"));
+    }
     Ok(())
 }
 

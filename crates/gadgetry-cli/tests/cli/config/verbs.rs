@@ -186,6 +186,12 @@ fn approvals_in_their_order() {
     none.check("[rules]\n\n[without a rule]\nallow  Finish\n", "", 0);
     let ended = configured.ended(&["config", "approvals"]);
     assert!(!ended.stdout.contains("gadgetry.toml"), "{ended:?}");
+    let misspelt = ["config", "approvals", "--approval", "deny RunComand(rm *)"];
+    let misspelt = configured.ended(&misspelt).stderr;
+    assert!(
+        misspelt.contains("no gadget of this run; did you mean RunCommand?"),
+        "{misspelt}"
+    );
     let invalid = configured.ended(&["config", "approvals", "--approval", "perhaps"]);
     assert_eq!(invalid.code, Some(2), "{invalid:?}");
 }
