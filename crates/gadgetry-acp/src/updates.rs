@@ -221,7 +221,10 @@ impl Updates {
                         let nothing = CallAnswer::Result(String::new());
                         updates.extend(self.ended(*call, &nothing, media));
                         let gap = if self.has_text { "\n\n" } else { "" };
-                        updates.push(self.text(&format!("{gap}{text}")));
+                        if !text.is_empty() {
+                            self.has_text = true;
+                            updates.push(self.text(&format!("{gap}{text}")));
+                        }
                     }
                     CallAnswer::Result(_) | CallAnswer::Error(_) => {
                         updates.extend(self.ended(*call, answer, media));
