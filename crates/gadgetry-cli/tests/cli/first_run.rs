@@ -124,7 +124,8 @@ fn a_model_from_the_environment() {
     }
     assert!(!ended.stderr.contains("secret") && ended.stderr.lines().count() == 1);
     // So it does with the models of servers on this machine.
-    let models = r#"{"object":"list","data":[{"id":"small\u001b[2J","object":"model"}]}"#;
+    let models =
+        r#"{"object":"list","data":[{"id":"small\u202e","object":"model"},{"id":"no\u001b[2J"}]}"#;
     let server = Server::start(vec![Reply::Gets("/v1/models", "200 OK", models.to_owned())]);
     let mut command = workshop.command(&["agent", "hello"]);
     command
@@ -132,7 +133,7 @@ fn a_model_from_the_environment() {
         .env("OLLAMA_BASE_URL", server.url());
     let ended = Ended::of(&mut command);
     let url = server.url();
-    let example = format!("; for example ollama:small\\u{{1b}}[2J (at {url}); `gadgetry models`");
+    let example = format!("; for example ollama:small\\u{{202e}} (at {url}); `gadgetry models`");
     assert!(ended.stderr.contains(&example), "{example}: {ended:?}");
 }
 

@@ -37,6 +37,15 @@ impl Http {
     }
 }
 
+/// Bytes of the name of a model at most.
+const LONGEST_NAME: usize = 512;
+
+/// Returns whether a text can be the name of a model, which users type and read.
+fn is_name(text: &str) -> bool {
+    // A server may name a model by the path of its file, so it may contain blanks.
+    !text.trim().is_empty() && text.len() <= LONGEST_NAME && !text.contains(char::is_control)
+}
+
 /// The models of a server; `Some(None)` if it refuses the key, `None` if it is not a model server.
 pub(crate) async fn of(
     http: &Http,
@@ -68,5 +77,23 @@ pub(crate) async fn of(
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => return None,
     };
     let names = models.iter().filter_map(|model| model.get("id")?.as_str());
-    Some(Some(names.map(str::to_owned).collect()))
+    Some(Some(
+        names.filter(|it| is_name(it)).map(str::to_owned).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_can_be_typed_and_read() {
+        let check = |text: &str, expected: bool| assert_eq!(is_name(text), expected, "{text:?}");
+        check("qwen3:8b", true);
+        check("/home/me/My models/a.gguf", true);
+        check(" ", false);
+        check("a\u{1b}[2J", false);
+        check("a\nb", false);
+        check(&"a".repeat(LONGEST_NAME + 1), false);
+    }
 }
