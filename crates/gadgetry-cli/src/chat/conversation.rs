@@ -20,7 +20,7 @@ use gadgetry::{AgentHandle, AgentRun};
 use ratatui_core::text::Line;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::again::Again;
 use super::history_file::HistoryFile;
@@ -49,6 +49,8 @@ use answers::Answers;
 const FRAME: Duration = Duration::from_millis(33);
 /// Between two frames that only the time makes different.
 const TICK: Duration = Duration::from_millis(100);
+/// Maximum time to list the sessions for completions.
+const LISTING: Duration = Duration::from_millis(500);
 /// Maximum time for gadgets to end when the user leaves.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -289,8 +291,12 @@ impl Conversation {
     }
 
     fn update(&mut self, message: Message) {
+        self.update_at(Instant::now(), message);
+    }
+
+    fn update_at(&mut self, now: Instant, message: Message) {
         self.is_dirty = true;
-        let now = self.started.elapsed();
+        let now = now.saturating_duration_since(self.started);
         let waited = self.app.waits_for().is_some();
         self.effects.extend(self.app.update(now, message));
         if waited {
@@ -323,7 +329,7 @@ impl Conversation {
             return Ok(());
         };
         match input {
-            Input::Text(text) => self.update(Message::Text(text)),
+            Input::Text(text, since) => self.update_at(since, Message::Text(text)),
             Input::Event(TerminalEvent::Key(key)) => self.update(Message::Key(key)),
             Input::Event(TerminalEvent::Paste(text)) => self.paste(text),
             Input::Event(TerminalEvent::Resize(..)) => self.is_dirty = true,
@@ -393,7 +399,8 @@ impl Conversation {
             Effect::ListModels => self.looking = Some(Usable::look().boxed()),
             Effect::ListSessions => {
                 // `/resume` alone says what is wrong.
-                if self.talk.sessions().await.is_ok() {
+                let listed = timeout(LISTING, self.talk.sessions()).await;
+                if listed.is_ok_and(|it| it.is_ok()) {
                     self.facts_changed();
                 }
             }

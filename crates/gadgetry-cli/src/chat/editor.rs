@@ -48,6 +48,8 @@ pub(crate) struct Editor {
     names: Names,
     /// The command whose names were requested last, while its argument is typed.
     named: String,
+    /// Whether names that arrive may open the completions.
+    awaits_names: bool,
     /// The command that a picker began with, which the user has not typed.
     picker: Option<String>,
 }
@@ -84,6 +86,7 @@ impl Editor {
             awaits_files: false,
             names: Names::default(),
             named: String::new(),
+            awaits_names: false,
             picker: None,
         }
     }
@@ -157,7 +160,7 @@ impl Editor {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.names = names;
         let is_chosen = self.menu.as_ref().is_some_and(Menu::is_chosen);
-        if !self.named.is_empty() && !is_chosen {
+        if self.awaits_names && !is_chosen {
             self.complete();
         }
     }
@@ -345,9 +348,10 @@ impl Editor {
     fn set(&mut self, typed: Typed) {
         self.area = area(&typed.text);
         self.pastes = typed.pastes;
-        self.menu = None;
+        self.close_menu();
         self.search = None;
         self.picker = None;
+        self.named.clear();
     }
 
     fn recall(&mut self, find: impl FnOnce(&mut History, Typed) -> Option<Typed>) {
@@ -436,7 +440,7 @@ impl Editor {
 
     fn close_menu(&mut self) {
         self.menu = None;
-        self.awaits_files = false;
+        (self.awaits_files, self.awaits_names) = (false, false);
     }
 
     /// Looks for completions of the word before the cursor.
@@ -480,6 +484,7 @@ impl Editor {
             _ => Edited::Nothing,
         };
         self.named = command;
+        self.awaits_names = true;
         if is_first { needed } else { Edited::Nothing }
     }
 

@@ -19,6 +19,7 @@ use crossterm::{event, execute, terminal};
 use futures_util::StreamExt as _;
 use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
+use tokio::time::Instant;
 
 use super::background::{self, Heard, Listener};
 use super::screen::{Colors, Region, View};
@@ -31,6 +32,8 @@ const USUAL: (u16, u16) = (80, 24);
 const AT_ONCE: Duration = Duration::from_millis(1);
 /// Bytes of one [`Input::Text`], about.
 const LONGEST_TEXT: usize = 16 << 10;
+/// Maximum time to read it, in which nothing else happens.
+const LONGEST_BURST: Duration = Duration::from_millis(50);
 
 /// The words of a panic, until raw mode has ended.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -44,8 +47,8 @@ pub(super) fn is_capable() -> bool {
 
 /// Input from the terminal.
 pub(super) enum Input {
-    /// Characters, as many as were typed at once: text of many keys is laid out once, and not after each.
-    Text(String),
+    /// Characters, as many as were typed at once, and when the first one came: text of many keys is laid out once, and not after each.
+    Text(String, Instant),
     /// Another key, a paste, or a change of the size.
     Event(Event),
 }
@@ -114,8 +117,9 @@ impl Terminal {
         let Some(first) = event.as_ref().ok().and_then(character) else {
             return Some(event.map(Input::Event));
         };
-        let mut text = String::from(first);
+        let (mut text, since) = (String::from(first), Instant::now());
         while text.len() < LONGEST_TEXT
+            && since.elapsed() < LONGEST_BURST
             && let Some(event) = self.read_at_once()
         {
             if let Some(c) = event.as_ref().ok().and_then(character) {
@@ -125,7 +129,7 @@ impl Terminal {
                 break;
             }
         }
-        Some(Ok(Input::Text(text)))
+        Some(Ok(Input::Text(text, since)))
     }
 
     /// Returns the next event, if it is there.
