@@ -1,11 +1,6 @@
 //! Names of Claude Code's tools and of their parameters, for files that were written for it.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
-
-/// What Claude Code's names of MCP tools begin with.
-const MCP: &str = "mcp__";
 
 /// A tool of Claude Code that is a gadget here.
 struct Tool {
@@ -15,7 +10,8 @@ struct Tool {
     parameters: &'static [(&'static str, &'static str)],
 }
 
-const TOOLS: [Tool; 11] = [
+const TOOLS: [Tool; 13] = [
+    tool("Agent", "RunAgent", &AGENT),
     tool("Bash", "RunCommand", &[]),
     tool("Edit", "EditFile", &EDIT),
     tool("Glob", "Search", &[]),
@@ -25,9 +21,11 @@ const TOOLS: [Tool; 11] = [
     tool("NotebookEdit", "EditFile", &EDIT),
     tool("Read", "ReadFile", &FILE),
     tool("Skill", "LoadSkill", &[]),
+    tool("Task", "RunAgent", &AGENT),
     tool("WebFetch", "HttpFetch", &[]),
     tool("Write", "WriteFile", &FILE),
 ];
+const AGENT: [(&str, &str); 1] = [("subagent_type", "agent")];
 const FILE: [(&str, &str); 1] = [("file_path", "filePath")];
 const EDIT: [(&str, &str); 4] = [
     ("file_path", "filePath"),
@@ -55,11 +53,14 @@ pub(crate) fn gadget_of(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the names that a gadget has in Claude Code.
-pub(crate) fn names_of(gadget: &str) -> impl Iterator<Item = Cow<'static, str>> {
+pub(crate) fn names_of(gadget: &str) -> impl Iterator<Item = &'static str> {
     let tools = TOOLS.iter().filter(move |it| it.gadget == gadget);
-    let of_server = gadget.contains("__").then(|| format!("{MCP}{gadget}"));
-    let names = tools.map(|it| Cow::Borrowed(it.name));
-    names.chain(of_server.map(Cow::Owned))
+    tools.map(|it| it.name)
+}
+
+/// Returns the names of the tools of Claude Code that are gadgets here.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|it| it.name)
 }
 
 /// Returns the parameters of a gadget as those of the tool with this name.
@@ -137,6 +138,6 @@ mod tests {
         };
         check("EditFile", &["Edit", "MultiEdit", "NotebookEdit"]);
         check("DeleteFile", &[]);
-        check("memory__read", &["mcp__memory__read"]);
+        check("RunAgent", &["Agent", "Task"]);
     }
 }

@@ -7,6 +7,7 @@ use gadgetry::proto::convo::viewer;
 use gadgetry::proto::prompt::search;
 use gadgetry::proto::schema::closest;
 
+use crate::claude_code;
 use crate::cli::{ApprovalOptions, GadgetOptions};
 use crate::config::Declared;
 use crate::error::Error;
@@ -67,7 +68,7 @@ impl Names<'_> {
     pub(crate) fn check_hooks(&self) -> Result<(), Error> {
         for hook in &self.declared.hooks {
             for (name, place) in hook.names() {
-                let Some(problem) = self.problem(name) else {
+                let Some(problem) = self.problem_among(name, claude_code::names()) else {
                     continue;
                 };
                 let near = problem.near.filter(|_| problem.is_certain);
@@ -82,8 +83,18 @@ impl Names<'_> {
     }
 
     fn problem(&self, name: &str) -> Option<Problem> {
+        self.problem_among(name, [])
+    }
+
+    /// The problem of a name that may also be one of these.
+    fn problem_among(
+        &self,
+        name: &str,
+        also: impl IntoIterator<Item = &'static str>,
+    ) -> Option<Problem> {
         let own = self.gadgets.iter().copied();
         let known = own.chain(gadgetry_builtins::NAMES).chain(OTHERS);
+        let known = known.chain(also.into_iter().map(|it| -> &str { it }));
         let mut known = known.collect::<Vec<_>>().into_iter();
         let is_known = known.clone().any(|it| it.eq_ignore_ascii_case(name));
         // A pattern may be about gadgets of other runs; what names a server otherwise is checked with its tools.

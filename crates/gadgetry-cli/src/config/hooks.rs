@@ -1,6 +1,5 @@
 //! `[[hooks]]`: commands that decide about calls, prompts and ends of runs, and see results and sessions.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use gadgetry::command::parse_duration;
@@ -131,7 +130,7 @@ impl HookCommand {
     }
 
     /// Returns the name in Claude Code by which it is about a gadget, unless it is about the gadget by its own name.
-    pub(crate) fn tool(&self, gadget: &str) -> Option<Cow<'static, str>> {
+    pub(crate) fn tool(&self, gadget: &str) -> Option<&'static str> {
         let is_by_tool = matches!(self.event.subject(), Subject::Gadget) && !self.has(gadget);
         let mut names = claude_code::names_of(gadget).filter(|_| is_by_tool);
         names.find(|name| self.has(name))
@@ -258,6 +257,10 @@ fn hook(item: &Item, origin: Origin) -> Result<HookCommand, Error> {
 fn check_matcher(event: HookEvent, matcher: &Matcher) -> Result<(), Error> {
     let name = event.name();
     match event.subject() {
+        Subject::Gadget if matcher.written.contains("mcp__") => Err(matcher.place.error(
+            "MCP tools do not have the names of Claude Code here; write TOOL, or SERVER__TOOL if another gadget has that name, as \
+             `gadgetry gadget list` shows them",
+        )),
         Subject::Gadget | Subject::Agent => Ok(()),
         Subject::Nothing => {
             let words = format_args!("{name} is about nothing that a matcher could match");

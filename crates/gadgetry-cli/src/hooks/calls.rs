@@ -19,7 +19,7 @@ impl Hook for ConfiguredHooks {
         for hook in self.0.about(HookEvent::PreToolUse, name) {
             let tool = hook.tool(name);
             let parameters = updated.as_ref().unwrap_or(&*start.parameters);
-            let about = about(name, tool.as_deref(), &start.invocation_id, parameters);
+            let about = about(name, tool, &start.invocation_id, parameters);
             let answer = match self.0.put(hook, &run.info().id, &about).await {
                 Ok(answer) => answer,
                 Err(why) => return BeforeGadget::Deny(format!("Denied: {}", why.words())),
@@ -35,7 +35,7 @@ impl Hook for ConfiguredHooks {
                 }
             }
             let said = answer.own.unwrap_or_default();
-            let input = said.updated_input.map(|input| match &tool {
+            let input = said.updated_input.map(|input| match tool {
                 Some(tool) => claude_code::to_gadget(tool, input),
                 None => input,
             });
@@ -54,7 +54,7 @@ impl Hook for ConfiguredHooks {
             let call = &done.about;
             let tool = hook.tool(&call.gadget_name);
             let (name, id) = (&call.gadget_name, &call.invocation_id);
-            let mut about = about(name, tool.as_deref(), id, &call.parameters);
+            let mut about = about(name, tool, id, &call.parameters);
             about[field] = json!(result);
             match self.0.put(hook, &run.info().id, &about).await {
                 Ok(answer) => {

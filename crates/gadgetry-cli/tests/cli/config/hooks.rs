@@ -110,7 +110,7 @@ fn tools_and_parameters_have_the_names_of_claude_code() {
          command = \"\"\"cat > before; echo '{own}'\"\"\"\n\
          [[hooks]]\nevent = 'PreToolUse'\nmatcher = '*'\ncommand = 'cat > own'\n\
          [[hooks]]\nevent = 'PostToolUse'\nmatcher = 'Write'\ncommand = 'cat > after'\n\
-         [[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Bash|mcp__x__.*'\ncommand = 'exit 2'\n"
+         [[hooks]]\nevent = 'PreToolUse'\nmatcher = 'Bash|Task'\ncommand = 'exit 2'\n"
     );
     let ended = run(&configured, &hooks, &["Result (w)"]);
     assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
@@ -577,12 +577,22 @@ fn mistakes_have_positions() {
         ("PreCompact", "always", "manual, auto"),
         ("SessionStart", "start", "startup, resume, clear, compact"),
         ("Notification", "Bash", "permission_prompt, idle_prompt"),
+        (
+            "PreToolUse",
+            "Write|mcp__files__.*",
+            "write TOOL, or SERVER__TOOL",
+        ),
     ] {
         let table = format!("event = '{event}'\nmatcher = '{matcher}'\ncommand = 'x'");
         check(&table, words);
     }
     // A guard that would never run.
-    for (name, near) in [("RunComand", "RunCommand"), ("WriteFle", "WriteFile")] {
+    for (name, near) in [
+        ("RunComand", "RunCommand"),
+        ("WriteFle", "WriteFile"),
+        ("Bassh", "Bash"),
+        ("Edit|Wriet", "Write"),
+    ] {
         check(
             &format!("event = 'PreToolUse'\ncommand = 'exit 2'\nmatcher = '{name}'"),
             &format!("did you mean {near}?"),
