@@ -399,3 +399,68 @@ fn files_that_are_none() {
         .ended(&["complete", "Hello", "--profile", "x"])
         .check("", profile, 2);
 }
+
+#[test]
+fn hooks_that_would_not_run() {
+    let check = |table: &str, words: &str| {
+        let configured = Configured::new(&format!("[[hooks]]\n{table}\n"));
+        let ended = configured.ended(&["agent", "Go!", "--model", "script:script.jsonl"]);
+        assert_eq!(ended.code, Some(2), "{table}: {ended:?}");
+        assert!(ended.stderr.contains(words), "{table}: {ended:?}");
+    };
+    check("command = 'x'", "a hook needs an event");
+    check("event = 'PreToolUse'", "a hook needs a command");
+    check(
+        "event = 'PreTool'\ncommand = 'x'",
+        "config.toml:2:9: there is no event \"PreTool\"; there are PreToolUse, PostToolUse, PostToolUseFailure, UserPromptSubmit, Stop",
+    );
+    check(
+        "event = 'PreToolUse'\ncommand = 'x'\nmatcher = '('",
+        "is not a regular expression",
+    );
+    check(
+        "event = 'PreToolUse'\ncommand = 'x'\ntimeout = 'soon'",
+        "is not a duration",
+    );
+    check(
+        "event = 'PreToolUse'\ncomand = 'x'",
+        "did you mean command?",
+    );
+    for (event, matcher, words) in [
+        (
+            "Stop",
+            "x",
+            "Stop is about nothing that a matcher could match",
+        ),
+        ("PreCompact", "always", "manual, auto"),
+        ("SessionStart", "start", "startup, resume, clear, compact"),
+        ("Notification", "Bash", "permission_prompt, idle_prompt"),
+        (
+            "PreToolUse",
+            "Write|mcp__files__.*",
+            "write TOOL, or SERVER__TOOL",
+        ),
+    ] {
+        let table = format!("event = '{event}'\nmatcher = '{matcher}'\ncommand = 'x'");
+        check(&table, words);
+    }
+    // A guard that would never run.
+    for (name, near) in [
+        ("RunComand", "RunCommand"),
+        ("WriteFle", "WriteFile"),
+        ("Bassh", "Bash"),
+        ("Edit|Wriet", "Write"),
+    ] {
+        check(
+            &format!("event = 'PreToolUse'\ncommand = 'exit 2'\nmatcher = '{name}'"),
+            &format!("did you mean {near}?"),
+        );
+    }
+    // The program of whatever folder it is.
+    for command in ["./check.sh", " ../check.sh x"] {
+        check(
+            &format!("event = 'PreToolUse'\ncommand = '{command}'"),
+            "write its whole path",
+        );
+    }
+}
