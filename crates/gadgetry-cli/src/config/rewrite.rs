@@ -51,9 +51,10 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Ok(target) if target.is_file() => Ok(target),
         Ok(_) => Err(io::Error::other("it is not a regular file")),
-        Err(_) if fs::symlink_metadata(path).is_ok() => {
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink()) => {
             Err(io::Error::other("it is a link that leads nowhere"))
         }
+        // It is not there, or another process has just created it.
         Err(_) => Ok(path.to_owned()),
     }
 }
