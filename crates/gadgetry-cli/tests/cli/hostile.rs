@@ -99,7 +99,11 @@ fn terminals_are_not_commanded() {
 #[test]
 fn servers_do_not_command_the_terminal() {
     let leaked = |text: String| -> &'static str { text.leak() };
-    let list = format!(r#"{{"data":[{{"id":"{0}\n  forged"}}]}}"#, escaped());
+    // A name with control characters is none; the other one could confuse a reader.
+    let list = format!(
+        r#"{{"data":[{{"id":"{0}\n  forged"}},{{"id":"small\u202e"}}]}}"#,
+        escaped()
+    );
     let server = Server::start([Reply::Gets("/v1/models", "200 OK", list)]);
     let workshop = Workshop::new("");
     let env = [("VLLM_BASE_URL", server.url())];
@@ -109,7 +113,7 @@ fn servers_do_not_command_the_terminal() {
     // A pipe gets the same table.
     let piped = Ended::of(workshop.command(&["doctor"]).envs(env)).stdout;
     assert!(
-        piped.contains("\\u{202e}") && !piped.contains("\n  forged"),
+        piped.contains("small\\u{202e}") && !piped.contains("forged"),
         "{piped:?}"
     );
 
