@@ -36,7 +36,7 @@ pub(crate) fn short(text: &str) -> String {
 }
 
 /// The end of a text, in one line of readable length.
-pub(crate) fn end_of(text: &str) -> String {
+pub(crate) fn short_end(text: &str) -> String {
     let line = one_line(tail(text, 4 * SHOWN_CHARS));
     let end = tail(&line, SHOWN_CHARS);
     let is_whole = end.len() == line.len() && text.chars().count() <= 4 * SHOWN_CHARS;
@@ -44,7 +44,7 @@ pub(crate) fn end_of(text: &str) -> String {
 }
 
 /// The last characters of a text.
-fn tail(text: &str, chars: usize) -> &str {
+pub(crate) fn tail(text: &str, chars: usize) -> &str {
     let start = text.char_indices().rev().nth(chars.saturating_sub(1));
     start.map_or(text, |(at, _)| &text[at..])
 }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn ends_of_texts_are_one_line() {
-        let check = |text: &str, line: &str| assert_eq!(end_of(text), line);
+        let check = |text: &str, line: &str| assert_eq!(short_end(text), line);
         check("", "");
         check("a\nb\u{1b}\n", "a b\\u{1b}");
         let full = "é".repeat(72);

@@ -8,7 +8,7 @@ use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
 use crate::calls::{body, failure};
-use crate::lines::{end_of, short};
+use crate::lines::{short, short_end};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
 /// without it.
@@ -153,7 +153,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             CallAnswer::Result(text) => {
                 let (mark, how, text) = match failure(gadget_name, text) {
                     // The end says why.
-                    Some(how) => ("x", format!("ended with {how}"), end_of(body(text))),
+                    Some(how) => ("x", format!("ended with {how}"), short_end(body(text))),
                     None => ("+", "done".to_owned(), short(text)),
                 };
                 let id = id(invocation_id);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::record::status;
 use crate::cli::ListArgs;
 use crate::error::Error;
-use crate::lines::{age_words, one_line, short};
+use crate::lines::{age_words, one_line, short, tail};
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions};
 
@@ -117,8 +117,7 @@ fn shown(folder: &str) -> String {
     if length <= FOLDER {
         return folder;
     }
-    let end: String = folder.chars().skip(length - FOLDER + 1).collect();
-    format!("…{end}")
+    format!("…{}", tail(&folder, FOLDER - 1))
 }
 
 fn since_epoch(time: SystemTime) -> u64 {
