@@ -61,6 +61,8 @@ pub(crate) struct Situation {
     pub(crate) project: Project,
     /// Whether no user answers questions during the run.
     pub(crate) is_unattended: bool,
+    /// Whether its messages have images.
+    pub(crate) has_images: bool,
     /// The folder that hooks run in, if it is not the working directory.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -96,6 +98,7 @@ impl<'o> Parts<'o> {
         let catalog = catalog::load(&options.model.data)?;
         let overrides = ModelOverrides {
             replies: situation.replies,
+            images: situation.has_images,
             ..ModelOverrides::of_agent(&options.model)
         };
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;

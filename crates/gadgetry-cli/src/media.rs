@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gadgetry::{Media, MediaData, MediaKind};
+use gadgetry::{Content, Media, MediaData, MediaKind};
 use gadgetry_files as files;
 
 use crate::error::Error;
@@ -26,8 +26,19 @@ const SOUNDS: [(&[u8], &str); 5] = [
     (b"\xff\xf2", "audio/mpeg"),
 ];
 
+/// A text and pictures as one message.
+pub(crate) fn message(text: String, images: Vec<Media>) -> Vec<Content> {
+    let images = images.into_iter().map(Content::Media);
+    [Content::Text { text }].into_iter().chain(images).collect()
+}
+
+/// The pictures that the user has named.
+pub(crate) fn images(typed: &[String]) -> Result<Vec<Media>, Error> {
+    typed.iter().map(|it| image(it)).collect()
+}
+
 /// A picture: the bytes of a file, or an address for the provider to read.
-pub(crate) fn image(typed: &str) -> Result<Media, Error> {
+fn image(typed: &str) -> Result<Media, Error> {
     if !is_address(typed) {
         return image_of(typed.as_ref());
     }

@@ -25,6 +25,10 @@ pub(crate) struct AgentArgs {
     #[arg(value_name = "PROMPT", hide = true)]
     pub(crate) second: Option<String>,
 
+    /// Image for the model: a file or an http(s) URL; may be repeated
+    #[arg(long = "image", value_name = "FILE|URL")]
+    pub(crate) images: Vec<String>,
+
     /// Print only the answer: no progress, and no questions to the user during the run
     ///
     /// Stdin is read to its end if it is a pipe or a file. Without PROMPT, it is the prompt.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry::{Agent, AgentRun};
+use gadgetry::{Agent, AgentRun, Content};
 
 use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
@@ -15,6 +15,7 @@ use crate::hooks::{Commands, Ending, Moments, Start, noted};
 use crate::invocation::Invocation;
 use crate::log_file;
 use crate::mcp;
+use crate::media;
 use crate::modes::CurrentMode;
 use crate::options::Settings;
 use crate::printer::Printer;
@@ -45,12 +46,14 @@ pub(crate) async fn run(
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
     let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
     let prompt = project.prompt(args.prompt.clone().unwrap_or_default())?;
+    let images = media::images(&args.images)?;
     let workspaces = Workspaces::default();
     let situation = Situation {
         project,
         asker: asker.clone(),
         approver: (!args.print).then(|| Arc::clone(&approver)),
         is_unattended: args.print,
+        has_images: !images.is_empty(),
         workspaces: workspaces.clone(),
         declared: Arc::clone(&config.declared),
         ..Situation::default()
@@ -92,8 +95,8 @@ pub(crate) async fn run(
     let named = args.session.session.as_ref().map(ToString::to_string);
     let submitted = moments.submit(named.as_deref(), &prompt).await?;
     noted(&submitted.notes, printer);
-    let prompt = prompt + &submitted.context;
-    let (mut run, kept) = begin(args, &invocation.settings, &agent, prompt, printer).await?;
+    let message = media::message(prompt + &submitted.context, images);
+    let (mut run, kept) = begin(args, &invocation.settings, &agent, message, printer).await?;
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
@@ -122,18 +125,19 @@ async fn begin(
     args: &AgentArgs,
     settings: &Settings,
     agent: &Agent,
-    prompt: String,
+    message: Vec<Content>,
     printer: &Printer,
 ) -> Result<(AgentRun<'static>, Option<Kept>), Error> {
     if args.session.no_session {
-        return Ok((agent.ask(prompt), None));
+        return Ok((agent.ask_with(message), None));
     }
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
     let begun = async {
         let (kept, claim) = Kept::begin(data, name, settings).await?;
         let durable = agent.durable(&kept.sessions.journal);
-        let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
+        let run = durable.run_id(kept.run.as_str());
+        let run = run.ask_with(message.clone());
         let run = run.await.map_err(|error| problem(&error))?;
         drop(claim);
         Ok((run, kept))
@@ -147,7 +151,7 @@ async fn begin(
             if !args.is_for_program() {
                 printer.progress(&format!("no session: {problem}\n"));
             }
-            Ok((agent.ask(prompt), None))
+            Ok((agent.ask_with(message), None))
         }
         Err(error) => Err(error),
     }

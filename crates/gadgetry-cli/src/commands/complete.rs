@@ -69,9 +69,8 @@ pub(crate) async fn run(args: &CompleteArgs, printer: &Printer) -> Result<(), Er
 /// The request to the model.
 fn request(args: &CompleteArgs, printer: &Printer) -> Result<Request, Error> {
     let mut content = Vec::new();
-    for image in &args.images {
-        content.push(Content::Media(media::image(image)?));
-    }
+    let images = media::images(&args.images)?;
+    content.extend(images.into_iter().map(Content::Media));
     for path in &args.audio {
         content.push(Content::Media(media::audio(path)?));
     }

@@ -6,9 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{Arg, Command};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, complete};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{EnvCompleter, Shells};
 use gadgetry::models::ModelFilter;
+use gadgetry::proto::dialect::Dialect;
 use gadgetry::provider::Resolver;
 use tokio::runtime::Builder;
 
@@ -149,9 +150,10 @@ impl Known {
             let names: Vec<String> = self.config.profiles.names().map(str::to_owned).collect();
             option.add(ArgValueCandidates::new(move || named(&names)))
         } else if is_named("builtins") {
-            let names = ["all", "none"].into_iter().chain(gadgetry_builtins::NAMES);
-            let names: Vec<String> = names.map(str::to_owned).collect();
-            option.add(ArgValueCandidates::new(move || named(&names)))
+            let names = gadgetry_builtins::NAMES;
+            option.add(list(&["all", "none"], names))
+        } else if is_named("dialects") {
+            option.add(list(&["all"], Dialect::ALL.map(Dialect::name)))
         } else if verb == Some("gadget") && is_positional && id == "name" {
             let names = self.gadgets();
             option.add(ArgValueCandidates::new(move || named(&names)))
@@ -199,6 +201,23 @@ fn named(names: &[String]) -> Vec<CompletionCandidate> {
     // A line of the answer is one candidate.
     let names = names.iter().filter(|it| one_line(it) == **it);
     names.map(CompletionCandidate::new).collect()
+}
+
+/// A list of names, separated by commas, or a word `alone`: `ReadFile,Wr` becomes `ReadFile,WriteFile`.
+fn list<const N: usize>(
+    alone: &'static [&'static str],
+    names: [&'static str; N],
+) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let typed = typed.to_string_lossy();
+        let (before, last) = typed.split_at(typed.rfind(',').map_or(0, |comma| comma + 1));
+        let is_listed = |it: &&str| before.split(',').any(|name| name == *it);
+        let alone = alone.iter().copied().filter(|_| before.is_empty());
+        let found = alone.chain(names.into_iter().filter(|it| !is_listed(it)));
+        let found = found.filter(|it| it.starts_with(last));
+        let lists: Vec<String> = found.map(|it| format!("{before}{it}")).collect();
+        named(&lists)
+    })
 }
 
 fn models() -> Vec<CompletionCandidate> {

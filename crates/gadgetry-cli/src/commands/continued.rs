@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gadgetry::proto::run::Summary;
-use gadgetry::{Agent, AgentRun, Conversation, RunError};
+use gadgetry::{Agent, AgentRun, Conversation, Media, RunError};
 
 use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
@@ -19,6 +19,7 @@ use crate::invocation::Invocation;
 use crate::lines::one_line;
 use crate::log_file::{self, InUse};
 use crate::mcp;
+use crate::media;
 use crate::options::{Options as _, required};
 use crate::outcome::Recorder;
 use crate::printer::Printer;
@@ -40,6 +41,12 @@ pub(crate) async fn run(
     let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
     let (session, prompt) = choose(&sessions, typed, invocation.names_session).await?;
     let (number, last) = session.last()?;
+    let images = media::images(&typed.images)?;
+    if !images.is_empty() && last.progress.summary.is_none() {
+        return Err(Error::input(
+            "the session was interrupted, so its run goes on first: continue it without --image",
+        ));
+    }
     let stored = details(last).ok_or_else(|| without_details(&session))?;
     let settings = invocation.settings.clone();
     let settings = settings.merge(stored.settings()?, &OPTIONS);
@@ -97,6 +104,7 @@ pub(crate) async fn run(
         approver,
         workspaces: Workspaces::default(),
         details,
+        images,
         declared: Arc::clone(&invocation.config.declared),
         servers: None,
         printer,
@@ -147,6 +155,8 @@ struct Continued<'a> {
     approver: Arc<TerminalApprover>,
     workspaces: Workspaces,
     details: Details,
+    /// Those of the next message.
+    images: Vec<Media>,
     declared: Arc<Declared>,
     /// The MCP servers, until the end of the run.
     servers: Option<Arc<mcp::Connected>>,
@@ -224,7 +234,9 @@ impl Continued<'_> {
         self.details.typed = (prompt != typed).then_some(typed);
         self.kept.store(&self.details).await?;
         let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
-        let run = durable.after(Conversation::from(&ended)).ask(prompt).await;
+        let message = media::message(prompt, std::mem::take(&mut self.images));
+        let durable = durable.after(Conversation::from(&ended));
+        let run = durable.ask_with(message).await;
         let mut run = run.map_err(|error| problem(&error))?;
         let log = match (file, &self.args.save) {
             (Some(file), Some(path)) => {
@@ -247,6 +259,7 @@ impl Continued<'_> {
         let situation = Situation {
             replies,
             is_unattended,
+            has_images: self.details.has_images,
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
             workspaces: self.workspaces.clone(),

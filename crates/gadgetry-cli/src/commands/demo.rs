@@ -28,11 +28,11 @@ const FIRST_REPLY: &str =
 I'll read the order and the prices side by side, and the discounts while I am at it.
 
 !!!GADGET_START:ReadFile:orders
-!!!ARG:path
+!!!ARG:filePath
 orders.csv
 !!!GADGET_END
 !!!GADGET_START:ReadFile:prices
-!!!ARG:path
+!!!ARG:filePath
 prices.csv
 !!!GADGET_END
 !!!GADGET_START:Invoice:invoice:orders,prices
@@ -42,7 +42,7 @@ ${orders}
 ${prices}
 !!!GADGET_END
 !!!GADGET_START:ReadFile:discounts
-!!!ARG:path
+!!!ARG:filePath
 discounts.csv
 !!!GADGET_END
 !!!GADGET_START:Discount:discounted:invoice,discounts
@@ -152,9 +152,9 @@ fn spec(name: &str, description: &str, parameters: &[(&str, &str)]) -> GadgetSpe
 fn read_file(folder: &Path) -> impl IntoGadget + use<> {
     let folder = folder.to_owned();
     from_fn(
-        spec("ReadFile", "Reads a file", &[("path", "string")]),
+        spec("ReadFile", "Reads a file", &[("filePath", "string")]),
         move |parameters, _context| {
-            let path = folder.join(parameters["path"].as_str().unwrap_or_default());
+            let path = folder.join(parameters["filePath"].as_str().unwrap_or_default());
             async move {
                 // A disk far away.
                 tokio::time::sleep(Duration::from_millis(300)).await;

@@ -101,6 +101,8 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const BASE_URL: &str = "base-url";
 /// The option that chooses the server of a gateway.
 pub(crate) const UPSTREAM: &str = "upstream";
+/// Images of the next message.
+pub(crate) const IMAGE: &str = "image";
 /// The system prompt.
 pub(crate) const SYSTEM: &str = "system";
 /// The key that names a prompt instead.
@@ -170,7 +172,7 @@ const ALL: &[(&str, Attributes)] = &[
     ("help-all", INVOCATION),
     ("html", INVOCATION),
     ("identity-key", KEY),
-    ("image", INVOCATION),
+    (IMAGE, INVOCATION),
     ("inspect", INVOCATION),
     ("json", INVOCATION),
     ("jsonl", INVOCATION),

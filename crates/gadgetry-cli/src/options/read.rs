@@ -13,7 +13,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use gadgetry::proto::schema::closest;
 
-use super::{CONTINUE, Definitions, Settings};
+use super::{CONTINUE, Definitions, IMAGE, Settings};
 #[cfg(feature = "acp")]
 use crate::cli::AcpArgs;
 use crate::cli::{
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         let name = match field {
             "continues" => CONTINUE.to_owned(),
             "headers" => "header".to_owned(),
-            "images" => "image".to_owned(),
+            "images" => IMAGE.to_owned(),
             "tags" => "tag".to_owned(),
             _ => field.replace('_', "-"),
         };
@@ -226,6 +226,7 @@ fields!(AgentArgs {
     group: session, tree, options;
     get: prompt = text, second = text, events = choice, timeout = duration;
     one: output_format = choice;
+    all: images = text;
     on: print;
     path: save;
     none: chosen;

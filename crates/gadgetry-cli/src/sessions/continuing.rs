@@ -51,6 +51,7 @@ pub(crate) fn merged(stored: &Details, settings: &Settings) -> Result<Details, E
     details.typed.clone_from(&stored.typed);
     details.added.clone_from(&stored.added);
     details.undone.clone_from(&stored.undone);
+    details.has_images |= stored.has_images;
     details.forked_from.clone_from(&stored.forked_from);
     Ok(details)
 }

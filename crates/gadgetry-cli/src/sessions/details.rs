@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
 use crate::options::{
-    Attributes, BASE_URL, Definitions, SYSTEM, Secret, Setting, Settings, Source, Value,
+    Attributes, BASE_URL, Definitions, IMAGE, SYSTEM, Secret, Setting, Settings, Source, Value,
 };
 
 /// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
@@ -51,6 +51,9 @@ pub(crate) struct Details {
     /// The session whose runs came before its first one, those with lower numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forked_from: Option<String>,
+    /// Whether messages had images, so that the model reads them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_images: bool,
 }
 
 impl Details {
@@ -72,6 +75,7 @@ impl Details {
             added: Vec::new(),
             undone: Vec::new(),
             forked_from: None,
+            has_images: settings.has(IMAGE),
         };
         details.set_options(settings)?;
         Ok(details)

@@ -16,7 +16,7 @@ fn the_demo_shows_everything() {
     let at = |line: &str| lines.iter().position(|it| it == line);
     let order = [
         "[1] calling model",
-        "> ReadFile orders {\"path\":\"orders.csv\"}",
+        "> ReadFile orders {\"filePath\":\"orders.csv\"}",
         ". orders starts",
         "+ orders done in N ms: tea,2 bread,3 jam,1",
         ". invoice starts",
@@ -53,12 +53,12 @@ User: What is the total of the order? Use the discounts if there are any.
 <plan> Read the lists at the same time, then write the invoice from both.
 I'll read the order and the prices side by side, and the discounts while I am at it.
 
-> ReadFile orders {"path":"orders.csv"}
+> ReadFile orders {"filePath":"orders.csv"}
 . orders starts
-> ReadFile prices {"path":"prices.csv"}
+> ReadFile prices {"filePath":"prices.csv"}
 . prices starts
 > Invoice invoice after orders, prices {"orders":"${orders}","prices":"${prices}"}
-> ReadFile discounts {"path":"discounts.csv"}
+> ReadFile discounts {"filePath":"discounts.csv"}
 . discounts starts
 > Discount discounted after invoice, discounts {"total":"${invoice/total}","discounts":"${discounts}"}
 + orders done in N ms: tea,2 bread,3 jam,1

@@ -489,6 +489,16 @@ fn completions_know_values() {
     check(&["chat", "--continue", "m"], &["mine"]);
     check(&["gadget", "info", "Re"], &["ReadFile"]);
     check(&["agent", "--builtins", "Re"], &["ReadFile"]);
+    let lists = check(
+        &["agent", "--builtins", "ReadFile,"],
+        &["ReadFile,WriteFile"],
+    );
+    check(&["agent", "--dialects", "hermes,har"], &["hermes,harmony"]);
+    let never = ["ReadFile,ReadFile", "ReadFile,all"];
+    assert!(
+        !lists.iter().any(|it| never.contains(&it.as_str())),
+        "{lists:?}"
+    );
     // Hidden options stay hidden.
     for verb in ["agent", "chat"] {
         let found = check(&[verb, "--"], &["--max-iterations", "--model"]);

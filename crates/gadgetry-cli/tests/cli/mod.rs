@@ -7,6 +7,7 @@ mod acp_clients;
 mod acp_options;
 mod agent;
 mod agent_events;
+mod agent_images;
 mod agent_mistakes;
 mod agent_models;
 mod agent_stops;
