@@ -45,7 +45,7 @@ impl Approval {
             further: preview.further_parameters(&request.parameters),
             diff: preview.diff.clone(),
             notes: preview.notes.clone(),
-            rules: rules.iter().map(|rule| rule.calls().to_owned()).collect(),
+            rules: rules.iter().map(|rule| named(rule, request)).collect(),
         }
     }
 
@@ -77,6 +77,27 @@ impl Approval {
         }
         line
     }
+}
+
+/// The calls of a rule. A command, which may be long and is shown above, is not repeated.
+fn named(rule: &Rule, request: &ApprovalRequest) -> String {
+    match request.preview.subject {
+        Some(Subject::Command(_)) if !has_wildcard(rule.calls()) => "this command".to_owned(),
+        Some(_) | None => rule.calls().to_owned(),
+    }
+}
+
+/// Returns whether a `*` has no backslash before it.
+fn has_wildcard(rule: &str) -> bool {
+    let mut characters = rule.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => drop(characters.next()),
+            '*' => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Answers that the user may give.
@@ -202,6 +223,9 @@ fn keep(user_file: Option<&Path>, request: &ApprovalRequest, rule: &Rule) -> Res
 
 #[cfg(test)]
 mod tests {
+    use gadgetry::CallPreview;
+    use gadgetry::control::RunInfo;
+
     use super::*;
 
     #[test]
@@ -224,6 +248,21 @@ mod tests {
             check(other, None);
         }
         assert_eq!(Verdict::read("s", 0), None);
+    }
+
+    #[test]
+    fn a_command_is_not_repeated() {
+        let check = |command: &str, expected: &[&str]| {
+            let preview = CallPreview::of(Subject::command(command));
+            let request =
+                ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
+            let rules = Approval::of(&request, &request.suggestions()).rules;
+            assert_eq!(rules, expected, "{command}");
+        };
+        check("cargo test | tail", &["this command"]);
+        check("ls src", &["this command", "RunCommand(ls *)"]);
+        // These are not wildcards.
+        check(r"ls * \*", &["this command", "RunCommand(ls *)"]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::printer::Printer;
 pub(crate) use consent::Consent;
 pub(crate) use discovery::agent_field;
 
-use discovery::{Files, Kind};
+use discovery::{File, Files, Kind};
 use repository::Repository;
 
 /// A script, whose markers are plain: those of a run with another model are random, and no file has them.
@@ -49,6 +49,8 @@ pub(crate) struct Project {
     pub(crate) commands: Vec<Skill>,
     /// Subagents by their files.
     pub(crate) agents: Vec<Skill>,
+    /// Files that the user has not trusted.
+    untrusted: Vec<File>,
     /// What the user is shown at the start.
     pub(crate) notes: Vec<String>,
     /// The folder, and the branch of its repository.
@@ -153,10 +155,12 @@ impl Project {
     fn found(folders: &Folders, asking: Asking, printer: &Printer) -> Result<Self, Error> {
         let files = folders.files();
         let mut notes = files.problems.clone();
+        let offered = files.files.clone();
         let mut all = match Consent::about(files, &folders.workspace)? {
             Some(consent) => consent.given(asking, printer)?,
             None => Files::default(),
         };
+        let is_trusted = !all.files.is_empty();
         let home = env::var_os("HOME").map(PathBuf::from);
         let home = home.filter(|it| it.is_absolute() && it != folders.root());
         let of_user = Files::find(home.as_deref(), None);
@@ -176,6 +180,7 @@ impl Project {
             skills,
             commands,
             agents,
+            untrusted: if is_trusted { Vec::new() } else { offered },
             notes,
             ..Self::default()
         })
@@ -193,8 +198,23 @@ impl Project {
         let mut skills = self.skills.iter();
         match skills.find(|it| it.name() == name && it.front_matter().user_invocable) {
             Some(skill) => skill.instructions(arguments).map_err(Error::input),
-            None => Ok(text),
+            None => match self.untrusted(name) {
+                Some(file) => Err(Error::input(format_args!(
+                    "/{name} is a {} of this project, and you have not trusted it as it is now; `gadgetry config trust` shows and trusts such files",
+                    file.kind.name()
+                ))),
+                None => Ok(text),
+            },
         }
+    }
+
+    /// A file with this name that a prompt may begin with.
+    fn untrusted(&self, name: &str) -> Option<&File> {
+        let mut files = self.untrusted.iter().filter(|it| it.kind != Kind::Agent);
+        files.find(|file| {
+            let skill = discovery::read(file);
+            skill.is_ok_and(|it| it.name() == name && it.front_matter().user_invocable)
+        })
     }
 
     /// The command by a file of this name.

@@ -282,6 +282,18 @@ fn skills_and_commands_are_found_after_consent() {
     let untrusted = "3 skills, 1 command of this project not used: you have not trusted them; \
         `gadgetry config trust` shows and trusts them\n";
     list("mine  Mine\n", untrusted);
+    // Their names are not sent as text, to a model that knows none of them.
+    for (prompt, kind) in [
+        ("/review a.rs", "skill"),
+        ("/fix-bug the parser", "command"),
+    ] {
+        let ended = agent(&workshop, &reply("Hi."), &["-p", prompt]);
+        let name = prompt.split(' ').next().expect("a word");
+        let words = format!(
+            "error: {name} is a {kind} of this project, and you have not trusted it as it is now; `gadgetry config trust` shows and trusts such files\n"
+        );
+        ended.check("", &words, 2);
+    }
     let shown = trust(&workshop);
     let app = workshop.path("app").canonicalize().expect("a folder");
     let root = app.parent().expect("a folder").display().to_string();
@@ -372,7 +384,8 @@ fn trust_holds_in_worktrees() {
         assert_eq!(ended.code == Some(0), is_used, "{tree}: {ended:?}");
         assert!(ended.stderr.contains(note), "{tree}: {ended:?}");
     };
-    check("one", "you have not trusted them");
+    let refused = "/fix is a command of this project, and you have not trusted it as it is now";
+    check("one", refused);
     assert_eq!(trust(&workshop).code, Some(0));
     check("one", "");
     check("two", "");
@@ -381,7 +394,7 @@ fn trust_holds_in_worktrees() {
         ".gadgetry/worktrees/two/app/.claude/commands/fix.md",
         "Evil.",
     );
-    check("two", "you have not trusted them");
+    check("two", refused);
     check("one", "");
 }
 

@@ -58,7 +58,7 @@ fn command() -> Approval {
     Approval {
         gadget: "RunCommand".to_owned(),
         subject: "git push --force origin main".to_owned(),
-        rules: vec!["RunCommand(git push --force origin main)".to_owned()],
+        rules: vec!["this command".to_owned()],
         ..Approval::default()
     }
 }
