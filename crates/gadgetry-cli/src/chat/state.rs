@@ -176,6 +176,8 @@ pub(crate) struct Facts {
     pub(crate) reads_images: bool,
     /// The folder and its branch.
     pub(crate) place: String,
+    /// URL of the model's server, if the user has chosen it.
+    pub(crate) server: Option<String>,
     /// Description of how calls are approved.
     pub(crate) mode: String,
     /// Mode of approval.
@@ -224,7 +226,9 @@ impl App {
         editor.set_names(facts.names.clone());
         let mut transcript = Transcript::default();
         if !facts.place.is_empty() {
-            transcript.print(vec![start(&facts.place), Line::default()]);
+            let server = facts.server.as_deref().map(server);
+            let lines = [start(&facts.place)].into_iter().chain(server);
+            transcript.print(lines.chain([Line::default()]).collect());
         }
         Self {
             editor,
@@ -344,6 +348,11 @@ fn start(place: &str) -> Line<'static> {
     let version = env!("CARGO_PKG_VERSION");
     let rest = format!(" {version} in {}, /help for commands", clean(place));
     Line::from(vec![name, Span::styled(rest, DIM)])
+}
+
+/// The line about a server that the user has chosen.
+fn server(url: &str) -> Line<'static> {
+    Line::styled(format!("the model is at {}", clean(url)), DIM)
 }
 
 #[cfg(test)]

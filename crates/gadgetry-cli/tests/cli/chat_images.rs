@@ -13,6 +13,7 @@ fn chat(workshop: &Workshop, server: &Server, model: &str) -> Screen {
     let key = [("OPENAI_API_KEY", "k")];
     let screen = Screen::start(workshop, (80, 30), &args, &key);
     screen.shows("Message, /help");
+    screen.shows(&format!("the model is at {}", server.url()));
     screen
 }
 

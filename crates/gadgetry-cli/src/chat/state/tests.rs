@@ -22,6 +22,7 @@ impl Played {
             window: Some(1000),
             reads_images: false,
             place: String::new(),
+            server: None,
             mode: "asks".to_owned(),
             approval: Mode::Ask,
             names: Names::default(),

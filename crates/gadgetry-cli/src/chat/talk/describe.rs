@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use gadgetry::models::{ModelFilter, ModelRegistry};
-use gadgetry::provider::Resolver;
+use gadgetry::provider::{BaseUrl, Resolver};
 use gadgetry::{Skill, Skills};
 
 use super::Talk;
@@ -39,6 +39,7 @@ impl Base {
         approval: Mode,
     ) -> Result<Facts, Error> {
         let model = &options.model;
+        let server = model.server.base_url.as_deref();
         let catalog = catalog::load(&model.data)?;
         let overrides = ModelOverrides::of_agent(model);
         let found = connect::model(model.name(), &overrides, &catalog).await?;
@@ -58,6 +59,7 @@ impl Base {
             window: found.info().context_window,
             reads_images: found.info().reads_images,
             place: self.project.place.clone(),
+            server: server.map(|it| BaseUrl::new(it).shown()),
             mode: mode(options, approval),
             approval,
             names: Names {

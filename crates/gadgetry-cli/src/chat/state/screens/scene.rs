@@ -30,6 +30,7 @@ impl Scene {
             name: "haiku".to_owned(),
             window: Some(200_000),
             reads_images: true,
+            server: None,
             place: "~/src/shop (main)".to_owned(),
             mode: "asks".to_owned(),
             approval: Mode::Ask,
