@@ -13,6 +13,7 @@ mod again;
 mod background;
 mod changes;
 mod checkpoints;
+mod clipboard;
 mod commands;
 mod conversation;
 mod editor;

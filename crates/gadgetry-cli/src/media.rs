@@ -18,6 +18,7 @@ const IMAGES: [(&[u8], &str); 4] = [
     (b"GIF8", "image/gif"),
     (b"RIFF????WEBP", "image/webp"),
 ];
+const A_PICTURE: &str = "a PNG, JPEG, GIF or WebP picture";
 const SOUNDS: [(&[u8], &str); 5] = [
     (b"RIFF????WAVE", "audio/wav"),
     (b"ID3", "audio/mpeg"),
@@ -52,8 +53,13 @@ fn image(typed: &str) -> Result<Media, Error> {
 
 /// A picture: the bytes of a file.
 pub(crate) fn image_of(path: &Path) -> Result<Media, Error> {
-    let wanted = "a PNG, JPEG, GIF or WebP picture";
-    file(path, MediaKind::Image, &IMAGES, wanted)
+    file(path, MediaKind::Image, &IMAGES, A_PICTURE)
+}
+
+/// A picture of this name; `None` if the bytes are not one.
+#[cfg(feature = "chat")]
+pub(crate) fn image_of_bytes(bytes: &[u8], name: &str) -> Option<Media> {
+    media(bytes, name, MediaKind::Image, &IMAGES, A_PICTURE).ok()
 }
 
 /// A sound: the bytes of a file.
@@ -72,8 +78,21 @@ fn file(
 ) -> Result<Media, Error> {
     let place = path.display();
     let bytes = files::read(path, LIMIT).map_err(|error| unreadable(&place, &error))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let read = media(&bytes, &name, kind, types, wanted);
+    read.map_err(|problem| Error::at(place, problem))
+}
+
+/// The bytes of a file of this name.
+fn media(
+    bytes: &[u8],
+    name: &str,
+    kind: MediaKind,
+    types: &[(&[u8], &str)],
+    wanted: &str,
+) -> Result<Media, String> {
     let begins = |pattern: &[u8]| {
-        let pairs = pattern.iter().zip(&bytes);
+        let pairs = pattern.iter().zip(bytes);
         bytes.len() >= pattern.len()
             && pairs
                 .into_iter()
@@ -81,14 +100,13 @@ fn file(
     };
     let found = types.iter().find(|(pattern, _)| begins(pattern));
     let Some((_, mime_type)) = found else {
-        return Err(Error::at(place, format_args!("not {wanted}")));
+        return Err(format!("not {wanted}"));
     };
-    let name = path.file_name().unwrap_or_default();
     Ok(Media {
         kind,
         mime_type: (*mime_type).to_owned(),
-        data: MediaData::Base64(STANDARD.encode(&bytes)),
-        name: Some(name.to_string_lossy().into_owned()),
+        data: MediaData::Base64(STANDARD.encode(bytes)),
+        name: Some(name.to_owned()),
     })
 }
 

@@ -404,6 +404,10 @@ impl Conversation {
                     self.facts_changed();
                 }
             }
+            Effect::PasteImage => match self.talk.take_clipboard().await {
+                Ok(label) => self.update(Message::Paste(format!("{label} "))),
+                Err(error) => self.note(Tone::Bad, error.to_string()),
+            },
             Effect::Suspend => {
                 if let Err(error) = self.terminal.suspend() {
                     self.note(Tone::Bad, error.to_string());

@@ -1,5 +1,6 @@
 //! Images of the next message: files whose path was pasted or dragged into the terminal, or is mentioned.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::lines::short;
 use crate::media;
 
 /// Bytes of an image.
-const LARGEST: u64 = 10 << 20;
+pub(super) const LARGEST: u64 = 10 << 20;
 /// Images that are kept for messages.
 const MOST: usize = 20;
 /// Ends of the names of images.
@@ -23,15 +24,14 @@ pub(super) struct Images(Vec<(String, Media)>);
 
 impl Images {
     /// Takes an image, and returns its label for the input line.
-    pub(super) fn add(&mut self, path: &Path) -> Result<String, Error> {
-        let media = read(path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    pub(super) fn add(&mut self, media: Media) -> String {
+        let name = media.name.as_deref().unwrap_or_default();
         let name = short(&name.replace(['[', ']'], "_"));
         let mut label = format!("[image {name}]");
         let mut number = 1;
         while let Some((_, other)) = self.0.iter().find(|(it, _)| *it == label) {
             if *other == media {
-                return Ok(label);
+                return label;
             }
             number += 1;
             label = format!("[image {name} {number}]");
@@ -40,7 +40,7 @@ impl Images {
             self.0.remove(0);
         }
         self.0.push((label.clone(), media));
-        Ok(label)
+        label
     }
 
     /// Returns the images whose labels a message has.
@@ -56,11 +56,17 @@ impl Images {
 pub(super) fn read(path: &Path) -> Result<Media, Error> {
     let length = fs::metadata(path).map(|it| it.len());
     let length = length.map_err(|error| Error::at(path.display(), error))?;
-    if length > LARGEST {
-        let words = format_args!("larger than {} MiB", LARGEST >> 20);
-        return Err(Error::at(path.display(), words));
-    }
+    refuse_large(length, &path.display())?;
     media::image_of(path)
+}
+
+/// Fails if an image has more bytes than a message may have.
+pub(super) fn refuse_large(length: u64, name: &dyn Display) -> Result<(), Error> {
+    if length <= LARGEST {
+        return Ok(());
+    }
+    let words = format_args!("larger than {} MiB", LARGEST >> 20);
+    Err(Error::at(name, words))
 }
 
 /// Returns whether a name is that of an image.

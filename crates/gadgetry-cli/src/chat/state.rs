@@ -141,6 +141,8 @@ pub(crate) enum Effect {
     ListModels,
     /// List the sessions of this folder.
     ListSessions,
+    /// Take the image in the clipboard.
+    PasteImage,
     /// Stop the process until the user continues it.
     Suspend,
     /// Leave the conversation.

@@ -44,7 +44,7 @@ pub(crate) async fn run(
     let images = media::images(&typed.images)?;
     if !images.is_empty() && last.progress.summary.is_none() {
         return Err(Error::input(
-            "the session was interrupted, so its run goes on first: continue it without --image",
+            "the session was interrupted, so its run must end first: continue it without --image",
         ));
     }
     let stored = details(last).ok_or_else(|| without_details(&session))?;

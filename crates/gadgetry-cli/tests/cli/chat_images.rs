@@ -1,5 +1,7 @@
 //! Images in the messages of `gadgetry chat`.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::screen::Screen;
 use super::server::{Reply, Server};
 use super::workshop::Workshop;
@@ -9,9 +11,18 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\nxyz";
 const SENT: &str = "data:image/png;base64,iVBORw0KGgp4eXo=";
 
 fn chat(workshop: &Workshop, server: &Server, model: &str) -> Screen {
+    chat_with(workshop, server, model, &[])
+}
+
+fn chat_with(
+    workshop: &Workshop,
+    server: &Server,
+    model: &str,
+    variables: &[(&str, &str)],
+) -> Screen {
     let args = ["chat", "--model", model, "--base-url", server.url()];
-    let key = [("OPENAI_API_KEY", "k")];
-    let screen = Screen::start(workshop, (80, 30), &args, &key);
+    let variables = [&[("OPENAI_API_KEY", "k")], variables].concat();
+    let screen = Screen::start(workshop, (80, 30), &args, &variables);
     screen.shows("Message, /help");
     screen.shows(&format!("the model is at {}", server.url()));
     screen
@@ -84,5 +95,56 @@ fn what_cannot_be_sent_is_said() {
     screen.shows("larger than 10 MiB");
     screen.keys("\x15");
     screen.shows("Message, /help");
+    screen.leave();
+}
+
+/// The program that reads the clipboard of the desktop is one of ours here: it prints the file `clipboard`, or hangs.
+#[test]
+fn the_image_in_the_clipboard_is_attached() {
+    let workshop = Workshop::new("");
+    std::fs::create_dir(workshop.path("bin")).expect("a folder");
+    workshop.write(
+        "bin/xclip",
+        "#!/bin/sh\n[ \"$*\" = '-selection clipboard -target image/png -out' ] || exit 1\n\
+         [ -e hang ] && exec sleep 60\ncat clipboard\n",
+    );
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(workshop.path("bin/xclip"), executable).expect("a mode");
+    let bin = workshop.path("bin").display().to_string();
+    let path = std::env::var("PATH").expect("programs");
+    let desktop = [("DISPLAY", ":0"), ("PATH", &*format!("{bin}:{path}"))];
+    let server = Server::start(["One.", "Two."].map(Reply::says));
+    let mut screen = chat_with(&workshop, &server, "openai:gpt-4o", &desktop);
+    let ctrl_v = "\x16";
+    screen.keys(ctrl_v);
+    screen.shows("there is no image in the clipboard");
+    let large = std::fs::File::create(workshop.path("clipboard")).expect("a file");
+    large.set_len((10 << 20) + 1).expect("a large file");
+    screen.keys(ctrl_v);
+    screen.shows("clipboard.png: larger than 10 MiB");
+    workshop.write("clipboard", "text");
+    screen.keys(ctrl_v);
+    screen.until("a second note", |shown| {
+        shown.matches("there is no image in the clipboard").count() == 2
+    });
+    std::fs::write(workshop.path("clipboard"), PNG).expect("an image");
+    // Terminals paste an empty text if the clipboard has none.
+    for (keys, answer) in [(ctrl_v, "One."), (&*pasted(""), "Two.")] {
+        screen.keys(keys);
+        screen.shows("[image clipboard.png]");
+        screen.say("What is it?");
+        screen.shows(answer);
+        screen.hides("Esc interrupts");
+        let asked = server.asked();
+        let body = asked.last().expect("a request").body.to_string();
+        assert!(body.contains(SENT), "{body}");
+    }
+    workshop.write("hang", "");
+    screen.keys(ctrl_v);
+    screen.shows("the clipboard gave no image within 2 s");
+    screen.leave();
+    let mut screen = chat(&workshop, &server, "openai:gpt-4o");
+    screen.keys(ctrl_v);
+    screen.shows("there is no clipboard here");
     screen.leave();
 }

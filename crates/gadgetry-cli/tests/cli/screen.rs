@@ -78,7 +78,9 @@ impl Screen {
         command.env("XDG_DATA_HOME", workshop.path(""));
         command.env("XDG_CONFIG_HOME", workshop.path("no-config"));
         command.env("TERM", "xterm-256color");
-        command.env_remove("NO_COLOR");
+        for variable in ["NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY"] {
+            command.env_remove(variable);
+        }
         for (name, value) in variables {
             command.env(name, value);
         }

@@ -211,7 +211,7 @@ fn a_prompt_is_added_to_a_killed_run() {
     std::fs::write(workshop.path("cat.png"), b"\x89PNG\r\n\x1a\n").expect("an image");
     let image = ["agent", "--continue", "k", "Look!", "--image", "cat.png"];
     let ended = Ended::of(&mut workshop.command(&image));
-    let refused = "error: the session was interrupted, so its run goes on first: continue it without --image\n";
+    let refused = "error: the session was interrupted, so its run must end first: continue it without --image\n";
     ended.check("", refused, 2);
     let ended = continued(&workshop, &["k", "And then?"]);
     assert_eq!(

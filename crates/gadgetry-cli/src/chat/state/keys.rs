@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(3);
 const INIT: &str = "Look at this project, and write AGENTS.md in its root: what it is, how to build it and how to run its tests, where things are, \
                     and which rules its code follows. At most 60 lines, and only what you have seen. If the file exists, correct it.";
 
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     (
         "Enter",
         "sends; while a run is in progress, adds the message to it",
@@ -40,6 +40,7 @@ const KEYS: [(&str, &str); 13] = [
         "shows the whole conversation, to scroll and to search; r shows reasoning",
     ),
     ("Ctrl-O", "shows the whole of the latest result"),
+    ("Ctrl-V", "attaches the image in the clipboard"),
     (
         "Tab",
         "completes a command and its argument, or a file after @",
@@ -137,6 +138,9 @@ impl App {
         {
             return vec![Effect::CancelRun];
         }
+        if has_control && key.code == KeyCode::Char('v') {
+            return vec![Effect::PasteImage];
+        }
         let edited = self.editor.key(key);
         self.edited(edited)
     }
@@ -148,6 +152,10 @@ impl App {
         }
         self.leaving = None;
         self.unselect();
+        if text.is_empty() {
+            // Terminals send this for a clipboard without text.
+            return vec![Effect::PasteImage];
+        }
         // A paste is typing, and it never answers a dialog by itself.
         self.activate();
         let edited = self.editor.paste(text);

@@ -305,7 +305,7 @@ fn ctrl_c_takes_one_step_at_a_time() {
     idle.control(10, 'c').control(3000, 'c');
     idle.keys("x").control(10, 'c').control(10, 'c');
     idle.step(0, Message::Paste(String::new())).control(10, 'c');
-    assert_eq!(idle.effects(), []);
+    assert_eq!(idle.effects(), [Effect::PasteImage]);
     assert_eq!(idle.screen(60, 24).0.matches(warning).count(), 4);
     idle.control(10, 'c').control(10, 'z').control(10, 'd');
     assert_eq!(

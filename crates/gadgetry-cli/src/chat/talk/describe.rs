@@ -11,9 +11,11 @@ use gadgetry::{Skill, Skills};
 use super::Talk;
 use super::base::Base;
 use crate::catalog;
+use crate::chat::clipboard;
 use crate::chat::commands::Entered;
 use crate::chat::editor::Names;
 use crate::chat::files;
+use crate::chat::images;
 use crate::chat::prompt::Prompt;
 use crate::chat::report::{Report, Tone};
 use crate::chat::state::Facts;
@@ -232,7 +234,13 @@ impl Talk {
     /// Takes an image for the next message, and returns its label.
     pub(in crate::chat) fn take_image(&mut self, path: &Path) -> Result<String, Error> {
         self.sees_images()?;
-        self.images.add(path)
+        Ok(self.images.add(images::read(path)?))
+    }
+
+    /// Takes the image in the clipboard, and returns its label.
+    pub(in crate::chat) async fn take_clipboard(&mut self) -> Result<String, Error> {
+        self.sees_images()?;
+        Ok(self.images.add(clipboard::image().await?))
     }
 
     fn sees_images(&self) -> Result<(), Error> {
