@@ -9,6 +9,8 @@ mod chat;
 mod complete;
 mod config;
 mod doctor;
+#[cfg(all(test, feature = "acp", feature = "chat", feature = "restate"))]
+mod documented;
 mod eval;
 mod gadget;
 mod help;
