@@ -1,6 +1,6 @@
-"""Makes the wheel `gadgetry-cli`, and has the wheel `gadgetry` in FOLDER depend on it: wheel.py STAGED VERSION PLATFORM FOLDER.
+"""Makes the wheel `gadgetry-cli`, and has the wheel `gadgetry` in FOLDER depend on it: wheel.py STAGED VERSION PLATFORM FOLDER LICENCES.
 
-`gadgetry-cli` has the program and nothing of Python; STAGED is the folder of the archive. The same files give the same bytes. maturin
+`gadgetry-cli` has the program and nothing of Python; STAGED is the folder of the archive. LICENCES is a folder with those of `gadgetry`. The same files give the same bytes. maturin
 would build the program again.
 """
 
@@ -11,7 +11,7 @@ import sys
 import zipfile
 
 
-def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path) -> None:
+def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path, licences_of_library: pathlib.Path) -> None:
     info = f"gadgetry_cli-{version}.dist-info"
     licences = [path.name for path in sorted(staged.iterdir()) if path.name.startswith(("LICENSE-", "THIRD-PARTY"))]
     metadata = [
@@ -36,17 +36,21 @@ def main(staged: pathlib.Path, version: str, platform: str, folder: pathlib.Path
     }
     write(folder / f"gadgetry_cli-{version}-py3-none-{platform}.whl", info, files)
     for library in folder.glob(f"gadgetry-{version}-*.whl"):
-        depend(library, f"gadgetry-{version}.dist-info", f"gadgetry-cli=={version}")
+        depend(library, f"gadgetry-{version}.dist-info", f"gadgetry-cli=={version}", licences_of_library)
 
 
-def depend(wheel: pathlib.Path, info: str, requirement: str) -> None:
-    """Adds a dependency to a wheel."""
+def depend(wheel: pathlib.Path, info: str, requirement: str, licences: pathlib.Path) -> None:
+    """Adds a dependency and licences to a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         files = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
     metadata = f"{info}/METADATA"
     # An empty line ends the fields.
     fields, _, text = files[metadata].partition(b"\n\n")
-    files[metadata] = fields.rstrip() + f"\nRequires-Dist: {requirement}\n\n".encode() + text
+    added = [f"Requires-Dist: {requirement}"]
+    for path in sorted(licences.iterdir()):
+        files[f"{info}/licenses/{path.name}"] = path.read_bytes()
+        added.append(f"License-File: {path.name}")
+    files[metadata] = b"\n".join([fields.rstrip(), *(field.encode() for field in added), b"", text])
     write(wheel, info, files)
 
 
@@ -69,5 +73,5 @@ def digest(content: bytes) -> str:
 
 
 if __name__ == "__main__":
-    given, number, system, place = sys.argv[1:]
-    main(pathlib.Path(given), number, system, pathlib.Path(place))
+    given, number, system, place, licences = sys.argv[1:]
+    main(pathlib.Path(given), number, system, pathlib.Path(place), pathlib.Path(licences))

@@ -4,7 +4,7 @@
 
 pub(crate) mod node;
 pub(crate) mod python;
-mod wasm;
+pub(crate) mod wasm;
 
 use std::fs;
 use std::path::Path;

@@ -364,7 +364,24 @@ fn real_models() -> Result<Outcome, String> {
         let mut test = cargo(&["test", "--package", package, "--test", "tests"]);
         sh(test.args(["--", "real_models::", "--include-ignored", "--nocapture"]))?;
     }
+    readme()?;
     Ok(skipped(&missing))
+}
+
+/// Runs the programs of the README as they are pasted.
+fn readme() -> Result<(), String> {
+    servers::install()?;
+    sh(&mut cargo(&["build", "--package", "gadgetry-cli"]))?;
+    let folder = servers::target().join("bindings");
+    let python = bindings::python::installed(&folder)?;
+    let mut programs = command("python3", &["xtask/models/readme.py"]);
+    programs
+        .arg(servers::target().join("debug/gadgetry"))
+        .arg(python);
+    for server in ["sdk-python", "llama-cpp", "smollm2"] {
+        programs.args(servers::command_of(server)?);
+    }
+    sh(&mut programs)
 }
 
 fn tests() -> Result<Outcome, String> {

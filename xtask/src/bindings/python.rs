@@ -81,6 +81,13 @@ pub(crate) fn tools(folder: &Path) -> Result<PathBuf, String> {
     Ok(place)
 }
 
+/// Installs the package into an environment of its own, and returns its interpreter.
+pub(crate) fn installed(folder: &Path) -> Result<PathBuf, String> {
+    let tools = tools(folder)?;
+    let wheel = wheel(folder, &tools)?;
+    fresh(folder, &tools, &wheel)
+}
+
 /// Builds the wheel of a release into `place`, for [`crate::dist`].
 pub(crate) fn release(folder: &Path, profile: &str, place: &Path) -> Result<(), String> {
     // maturin finds out on how old a system it runs.

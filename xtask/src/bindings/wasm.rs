@@ -7,6 +7,7 @@ use std::path::Path;
 use super::copied;
 use super::node::{install, run_tests};
 use crate::book;
+use crate::disk;
 use crate::shell::{capture, command, root, run as sh};
 
 const WASM: &str = "bindings/wasm";
@@ -19,9 +20,7 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
             "the package for browsers was not tested: {TARGET} is not to be had: {why}"
         )));
     }
-    let mut build = command("node", &["build.mjs"]);
-    build.current_dir(root().join(WASM));
-    sh(build.env("CARGO_TARGET_DIR", folder))?;
+    build(folder)?;
     let outside = folder.join("node/outside/wasm");
     copied(&root().join(WASM).join("test"), &outside)?;
     install(WASM, &outside)?;
@@ -31,8 +30,26 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     Ok(None)
 }
 
+/// Builds the module and copies the package into `place`, for [`crate::dist`], which adds to it before it packs it.
+pub(crate) fn release(folder: &Path, place: &Path) -> Result<(), String> {
+    build(folder)?;
+    for part in ["lib", "module"] {
+        copied(&root().join(WASM).join(part), &place.join(part))?;
+    }
+    for file in ["README.md", "package.json"] {
+        disk::copy(&root().join(WASM).join(file), &place.join(file))?;
+    }
+    Ok(())
+}
+
+fn build(folder: &Path) -> Result<(), String> {
+    let mut build = command("node", &["build.mjs"]);
+    build.current_dir(root().join(WASM));
+    sh(build.env("CARGO_TARGET_DIR", folder))
+}
+
 /// Has the compiler's standard library for the target installed.
-fn standard_library() -> Result<(), String> {
+pub(crate) fn standard_library() -> Result<(), String> {
     let rustc = ["--print", "target-libdir", "--target", TARGET];
     let (place, _) = capture(command("rustc", &rustc).current_dir(root()))?;
     if Path::new(place.trim()).exists() {

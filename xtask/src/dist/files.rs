@@ -17,8 +17,12 @@ const SHELLS: [(&str, &str); 5] = [
     ("powershell", "_gadgetry.ps1"),
 ];
 
-/// Documents in the archive.
-const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+/// Our licences.
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+/// Those of the libraries.
+pub(super) const THIRD_PARTY: &str = "THIRD-PARTY.md";
+/// Further documents in the archive.
+const DOCUMENTS: [&str; 2] = ["README.md", "CHANGELOG.md"];
 
 /// Makes the folder that becomes the archive.
 pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, String> {
@@ -33,7 +37,7 @@ pub(super) fn staged(release: &Release, program: &Path) -> Result<PathBuf, Strin
     let man = folder.join("man");
     disk::empty_folder(&man)?;
     sh(command(&own, &["man"]).arg(&man))?;
-    third_parties(&folder.join("THIRD-PARTY.md"))?;
+    third_parties("crates/gadgetry-cli/Cargo.toml", &folder.join(THIRD_PARTY))?;
     Ok(folder)
 }
 
@@ -42,21 +46,28 @@ pub(super) fn licensed(release: &Release, program: &Path) -> Result<PathBuf, Str
     let folder = target().join("release-stage").join(release.name());
     disk::empty_folder(&folder)?;
     disk::copy(program, &folder.join("gadgetry"))?;
-    for name in DOCUMENTS {
+    for name in DOCUMENTS.into_iter().chain(LICENCES) {
         disk::copy(&root().join(name), &folder.join(name))?;
     }
     Ok(folder)
 }
 
-/// Writes the licences of all libraries in the program.
-fn third_parties(file: &Path) -> Result<(), String> {
+/// Copies our licences into `folder`, and writes those of all libraries in the package with this manifest.
+pub(super) fn licences(manifest: &str, folder: &Path) -> Result<(), String> {
+    for name in LICENCES {
+        disk::copy(&root().join(name), &folder.join(name))?;
+    }
+    third_parties(manifest, &folder.join(THIRD_PARTY))
+}
+
+fn third_parties(manifest: &str, file: &Path) -> Result<(), String> {
     let about = installed(ABOUT)?.display().to_string();
     let list = [
         "generate",
         "--locked",
         "--fail",
         "--manifest-path",
-        "crates/gadgetry-cli/Cargo.toml",
+        manifest,
     ];
     let mut about = command(&about, &list);
     about.args([
@@ -123,9 +134,21 @@ pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
         "usr/share/fish/vendor_completions.d",
         "gadgetry.fish",
     )?;
-    for name in DOCUMENTS.into_iter().chain(["THIRD-PARTY.md"]) {
+    for name in DOCUMENTS.into_iter().chain([THIRD_PARTY]) {
         place(name, "usr/share/doc/gadgetry", name)?;
     }
+    let copyright = tree.join("usr/share/doc/gadgetry/copyright");
+    let mut licences =
+        String::from("gadgetry is licensed under MIT or Apache-2.0, at your option.\n");
+    for name in LICENCES {
+        licences.extend(["\n", &disk::read(&root().join(name))?]);
+    }
+    licences.extend([
+        "\nThe licences of its libraries are in ",
+        THIRD_PARTY,
+        ".\n",
+    ]);
+    disk::write(&copyright, &licences)?;
     for page in fs::read_dir(staged.join("man"))
         .into_iter()
         .flatten()
@@ -133,6 +156,9 @@ pub(super) fn debian(release: &Release, staged: &Path) -> Result<(), String> {
     {
         let name = page.file_name().to_string_lossy().into_owned();
         place(&format!("man/{name}"), "usr/share/man/man1", &name)?;
+        // Without the name and the time in its header, the same page gives the same bytes.
+        let page = tree.join("usr/share/man/man1").join(name);
+        sh(command("gzip", &["-9n"]).arg(page))?;
     }
     let depends = if release.triple.ends_with("musl") {
         ""

@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Release;
 use super::tried::works;
-use crate::bindings::{node, python};
+use super::{Release, files};
+use crate::bindings::{node, python, wasm};
 use crate::disk;
 use crate::servers::{pip, target};
 use crate::shell::{capture, command, run as sh};
@@ -59,8 +59,13 @@ pub(super) fn made(release: &Release, staged: &Path, profile: &str) -> Result<()
     if let Err(why) = capture(&mut command("npm", &["--version"])) {
         eprintln!("no packages for npm: {why}");
     } else {
-        node_package(release, &folder, profile)?;
+        node_package(release, staged, &folder, profile)?;
         command_package(release, staged)?;
+        if let Err(why) = wasm::standard_library() {
+            eprintln!("no package for browsers: {why}");
+        } else {
+            browser_package(release, staged, &folder)?;
+        }
     }
     Ok(())
 }
@@ -77,9 +82,19 @@ fn command_wheel(release: &Release, staged: &Path) -> Result<(), String> {
     } else {
         format!("linux_{machine}")
     };
+    let licences = target().join("release-stage/python");
+    disk::empty_folder(&licences)?;
+    if is_complete(staged) {
+        files::licences("bindings/python/Cargo.toml", &licences)?;
+    }
     let mut wheel = command("python3", &["packaging/wheel.py"]);
     wheel.arg(staged).args([&release.version, &platform]);
-    sh(wheel.arg(&release.folder))
+    sh(wheel.arg(&release.folder).arg(licences))
+}
+
+/// Returns whether the licences of libraries are listed, as in a release and not in a trial of the packages.
+fn is_complete(staged: &Path) -> bool {
+    staged.join(files::THIRD_PARTY).is_file()
 }
 
 /// The name of the package of npm that has the program.
@@ -89,7 +104,12 @@ fn name_for_npm(release: &Release) -> String {
     format!("gadgetry-cli-linux-{}", of_npm.map_or(machine, |it| it.1))
 }
 
-fn node_package(release: &Release, folder: &Path, profile: &str) -> Result<(), String> {
+fn node_package(
+    release: &Release,
+    staged: &Path,
+    folder: &Path,
+    profile: &str,
+) -> Result<(), String> {
     let place = target().join("release-stage/npm");
     disk::empty_folder(&place)?;
     node::release(folder, profile, &place)?;
@@ -100,9 +120,33 @@ fn node_package(release: &Release, folder: &Path, profile: &str) -> Result<(), S
         name_for_npm(release),
         release.version
     );
-    disk::write(&manifest, &text.replacen("  \"scripts\"", &dependency, 1))?;
+    let text = text.replacen("  \"scripts\"", &dependency, 1);
+    disk::write(&manifest, &with_notices(&text))?;
+    if is_complete(staged) {
+        files::licences("bindings/node/Cargo.toml", &place)?;
+    }
     node::pack(&place, &release.folder)?;
     Ok(())
+}
+
+/// The package for browsers.
+fn browser_package(release: &Release, staged: &Path, folder: &Path) -> Result<(), String> {
+    let place = target().join("release-stage/wasm");
+    disk::empty_folder(&place)?;
+    wasm::release(folder, &place)?;
+    let manifest = place.join("package.json");
+    disk::write(&manifest, &with_notices(&disk::read(&manifest)?))?;
+    if is_complete(staged) {
+        files::licences("bindings/wasm/Cargo.toml", &place)?;
+    }
+    node::pack(&place, &release.folder)?;
+    Ok(())
+}
+
+/// A manifest of npm, which takes our licences by itself, and that of the libraries by its name.
+fn with_notices(manifest: &str) -> String {
+    let notices = format!("\"README.md\", {:?}]", files::THIRD_PARTY);
+    manifest.replacen("\"README.md\"]", &notices, 1)
 }
 
 /// Packs the program.
@@ -114,7 +158,7 @@ fn command_package(release: &Release, staged: &Path) -> Result<(), String> {
         "gadgetry",
         "LICENSE-APACHE",
         "LICENSE-MIT",
-        "THIRD-PARTY.md",
+        files::THIRD_PARTY,
     ] {
         if staged.join(file).is_file() {
             disk::copy(&staged.join(file), &place.join(file))?;

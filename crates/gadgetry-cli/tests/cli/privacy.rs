@@ -17,7 +17,17 @@ const COUNTERS: [&str; 6] = [
 
 /// Runs the program in a network of its own, in which there is nothing, and returns how often it tried to send something.
 fn attempts(workshop: &Workshop, args: &[&str]) -> u64 {
-    let script = r#""$@" > printed 2>&1; echo "code $?"; cat /proc/net/snmp /proc/net/snmp6"#;
+    attempts_of(workshop, args, r#""$@" > printed 2>&1; echo "code $?""#)
+}
+
+/// The same for a server: it prints a line when it listens, and then it is stopped.
+fn attempts_of_server(workshop: &Workshop, args: &[&str]) -> u64 {
+    let script = r#"mkfifo lines; "$@" > lines 2>&1 & exec 3< lines; read -r line <&3; kill -TERM $!; wait $!; echo "code $?""#;
+    attempts_of(workshop, args, script)
+}
+
+fn attempts_of(workshop: &Workshop, args: &[&str], script: &str) -> u64 {
+    let script = &format!("{script}; cat /proc/net/snmp /proc/net/snmp6");
     let mut command = Command::new("unshare");
     command.args(["-rn", "sh", "-c", script, "sh", GADGETRY]);
     without_keys(&mut command);
@@ -86,8 +96,22 @@ fn no_telemetry() {
         &["config"],
         &["models", "--all"],
         &["--version"],
+        // These end with their input, which is empty.
+        &["chat", "--model", "script:script.jsonl"],
+        &["acp", "--model", "script:script.jsonl"],
+        &["mcp", "serve"],
     ] {
         assert_eq!(attempts(&workshop, args), 0, "{args:?}");
+    }
+    let serve = [
+        "serve",
+        "--upstream",
+        "http://192.0.2.1/v1",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    for args in [&serve[..], &["inspect"]] {
+        assert_eq!(attempts_of_server(&workshop, args), 0, "{args:?}");
     }
     // The same counters see a model that is asked for.
     let model = [
