@@ -73,12 +73,12 @@ impl ModelRegistry {
     /// ```
     pub fn update(&mut self, table: &[u8], provenance: Provenance) -> Result<Changes, TableError> {
         let mut new = Self::from_json(table)?;
-        if new.provenance.date.is_none() && new.provenance.version.is_empty() {
-            new.provenance = provenance;
+        let known = new.models.known_mut();
+        if known.provenance.date.is_none() && known.provenance.version.is_empty() {
+            known.provenance = provenance;
         }
         let changes = Changes::between(self, &new);
         self.models = new.models;
-        self.provenance = new.provenance;
         Ok(changes)
     }
 }

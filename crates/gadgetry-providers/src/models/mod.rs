@@ -51,22 +51,54 @@ use table::Table;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ModelRegistry {
-    /// By id in lower case.
-    models: Arc<BTreeMap<String, ModelSpec>>,
+    models: Models,
     /// Other names in lower case, and the ids that they stand for.
     aliases: BTreeMap<String, String>,
+}
+
+/// The models of a registry. `None` means those of the table in this crate, which is read when one of them is first needed: a program
+/// may need none.
+#[derive(Clone, Debug)]
+struct Models(Option<Arc<Known>>);
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// By id in lower case.
+    by_id: BTreeMap<String, ModelSpec>,
     provenance: Provenance,
+}
+
+static BUILTIN: LazyLock<Arc<Known>> = LazyLock::new(|| {
+    let table = Table::read_own(include_bytes!("../../data/models.json.gz"));
+    // A test reads the same bytes.
+    Arc::new(Known::from(
+        table.expect("the table in the program is whole"),
+    ))
+});
+
+impl Models {
+    fn known(&self) -> &Known {
+        self.0.as_ref().unwrap_or(&BUILTIN)
+    }
+
+    fn known_mut(&mut self) -> &mut Known {
+        Arc::make_mut(self.0.get_or_insert_with(|| Arc::clone(&BUILTIN)))
+    }
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Self(Some(Arc::default()))
+    }
 }
 
 impl ModelRegistry {
     /// The models that this version of the crate knows. The table is unpacked once, when it is first needed.
     pub fn builtin() -> Self {
-        static BUILTIN: LazyLock<ModelRegistry> = LazyLock::new(|| {
-            let table = Table::read_own(include_bytes!("../../data/models.json.gz"));
-            // A test reads the same bytes.
-            ModelRegistry::from(table.expect("the table in the program is whole"))
-        });
-        BUILTIN.clone()
+        Self {
+            models: Models(None),
+            aliases: BTreeMap::new(),
+        }
     }
 
     /// A registry without models.
@@ -101,8 +133,9 @@ impl ModelRegistry {
         let mut partial = path.as_os_str().to_owned();
         partial.push(format!(".{:016x}.new", random()));
         let partial = Path::new(&partial);
-        let models = self.models.values().cloned().collect();
-        let table = Table::new(self.provenance.clone(), models);
+        let known = self.models.known();
+        let models = known.by_id.values().cloned().collect();
+        let table = Table::new(known.provenance.clone(), models);
         // Never an existing file, and never what a link leads to.
         let file = File::create_new(partial)?;
         let saved = table
@@ -116,17 +149,17 @@ impl ModelRegistry {
 
     /// Returns the source of the table of models.
     pub fn provenance(&self) -> &Provenance {
-        &self.provenance
+        &self.models.known().provenance
     }
 
     /// Returns the number of models.
     pub fn len(&self) -> usize {
-        self.models.len()
+        self.models.known().by_id.len()
     }
 
     /// Returns whether the registry is empty.
     pub fn is_empty(&self) -> bool {
-        self.models.is_empty()
+        self.models.known().by_id.is_empty()
     }
 
     /// Returns the token limits of a model; `None` if the model is unknown.
@@ -187,8 +220,8 @@ impl ModelRegistry {
     ///
     /// A price of nothing becomes an unknown one, unless the model is local.
     pub fn register(&mut self, spec: ModelSpec) -> Option<ModelSpec> {
-        let replaced =
-            Arc::make_mut(&mut self.models).insert(spec.id.to_lowercase(), spec.settled());
+        let by_id = &mut self.models.known_mut().by_id;
+        let replaced = by_id.insert(spec.id.to_lowercase(), spec.settled());
         if let Some(spec) = &replaced {
             tracing::info!(model = spec.id, "a model of the registry was replaced");
         }
@@ -198,8 +231,8 @@ impl ModelRegistry {
     /// Takes the model with this id out and gives it back.
     pub fn unregister(&mut self, id: &str) -> Option<ModelSpec> {
         let key = id.trim().to_lowercase();
-        self.models.contains_key(&key).then_some(())?;
-        Arc::make_mut(&mut self.models).remove(&key)
+        self.exact(&key)?;
+        self.models.known_mut().by_id.remove(&key)
     }
 
     /// Another name for a model: what [`get`](Self::get) understands, but for a further alias. An id of a model wins over it.
@@ -209,15 +242,16 @@ impl ModelRegistry {
     }
 
     fn exact(&self, key: &str) -> Option<&ModelSpec> {
-        self.models.get(key)
+        self.models.known().by_id.get(key)
     }
 
     fn specs(&self) -> impl Iterator<Item = &ModelSpec> {
-        self.models.values()
+        self.models.known().by_id.values()
     }
 
     fn keyed(&self) -> impl Iterator<Item = (&str, &ModelSpec)> {
-        self.models.iter().map(|(key, spec)| (key.as_str(), spec))
+        let all = self.models.known().by_id.iter();
+        all.map(|(key, spec)| (key.as_str(), spec))
     }
 }
 
@@ -234,13 +268,21 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-impl From<Table> for ModelRegistry {
+impl From<Table> for Known {
     fn from(table: Table) -> Self {
         let specs = table.models.into_iter().map(ModelSpec::settled);
         Self {
-            models: Arc::new(specs.map(|spec| (spec.id.to_lowercase(), spec)).collect()),
-            aliases: BTreeMap::new(),
+            by_id: specs.map(|spec| (spec.id.to_lowercase(), spec)).collect(),
             provenance: table.provenance,
+        }
+    }
+}
+
+impl From<Table> for ModelRegistry {
+    fn from(table: Table) -> Self {
+        Self {
+            models: Models(Some(Arc::new(Known::from(table)))),
+            aliases: BTreeMap::new(),
         }
     }
 }
