@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the newest release of gadgetry for Linux or macOS, without other rights than yours.
+# Installs the newest release of gadgetry, without other rights than yours. Releases have an archive for Linux on x86-64.
 #
 #   GADGETRY_URL      folder of the release (the newest one by default)
 #   GADGETRY_BIN      folder for the program (~/.local/bin by default)

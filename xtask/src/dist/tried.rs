@@ -12,8 +12,11 @@ use crate::shell::{answers, capture, command, run as sh};
 /// Tries all of them. The first failure ends it.
 pub(super) fn all(release: &Release, staged: &Path) -> Result<(), String> {
     let folder = new_folder()?;
+    sums(release)?;
+    licensed(release)?;
     let bin = folder.join("bin");
     installed(release, &bin)?;
+    of_this_commit(&bin.join("gadgetry"))?;
     works(&bin.join("gadgetry"), &folder)?;
     refused(release, &folder)?;
     debian(release, &folder)?;
@@ -71,6 +74,31 @@ impl Drop for FileServer {
         // It may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Compares all files with their checksums.
+fn sums(release: &Release) -> Result<(), String> {
+    let mut check = command("sha256sum", &["--check", "--strict", "--quiet"]);
+    sh(check.arg("SHA256SUMS").current_dir(&release.folder))
+}
+
+/// Looks for the licences in every package that has compiled code, and reads the bill of materials.
+fn licensed(release: &Release) -> Result<(), String> {
+    let mut look = command("python3", &["packaging/licensed.py"]);
+    sh(look.arg(&release.folder))
+}
+
+/// The program names the commit that it was built from.
+fn of_this_commit(program: &Path) -> Result<(), String> {
+    let (version, _) = capture(&mut command(&program.display().to_string(), &["--version"]))?;
+    let (commit, _) = capture(&mut command("git", &["rev-parse", "HEAD"]))?;
+    let named = version
+        .lines()
+        .find_map(|line| line.strip_prefix("commit: "));
+    match named {
+        Some(named) if named.len() >= 7 && commit.starts_with(named.trim()) => Ok(()),
+        Some(_) | None => Err(format!("the program is not of {commit}:\n{version}")),
     }
 }
 
