@@ -32,7 +32,11 @@ fn find<'a>(registry: &'a ModelRegistry, name: &str) -> Option<&'a ModelSpec> {
             return unique(registry, name, None);
         };
         let provider = provider(prefix);
-        if registry.specs().any(|spec| spec.provider == provider) {
+        if registry
+            .entries()
+            .values()
+            .any(|it| it.provider() == provider)
+        {
             // A provider that the registry knows sells only what is listed; another's price would be a guess.
             let id = format!("{provider}/{rest}");
             let exact = registry.exact(&id);
@@ -55,13 +59,13 @@ fn unique<'a>(
     bare: &str,
     provider: Option<&str>,
 ) -> Option<&'a ModelSpec> {
-    let mut found = registry.keyed().filter_map(|(key, spec)| {
+    let mut found = registry.entries().iter().filter_map(|(key, entry)| {
         let behind = key.strip_suffix(bare)?;
         let whole = behind.is_empty() || behind.ends_with('/');
-        (whole && provider.is_none_or(|name| spec.provider == name)).then_some(spec)
+        (whole && provider.is_none_or(|name| entry.provider() == name)).then_some(entry)
     });
     let first = found.next()?;
-    found.next().is_none().then_some(first)
+    found.next().is_none().then(|| first.spec())
 }
 
 /// `ft:gpt-4o-2024-08-06:acme::id` has the price of all that are made of `gpt-4o-2024-08-06`.

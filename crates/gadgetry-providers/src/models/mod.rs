@@ -6,6 +6,7 @@
 
 mod changes;
 mod date;
+mod entry;
 mod filter;
 mod find;
 mod litellm;
@@ -36,6 +37,7 @@ pub use table::{Provenance, TableError};
 #[cfg(feature = "tokens")]
 pub use tokens::count_tokens;
 
+use entry::Entry;
 use table::Table;
 
 /// Known facts about models, by name. Cheap to clone.
@@ -64,17 +66,29 @@ struct Models(Option<Arc<Known>>);
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// By id in lower case.
-    by_id: BTreeMap<String, ModelSpec>,
+    by_id: BTreeMap<String, Entry>,
     provenance: Provenance,
 }
 
 static BUILTIN: LazyLock<Arc<Known>> = LazyLock::new(|| {
-    let table = Table::read_own(include_bytes!("../../data/models.json.gz"));
-    // A test reads the same bytes.
-    Arc::new(Known::from(
-        table.expect("the table in the program is whole"),
-    ))
+    // Tests read the same bytes.
+    let known = Known::of_table(&TABLE);
+    Arc::new(known.expect("the table in the program is whole"))
 });
+
+/// The table in this crate, unpacked.
+static TABLE: LazyLock<String> = LazyLock::new(|| {
+    let table = table::unpacked(include_bytes!("../../data/models.json.gz"));
+    table.expect("the table in the program is whole")
+});
+
+impl Known {
+    fn of_table(table: &'static str) -> Result<Self, TableError> {
+        let (head, by_id) = entry::split(table);
+        let provenance = Table::head(&head, by_id.len())?;
+        Ok(Self { by_id, provenance })
+    }
+}
 
 impl Models {
     fn known(&self) -> &Known {
@@ -134,7 +148,7 @@ impl ModelRegistry {
         partial.push(format!(".{:016x}.new", random()));
         let partial = Path::new(&partial);
         let known = self.models.known();
-        let models = known.by_id.values().cloned().collect();
+        let models = known.by_id.values().map(|it| it.spec().clone()).collect();
         let table = Table::new(known.provenance.clone(), models);
         // Never an existing file, and never what a link leads to.
         let file = File::create_new(partial)?;
@@ -221,7 +235,8 @@ impl ModelRegistry {
     /// A price of nothing becomes an unknown one, unless the model is local.
     pub fn register(&mut self, spec: ModelSpec) -> Option<ModelSpec> {
         let by_id = &mut self.models.known_mut().by_id;
-        let replaced = by_id.insert(spec.id.to_lowercase(), spec.settled());
+        let replaced = by_id.insert(spec.id.to_lowercase(), spec.into());
+        let replaced = replaced.map(|it| it.spec().clone());
         if let Some(spec) = &replaced {
             tracing::info!(model = spec.id, "a model of the registry was replaced");
         }
@@ -232,7 +247,8 @@ impl ModelRegistry {
     pub fn unregister(&mut self, id: &str) -> Option<ModelSpec> {
         let key = id.trim().to_lowercase();
         self.exact(&key)?;
-        self.models.known_mut().by_id.remove(&key)
+        let removed = self.models.known_mut().by_id.remove(&key)?;
+        Some(removed.spec().clone())
     }
 
     /// Another name for a model: what [`get`](Self::get) understands, but for a further alias. An id of a model wins over it.
@@ -242,16 +258,20 @@ impl ModelRegistry {
     }
 
     fn exact(&self, key: &str) -> Option<&ModelSpec> {
-        self.models.known().by_id.get(key)
+        self.entries().get(key).map(Entry::spec)
     }
 
     fn specs(&self) -> impl Iterator<Item = &ModelSpec> {
-        self.models.known().by_id.values()
+        self.entries().values().map(Entry::spec)
     }
 
     fn keyed(&self) -> impl Iterator<Item = (&str, &ModelSpec)> {
-        let all = self.models.known().by_id.iter();
-        all.map(|(key, spec)| (key.as_str(), spec))
+        let all = self.entries().iter();
+        all.map(|(key, entry)| (key.as_str(), entry.spec()))
+    }
+
+    fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.models.known().by_id
     }
 }
 
@@ -270,9 +290,11 @@ fn random() -> u64 {
 
 impl From<Table> for Known {
     fn from(table: Table) -> Self {
-        let specs = table.models.into_iter().map(ModelSpec::settled);
+        let specs = table.models.into_iter();
         Self {
-            by_id: specs.map(|spec| (spec.id.to_lowercase(), spec)).collect(),
+            by_id: specs
+                .map(|spec| (spec.id.to_lowercase(), spec.into()))
+                .collect(),
             provenance: table.provenance,
         }
     }

@@ -93,10 +93,14 @@ impl Table {
         }
     }
 
-    /// Reads the table in this program, which is in our format and compressed.
-    pub(super) fn read_own(gzip: &[u8]) -> Result<Self, TableError> {
-        let table: Self = serde_json::from_slice(&bounded(GzDecoder::new(gzip))?)?;
-        table.checked()
+    /// Reads the head of a table of ours, in which so many models were found.
+    pub(super) fn head(text: &str, found: usize) -> Result<Provenance, TableError> {
+        let head: Self = serde_json::from_str(text)?;
+        let said = head.count;
+        if found != said {
+            return Err(TableError::Count { said, found });
+        }
+        Ok(head.provenance)
     }
 
     /// The same table makes the same bytes: there is no time in them.
@@ -118,6 +122,12 @@ impl Table {
         }
         Ok(self)
     }
+}
+
+/// Unpacks a table that was compressed with gzip.
+pub(super) fn unpacked(gzip: &[u8]) -> Result<String, TableError> {
+    let bytes = bounded(GzDecoder::new(gzip))?;
+    String::from_utf8(bytes).map_err(|error| TableError::Io(io::Error::other(error)))
 }
 
 /// The table itself can always be written as JSON; a disk may be full.

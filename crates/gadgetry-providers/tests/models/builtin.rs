@@ -23,6 +23,19 @@ fn the_head_tells_where_it_comes_from() {
     assert!(models.len() > 3_000, "{}", models.len());
 }
 
+/// The built-in table is read piece by piece, and a file whole.
+#[test]
+fn the_pieces_are_the_whole() {
+    let table = include_bytes!("../../data/models.json.gz");
+    let (whole, pieces) = (
+        ModelRegistry::from_json(&table[..]).expect("a table"),
+        ModelRegistry::builtin(),
+    );
+    let all = ModelFilter::default();
+    assert!(whole.list(&all).eq(pieces.list(&all)));
+    assert_eq!(whole.provenance(), pieces.provenance());
+}
+
 #[test]
 fn every_model_is_sound() {
     let models = ModelRegistry::builtin();
