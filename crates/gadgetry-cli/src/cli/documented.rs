@@ -88,7 +88,7 @@ fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// The words of each command in code: behind `gadgetry`, up to what ends it.
+/// The words of each command in code: after `gadgetry`, up to what ends it.
 fn commands(text: &str) -> impl Iterator<Item = Vec<String>> {
     let mut is_block = false;
     let mut found = Vec::new();

@@ -93,7 +93,7 @@ impl Table {
         }
     }
 
-    /// Reads the head of a table of ours, in which so many models were found.
+    /// Reads the head of a table of ours, in which this number of models was found.
     pub(super) fn head(text: &str, found: usize) -> Result<Provenance, TableError> {
         let head: Self = serde_json::from_str(text)?;
         let said = head.count;
