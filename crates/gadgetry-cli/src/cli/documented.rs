@@ -18,7 +18,7 @@ const PAGES: [&str; 5] = [
 /// Ends of a command in a line.
 const ENDS: [&str; 9] = ["|", ";", "&&", "||", ">", "2>", "#", "2>&1", "&"];
 
-/// What follows the name where it is no command: in a manifest, before the name of a test, and where the program starts itself.
+/// What follows the name where it is not a command: in a manifest, before the name of a test, and where the program starts itself.
 const OTHERS: [&str; 3] = ["=", "approval", "--in-terminal"];
 
 /// A word that no command begins with.
@@ -48,6 +48,15 @@ fn every_command_on_a_page_is_one() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(count > 200, "{count}");
+}
+
+#[test]
+fn the_providers_are_counted() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).expect("a page");
+    let count = gadgetry::provider::Resolver::providers().count();
+    let words = format!("{count} providers have names");
+    assert!(readme.contains(&words), "{words}");
 }
 
 #[test]
