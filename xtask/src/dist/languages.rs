@@ -143,9 +143,9 @@ fn browser_package(release: &Release, staged: &Path, folder: &Path) -> Result<()
     Ok(())
 }
 
-/// A manifest of npm, which takes our licences by itself, and that of the libraries by its name.
+/// A manifest of npm whose package has the licences.
 fn with_notices(manifest: &str) -> String {
-    let notices = format!("\"README.md\", {:?}]", files::THIRD_PARTY);
+    let notices = format!("\"README.md\", \"LICENSE-*\", {:?}]", files::THIRD_PARTY);
     manifest.replacen("\"README.md\"]", &notices, 1)
 }
 
