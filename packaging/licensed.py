@@ -25,8 +25,9 @@ def names(package: pathlib.Path) -> list[str]:
 def main(folder: pathlib.Path) -> None:
     packages = [path for path in sorted(folder.iterdir()) if path.suffix in (".whl", ".deb", ".tgz", ".gz", ".crate")]
     for package in packages:
-        # A package of source has nothing of others.
-        wanted = OURS if package.suffix == ".crate" else (*OURS, OTHERS)
+        # Debian's has ours in one file. A package of source has nothing of others.
+        ours = ("copyright",) if package.suffix == ".deb" else OURS
+        wanted = ours if package.suffix == ".crate" else (*ours, OTHERS)
         there = {name.rsplit("/", 1)[-1] for name in names(package)}
         missing = [name for name in wanted if name not in there]
         if missing:
