@@ -41,7 +41,9 @@ def in_rust(folder: pathlib.Path) -> None:
     # The versions that are tested, and nothing from a network.
     (project / "Cargo.lock").write_text((ROOT / "Cargo.lock").read_text())
     (project / "src/main.rs").write_text(blocks("rust")[0])
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CARGO")}
+    # Without what cargo has set for us, but for the folder of its packages.
+    kept = lambda name: name == "CARGO_HOME" or not name.startswith("CARGO")
+    environment = {name: value for name, value in os.environ.items() if kept(name)}
     words = ["cargo", "run", "--quiet", "--offline", "--target-dir", str(ROOT / "target/pasted")]
     printed("the program in Rust", words, cwd=project, env=environment)
 

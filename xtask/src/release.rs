@@ -55,7 +55,8 @@ pub(crate) fn package(options: &[&str]) -> Result<(), String> {
 
 /// Compares the public interfaces with those of the last tag.
 fn compatible() -> Result<(), String> {
-    let tag = ["describe", "--tags", "--abbrev=0", "--match", "v*"];
+    // A release may have its tag already.
+    let tag = ["describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^"];
     let Ok((tag, _)) = capture(&mut command("git", &tag)) else {
         eprintln!("there is no tag `v…` yet, so there is no interface to compare with");
         return Ok(());

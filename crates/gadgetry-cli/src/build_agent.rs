@@ -61,8 +61,10 @@ pub(crate) struct Situation {
     pub(crate) project: Project,
     /// Whether no user answers questions during the run.
     pub(crate) is_unattended: bool,
-    /// Whether its messages have images.
+    /// Whether the next message has images.
     pub(crate) has_images: bool,
+    /// Whether earlier messages have some.
+    pub(crate) had_images: bool,
     /// The folder that hooks run in, if it is not the working directory.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -99,6 +101,7 @@ impl<'o> Parts<'o> {
         let overrides = ModelOverrides {
             replies: situation.replies,
             images: situation.has_images,
+            had_images: situation.had_images,
             ..ModelOverrides::of_agent(&options.model)
         };
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;

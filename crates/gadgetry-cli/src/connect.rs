@@ -27,6 +27,8 @@ pub(crate) struct ModelOverrides<'a> {
     pub(crate) options: ModelOptions,
     pub(crate) images: bool,
     pub(crate) audio: bool,
+    /// Whether earlier messages have images, which a model that is in no table reads.
+    pub(crate) had_images: bool,
     /// Replies of a script that were read before.
     pub(crate) replies: usize,
     /// Whether the user's own server is recognised.
@@ -49,6 +51,7 @@ impl<'a> ModelOverrides<'a> {
             options: ModelOptions::default(),
             images: false,
             audio: false,
+            had_images: false,
             replies: 0,
             reads_facts: false,
         }
@@ -236,9 +239,11 @@ fn info(
         refuse_what_it_cannot_take(spec, overrides)?;
     }
     let mut info = known;
-    if overrides.images || overrides.audio {
+    let is_unlisted = || catalog.get(name).is_none();
+    let has_images = overrides.images || overrides.had_images && is_unlisted();
+    if has_images || overrides.audio {
         let info = info.get_or_insert_default();
-        info.reads_images |= overrides.images;
+        info.reads_images |= has_images;
         info.reads_audio |= overrides.audio;
     }
     Ok(info)

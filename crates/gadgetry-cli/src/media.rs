@@ -6,10 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gadgetry::{Content, Media, MediaData, MediaKind};
 use gadgetry_files as files;
+use reqwest::Url;
 
 use crate::error::Error;
 use crate::fetch::is_address;
 use crate::input::unreadable;
+use crate::lines::one_line;
 
 /// Media types by how files of them begin; `?` is any byte.
 const IMAGES: [(&[u8], &str); 4] = [
@@ -42,6 +44,12 @@ pub(crate) fn images(typed: &[String]) -> Result<Vec<Media>, Error> {
 fn image(typed: &str) -> Result<Media, Error> {
     if !is_address(typed) {
         return image_of(typed.as_ref());
+    }
+    if Url::parse(typed).is_err() {
+        return Err(Error::input(format_args!(
+            "{} is not a URL",
+            one_line(typed)
+        )));
     }
     Ok(Media {
         kind: MediaKind::Image,

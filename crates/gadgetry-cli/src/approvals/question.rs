@@ -81,8 +81,11 @@ impl Approval {
 
 /// The calls of a rule. A command, which may be long and is shown above, is not repeated.
 fn named(rule: &Rule, request: &ApprovalRequest) -> String {
-    match request.preview.subject {
-        Some(Subject::Command(_)) if !has_wildcard(rule.calls()) => "this command".to_owned(),
+    match &request.preview.subject {
+        Some(Subject::Command(command)) if !has_wildcard(rule.calls()) => match &command.folder {
+            Some(folder) => format!("this command in {folder}"),
+            None => "this command".to_owned(),
+        },
         Some(_) | None => rule.calls().to_owned(),
     }
 }
@@ -223,8 +226,8 @@ fn keep(user_file: Option<&Path>, request: &ApprovalRequest, rule: &Rule) -> Res
 
 #[cfg(test)]
 mod tests {
-    use gadgetry::CallPreview;
     use gadgetry::control::RunInfo;
+    use gadgetry::{CallPreview, CommandLine};
 
     use super::*;
 
@@ -263,6 +266,13 @@ mod tests {
         check("ls src", &["this command", "RunCommand(ls *)"]);
         // These are not wildcards.
         check(r"ls * \*", &["this command", "RunCommand(ls *)"]);
+        let preview = CallPreview::of(Subject::Command(CommandLine {
+            line: "make".to_owned(),
+            folder: Some("sub".to_owned()),
+        }));
+        let request = ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
+        let rules = Approval::of(&request, &request.suggestions()).rules;
+        assert_eq!(rules, ["this command in sub"]);
     }
 
     #[test]

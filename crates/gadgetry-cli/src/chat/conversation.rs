@@ -16,13 +16,14 @@ use crossterm::event::Event as TerminalEvent;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry::proto::event::Event;
-use gadgetry::{AgentHandle, AgentRun};
+use gadgetry::{AgentHandle, AgentRun, Media};
 use ratatui_core::text::Line;
 use tokio::sync::mpsc;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::again::Again;
+use super::clipboard;
 use super::history_file::HistoryFile;
 use super::images;
 use super::injected::{Fate, Injected};
@@ -95,6 +96,7 @@ pub(super) async fn run(
                 answers: Answers::new(user_file),
                 listing: None,
                 looking: None,
+                pasting: None,
                 shell: None,
                 effects: VecDeque::new(),
                 is_over: false,
@@ -139,6 +141,8 @@ struct Conversation {
     listing: Option<Listing>,
     /// A look for models in progress.
     looking: Option<BoxFuture<'static, Usable>>,
+    /// The image in the clipboard is being read.
+    pasting: Option<BoxFuture<'static, Result<Media, Error>>>,
     /// A command of the user that runs.
     shell: Option<Shell>,
     /// Effects to perform.
@@ -165,6 +169,7 @@ enum Happened {
     Shell(Option<shell::Ended>),
     Files(Vec<String>),
     Usable(Usable),
+    Pasted(Result<Media, Error>),
     Signal,
     Time,
 }
@@ -223,6 +228,7 @@ impl Conversation {
                 Happened::Shell(ended) => self.shell_ended(ended),
                 Happened::Files(files) => self.update(Message::Files(files)),
                 Happened::Usable(usable) => self.usable(usable),
+                Happened::Pasted(image) => self.pasted(image),
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
                 Happened::Time => {
@@ -252,7 +258,8 @@ impl Conversation {
             decision = submitted(&mut self.submitting) => Happened::Submitted(decision),
             ended = shell::ended(&mut self.shell) => Happened::Shell(ended),
             files = listed(&mut self.listing) => Happened::Files(files),
-            usable = looked(&mut self.looking) => Happened::Usable(usable),
+            usable = ready(&mut self.looking) => Happened::Usable(usable),
+            image = ready(&mut self.pasting) => Happened::Pasted(image),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Happened::Time,
             event = next_event(&mut self.run) => Happened::Run(event.map(Box::new)),
         }
@@ -404,8 +411,10 @@ impl Conversation {
                     self.facts_changed();
                 }
             }
-            Effect::PasteImage => match self.talk.take_clipboard().await {
-                Ok(label) => self.update(Message::Paste(format!("{label} "))),
+            Effect::PasteImage => match self.talk.sees_images() {
+                // One at a time: the clipboard may not answer.
+                Ok(()) if self.pasting.is_some() => {}
+                Ok(()) => self.pasting = Some(clipboard::image().boxed()),
                 Err(error) => self.note(Tone::Bad, error.to_string()),
             },
             Effect::Suspend => {
@@ -414,6 +423,17 @@ impl Conversation {
                 }
             }
             Effect::Leave => self.is_over = true,
+        }
+    }
+
+    /// The image in the clipboard, or why there is none.
+    fn pasted(&mut self, image: Result<Media, Error>) {
+        match image {
+            Ok(image) => {
+                let label = self.talk.take_media(image);
+                self.update(Message::Paste(format!("{label} ")));
+            }
+            Err(error) => self.note(Tone::Bad, error.to_string()),
         }
     }
 
@@ -481,13 +501,13 @@ async fn next_event(run: &mut Option<(AgentRun<'static>, AgentHandle)>) -> Optio
     }
 }
 
-/// The models that can be used, once they were looked for.
-async fn looked(looking: &mut Option<BoxFuture<'static, Usable>>) -> Usable {
-    match looking {
-        Some(look) => {
-            let usable = look.await;
-            *looking = None;
-            usable
+/// The output of a future, which is then away; without one, it waits.
+async fn ready<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(it) => {
+            let output = it.await;
+            *future = None;
+            output
         }
         None => pending().await,
     }

@@ -217,6 +217,7 @@ impl Talk {
         refuse_without(&missing)?;
         let details = merged(&stored, &settings)?;
         let mut base = Base::new(invocation, Some(of_session))?;
+        base.had_images = stored.has_images;
         let settings = move_to(&stored.folder, settings)?;
         let args = ChatArgs::from_settings(&settings, &OPTIONS)?;
         let kept = Kept {

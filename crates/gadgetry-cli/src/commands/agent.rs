@@ -45,7 +45,8 @@ pub(crate) async fn run(
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
     let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
-    let prompt = project.prompt(args.prompt.clone().unwrap_or_default())?;
+    let named = args.options.skills.load()?;
+    let prompt = project.prompt(args.prompt.clone().unwrap_or_default(), &named)?;
     let images = media::images(&args.images)?;
     let workspaces = Workspaces::default();
     let situation = Situation {

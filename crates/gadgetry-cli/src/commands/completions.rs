@@ -153,7 +153,7 @@ impl Known {
             let names = gadgetry_builtins::NAMES;
             option.add(list(&["all", "none"], names))
         } else if is_named("dialects") {
-            option.add(list(&["all"], Dialect::ALL.map(Dialect::name)))
+            option.add(list(&["all", "none"], Dialect::ALL.map(Dialect::name)))
         } else if verb == Some("gadget") && is_positional && id == "name" {
             let names = self.gadgets();
             option.add(ArgValueCandidates::new(move || named(&names)))
@@ -211,9 +211,12 @@ fn list<const N: usize>(
     ArgValueCompleter::new(move |typed: &OsStr| {
         let typed = typed.to_string_lossy();
         let (before, last) = typed.split_at(typed.rfind(',').map_or(0, |comma| comma + 1));
-        let is_listed = |it: &&str| before.split(',').any(|name| name == *it);
+        let has = |it: &str| before.split(',').any(|name| name.eq_ignore_ascii_case(it));
+        if alone.iter().any(|it| has(it)) {
+            return Vec::new();
+        }
         let alone = alone.iter().copied().filter(|_| before.is_empty());
-        let found = alone.chain(names.into_iter().filter(|it| !is_listed(it)));
+        let found = alone.chain(names.into_iter().filter(|it| !has(it)));
         let found = found.filter(|it| it.starts_with(last));
         let lists: Vec<String> = found.map(|it| format!("{before}{it}")).collect();
         named(&lists)

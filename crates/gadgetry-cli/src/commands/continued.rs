@@ -42,6 +42,11 @@ pub(crate) async fn run(
     let (session, prompt) = choose(&sessions, typed, invocation.names_session).await?;
     let (number, last) = session.last()?;
     let images = media::images(&typed.images)?;
+    if !images.is_empty() && prompt.is_none() && !typed.print {
+        return Err(Error::input(
+            "an image needs a prompt: write one after the name of the session",
+        ));
+    }
     if !images.is_empty() && last.progress.summary.is_none() {
         return Err(Error::input(
             "the session was interrupted, so its run must end first: continue it without --image",
@@ -74,17 +79,18 @@ pub(crate) async fn run(
         let folder = one_line(&folder.to_string_lossy());
         printer.progress(&format!("the session works in {folder}\n"));
     }
+    let header = kept.sessions.journal.header(&kept.run).await;
+    let header = header.map_err(|error| problem(&error))?;
+    let context = stored.context(&header.config)?;
+    let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
+    let named = args.options.skills.load()?;
+    let prompt = prompt.map(|it| project.prompt(it, &named)).transpose()?;
     // Without a prompt, only `--print` says that stdin is one.
     let prompt = prompt.or_else(|| args.print.then(String::new));
     let read = |it: String| with_stdin(&it, args.print, printer);
     let prompt = prompt.map(read).transpose()?;
     let prompt = prompt.filter(|it| !args.print || !it.is_empty());
     let prompt = prompt.map(not_empty).transpose()?;
-    let header = kept.sessions.journal.header(&kept.run).await;
-    let header = header.map_err(|error| problem(&error))?;
-    let context = stored.context(&header.config)?;
-    let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
-    let prompt = prompt.map(|it| project.prompt(it)).transpose()?;
     let commands = Commands::of(&invocation.config.declared, &args.options, None);
     let moments = Moments::new(commands, Start::Resume);
     let prompt = match prompt {
@@ -103,6 +109,7 @@ pub(crate) async fn run(
         kept,
         approver,
         workspaces: Workspaces::default(),
+        was_unattended: stored.is_unattended,
         details,
         images,
         declared: Arc::clone(&invocation.config.declared),
@@ -155,6 +162,8 @@ struct Continued<'a> {
     approver: Arc<TerminalApprover>,
     workspaces: Workspaces,
     details: Details,
+    /// Whether its latest run began without a user who answers.
+    was_unattended: bool,
     /// Those of the next message.
     images: Vec<Media>,
     declared: Arc<Declared>,
@@ -202,7 +211,8 @@ impl Continued<'_> {
             0
         };
         // It continues with the gadgets that it began with.
-        let (agent, file) = self.agent(replies, false).await?;
+        let (agent, file) = self.agent(replies, self.was_unattended).await?;
+        self.details.is_unattended = self.was_unattended;
         let mut durable = agent.durable(&self.kept.sessions.journal);
         if self.args.session.force {
             durable = durable.force();
@@ -259,7 +269,8 @@ impl Continued<'_> {
         let situation = Situation {
             replies,
             is_unattended,
-            has_images: self.details.has_images,
+            has_images: !self.images.is_empty(),
+            had_images: self.details.has_images,
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
             workspaces: self.workspaces.clone(),

@@ -101,6 +101,8 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const BASE_URL: &str = "base-url";
 /// The option that chooses the server of a gateway.
 pub(crate) const UPSTREAM: &str = "upstream";
+/// The option for runs without a user who answers.
+pub(crate) const PRINT: &str = "print";
 /// Images of the next message.
 pub(crate) const IMAGE: &str = "image";
 /// The system prompt.
@@ -211,7 +213,7 @@ const ALL: &[(&str, Attributes)] = &[
     ("patience", INVOCATION),
     ("perfetto", INVOCATION),
     ("port", INVOCATION),
-    ("print", INVOCATION),
+    (PRINT, INVOCATION),
     ("profile", INVOCATION),
     ("project", INVOCATION),
     ("provider", INVOCATION),

@@ -186,16 +186,17 @@ impl Project {
         })
     }
 
-    /// Returns the prompt that a text means: the instructions of a command or a skill if it begins with its name and a slash.
-    pub(crate) fn prompt(&self, text: String) -> Result<String, Error> {
+    /// Returns the prompt that a text means: the instructions of a command or a skill if it begins with its name and a slash. Those
+    /// that the options name come first.
+    pub(crate) fn prompt(&self, text: String, named: &Skills) -> Result<String, Error> {
         let (name, arguments) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
         let Some(name) = name.strip_prefix('/') else {
             return Ok(text);
         };
-        if let Some(command) = self.command(name) {
+        if let Some(command) = self.command(name).filter(|_| named.get(name).is_none()) {
             return filled_in(command, arguments);
         }
-        let mut skills = self.skills.iter();
+        let mut skills = named.get(name).into_iter().chain(&self.skills);
         match skills.find(|it| it.name() == name && it.front_matter().user_invocable) {
             Some(skill) => skill.instructions(arguments).map_err(Error::input),
             None => match self.untrusted(name) {

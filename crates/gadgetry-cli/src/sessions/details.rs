@@ -12,7 +12,8 @@ use serde_json::Value as Json;
 use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
 use crate::options::{
-    Attributes, BASE_URL, Definitions, IMAGE, SYSTEM, Secret, Setting, Settings, Source, Value,
+    Attributes, BASE_URL, Definitions, IMAGE, PRINT, SYSTEM, Secret, Setting, Settings, Source,
+    Value,
 };
 
 /// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
@@ -54,6 +55,9 @@ pub(crate) struct Details {
     /// Whether messages had images, so that the model reads them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_images: bool,
+    /// Whether its latest run began without a user who answers, and so without the gadgets for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_unattended: bool,
 }
 
 impl Details {
@@ -76,6 +80,7 @@ impl Details {
             undone: Vec::new(),
             forked_from: None,
             has_images: settings.has(IMAGE),
+            is_unattended: settings.is_on(PRINT),
         };
         details.set_options(settings)?;
         Ok(details)

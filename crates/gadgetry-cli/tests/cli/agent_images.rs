@@ -59,7 +59,14 @@ fn an_image_that_cannot_be_sent_is_an_error() {
         &["Go!", "--image", "note.txt"],
         "note.txt: not a PNG, JPEG, GIF or WebP picture",
     );
+    check(&["Go!", "--image", "http://"], "http:// is not a URL");
     assert!(server.asked().is_empty());
+    let server = Server::start([Reply::says("Hi.")]);
+    agent(&workshop, &server, &["Go!", "--session", "s"]).check("Hi.\n", "", 0);
+    let alone = ["agent", "--continue", "s", "--image", "cat.png"];
+    let ended = Ended::of(&mut workshop.command(&alone));
+    let words = "error: an image needs a prompt: write one after the name of the session\n";
+    ended.check("", words, 2);
     let deaf = [
         "agent",
         "Go!",

@@ -43,7 +43,10 @@ fn slash_commands_are_carried_out() {
         screen.hides("Esc interrupts");
     };
     // The first rows of the list are above the screen.
-    check("/help", "  /tools                lists the gadgets");
+    check(
+        "/help",
+        "  /approvals            lists the rules about calls",
+    );
     check("/tools", "  Touch               Leaves a trace");
     check("/cost", "token");
     check(

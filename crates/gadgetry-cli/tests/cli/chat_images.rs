@@ -131,13 +131,17 @@ fn the_image_in_the_clipboard_is_attached() {
     // Terminals paste an empty text if the clipboard has none.
     for (keys, answer) in [(ctrl_v, "One."), (&*pasted(""), "Two.")] {
         screen.keys(keys);
-        screen.shows("[image clipboard.png]");
+        // At the end of a line only in the input: messages have words after it.
+        let is_input = |line: &str| line.trim_end().ends_with("[image clipboard.png]");
+        screen.until("the label", |shown| shown.lines().any(is_input));
         screen.say("What is it?");
         screen.shows(answer);
         screen.hides("Esc interrupts");
         let asked = server.asked();
-        let body = asked.last().expect("a request").body.to_string();
-        assert!(body.contains(SENT), "{body}");
+        let messages = &asked.last().expect("a request").body["messages"];
+        let last = messages.as_array().and_then(|it| it.last());
+        let last = last.expect("a message").to_string();
+        assert!(last.contains(SENT), "{last}");
     }
     workshop.write("hang", "");
     screen.keys(ctrl_v);

@@ -494,6 +494,10 @@ fn completions_know_values() {
         &["ReadFile,WriteFile"],
     );
     check(&["agent", "--dialects", "hermes,har"], &["hermes,harmony"]);
+    for list in ["all,", "none,Re", "readfile,ReadF"] {
+        let found = completed(&workshop, &["agent", "--builtins", list]);
+        assert_eq!(found, [""; 0], "{list}");
+    }
     let never = ["ReadFile,ReadFile", "ReadFile,all"];
     assert!(
         !lists.iter().any(|it| never.contains(&it.as_str())),

@@ -294,6 +294,10 @@ fn skills_and_commands_are_found_after_consent() {
         );
         ended.check("", &words, 2);
     }
+    // A skill that the options name is the user's.
+    let expects = json!({ "text": "Hi.", "expect": { "contains": ["Review a.rs."] } });
+    let named = ["-p", "/review a.rs", "--skills", "../.agents/skills"];
+    agent(&workshop, &format!("{expects}\n"), &named).check("Hi.\n", "", 0);
     let shown = trust(&workshop);
     let app = workshop.path("app").canonicalize().expect("a folder");
     let root = app.parent().expect("a folder").display().to_string();

@@ -227,6 +227,20 @@ fn a_prompt_is_added_to_a_killed_run() {
     assert!(log.contains("And then?"), "{log}");
 }
 
+/// It is resumed with the gadgets that it began with, whoever answers now.
+#[test]
+fn a_run_that_began_unattended_is_resumed() {
+    for print in [&["k", "-p"][..], &["k"]] {
+        let workshop = killed("Wait", &["-p", "--builtins", "all"]);
+        let ended = continued(&workshop, print);
+        assert_eq!(
+            (ended.stdout.as_str(), ended.code),
+            ("Done.\n", Some(0)),
+            "{ended:?}"
+        );
+    }
+}
+
 #[test]
 fn a_changed_agent_is_refused() {
     let check = |change: fn(&Workshop), args: &[&str], changes: &str| {

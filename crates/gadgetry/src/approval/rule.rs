@@ -196,9 +196,9 @@ impl Rule {
     ) -> Result<Self, InvalidRule> {
         let pattern = subject.map(|subject| match subject {
             Subject::Folder(folder) => everything_in(folder),
-            Subject::Path(_) | Subject::Command(_) | Subject::Url(_) => {
-                Pattern::literal(subject.text())
-            }
+            // As it is compared.
+            Subject::Command(command) => Pattern::literal(trimmed(&command.line)),
+            Subject::Path(_) | Subject::Url(_) => Pattern::literal(subject.text()),
         });
         let folder = match subject {
             Some(Subject::Command(command)) => command.folder.as_deref(),

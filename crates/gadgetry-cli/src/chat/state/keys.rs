@@ -139,7 +139,7 @@ impl App {
             return vec![Effect::CancelRun];
         }
         if has_control && key.code == KeyCode::Char('v') {
-            return vec![Effect::PasteImage];
+            return self.paste_image();
         }
         let edited = self.editor.key(key);
         self.edited(edited)
@@ -154,13 +154,21 @@ impl App {
         self.unselect();
         if text.is_empty() {
             // Terminals send this for a clipboard without text.
-            return vec![Effect::PasteImage];
+            return self.paste_image();
         }
         // A paste is typing, and it never answers a dialog by itself.
         self.activate();
         let edited = self.editor.paste(text);
         self.last_key = self.now;
         self.edited(edited)
+    }
+
+    fn paste_image(&mut self) -> Vec<Effect> {
+        if self.dialogs.is_empty() {
+            return vec![Effect::PasteImage];
+        }
+        self.note(Tone::Plain, "an answer has no images");
+        Vec::new()
     }
 
     /// One step of Ctrl-C: the gadgets in flight, then the reply; the conversation if it is pressed again after a warning.

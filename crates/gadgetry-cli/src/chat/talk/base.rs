@@ -67,6 +67,8 @@ pub(super) struct Base {
     stored: Option<Settings>,
     /// What the agents learn from the folder.
     pub(super) project: Project,
+    /// Whether the session that is continued has images.
+    pub(super) had_images: bool,
     /// The models that can be used.
     pub(super) usable: Usable,
     /// The working directory at the start, from which configured paths are resolved.
@@ -85,6 +87,7 @@ impl Base {
             config: invocation.config,
             usable: Usable::by_keys(),
             project: Project::default(),
+            had_images: false,
             stored,
         })
     }
@@ -172,6 +175,7 @@ impl Base {
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
             project: self.project.clone(),
+            had_images: self.had_images,
             ..Situation::default()
         };
         Parts::read(options, situation).await

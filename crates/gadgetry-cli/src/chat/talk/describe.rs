@@ -6,12 +6,11 @@ use std::time::SystemTime;
 
 use gadgetry::models::{ModelFilter, ModelRegistry};
 use gadgetry::provider::{BaseUrl, Resolver};
-use gadgetry::{Skill, Skills};
+use gadgetry::{Media, Skill, Skills};
 
 use super::Talk;
 use super::base::Base;
 use crate::catalog;
-use crate::chat::clipboard;
 use crate::chat::commands::Entered;
 use crate::chat::editor::Names;
 use crate::chat::files;
@@ -43,7 +42,10 @@ impl Base {
         let model = &options.model;
         let server = model.server.base_url.as_deref();
         let catalog = catalog::load(&model.data)?;
-        let overrides = ModelOverrides::of_agent(model);
+        let overrides = ModelOverrides {
+            had_images: self.had_images,
+            ..ModelOverrides::of_agent(model)
+        };
         let found = connect::model(model.name(), &overrides, &catalog).await?;
         let (models, other_models) = self.models(&catalog);
         let skills = skills.iter().filter(|skill| is_of_user(skill));
@@ -237,13 +239,13 @@ impl Talk {
         Ok(self.images.add(images::read(path)?))
     }
 
-    /// Takes the image in the clipboard, and returns its label.
-    pub(in crate::chat) async fn take_clipboard(&mut self) -> Result<String, Error> {
-        self.sees_images()?;
-        Ok(self.images.add(clipboard::image().await?))
+    /// Takes an image that was read, and returns its label.
+    pub(in crate::chat) fn take_media(&mut self, image: Media) -> String {
+        self.images.add(image)
     }
 
-    fn sees_images(&self) -> Result<(), Error> {
+    /// Fails if the model is not known to read images.
+    pub(in crate::chat) fn sees_images(&self) -> Result<(), Error> {
         if self.facts.reads_images {
             return Ok(());
         }

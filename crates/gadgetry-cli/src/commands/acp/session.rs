@@ -109,6 +109,7 @@ impl AcpSession {
         details.typed.clone_from(&kept.typed);
         details.undone.clone_from(&kept.undone);
         details.forked_from.clone_from(&kept.forked_from);
+        details.has_images = kept.has_images;
         let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
         let is_script = settings.text(MODEL).and_then(connect::script).is_some();
         let replies = if is_script && !is_over {
@@ -196,6 +197,7 @@ impl AcpSession {
         );
         let situation = Situation {
             replies,
+            had_images: details.has_images,
             ..situation
         };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
