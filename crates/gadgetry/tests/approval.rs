@@ -199,6 +199,8 @@ fn suggestions_go_from_narrow_to_wide() {
     let path = |text: &str| Some(Subject::Path(text.to_owned()));
     let command = |text: &str| Some(Subject::command(text));
     check(None, &["allow Do"]);
+    // Blanks around a command are not compared.
+    check(command("  make x\n"), &["allow Do(make x)"]);
     check(
         path("src/a*.rs"),
         &[r"allow Do(src/a\*.rs)", "allow Do(src/**)", "allow Do"],

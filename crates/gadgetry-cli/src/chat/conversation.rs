@@ -426,7 +426,7 @@ impl Conversation {
         }
     }
 
-    /// The image in the clipboard, or why there is none.
+    /// The image in the clipboard, or the reason that it is missing.
     fn pasted(&mut self, image: Result<Media, Error>) {
         match image {
             Ok(image) => {
