@@ -18,7 +18,7 @@ use crate::cli::{
     AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
 };
 use crate::config::Declared;
-use crate::connect::{self, ModelOverrides};
+use crate::connect::{self, ImageUse, ModelOverrides};
 use crate::error::Error;
 use crate::hooks::{Commands, CompactionHooks, ConfiguredHooks, StopHooks};
 #[cfg(feature = "inspect")]
@@ -61,10 +61,8 @@ pub(crate) struct Situation {
     pub(crate) project: Project,
     /// Whether no user answers questions during the run.
     pub(crate) is_unattended: bool,
-    /// Whether the next message has images.
-    pub(crate) has_images: bool,
-    /// Whether earlier messages have some.
-    pub(crate) had_images: bool,
+    /// Its messages with images.
+    pub(crate) images: ImageUse,
     /// The folder that hooks run in, if it is not the working directory.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -100,8 +98,7 @@ impl<'o> Parts<'o> {
         let catalog = catalog::load(&options.model.data)?;
         let overrides = ModelOverrides {
             replies: situation.replies,
-            images: situation.has_images,
-            had_images: situation.had_images,
+            images: situation.images,
             ..ModelOverrides::of_agent(&options.model)
         };
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;

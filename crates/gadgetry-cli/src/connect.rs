@@ -20,15 +20,40 @@ use crate::refusal::WithKeyHint;
 /// The prefix of a script's name.
 const SCRIPT: &str = "script:";
 
+/// Messages with images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ImageUse {
+    #[default]
+    None,
+    /// Earlier ones, which a model that is in no table reads.
+    Earlier,
+    /// The next one, which the model must read.
+    Next,
+}
+
+impl ImageUse {
+    /// Earlier ones or none.
+    pub(crate) fn earlier(has_images: bool) -> Self {
+        if has_images {
+            Self::Earlier
+        } else {
+            Self::None
+        }
+    }
+
+    /// The next one, or else these.
+    pub(crate) fn or_next(self, has_images: bool) -> Self {
+        if has_images { Self::Next } else { self }
+    }
+}
+
 /// The options of a model, and what it must be able to read.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelOverrides<'a> {
     pub(crate) server: &'a ServerArgs,
     pub(crate) options: ModelOptions,
-    pub(crate) images: bool,
+    pub(crate) images: ImageUse,
     pub(crate) audio: bool,
-    /// Whether earlier messages have images, which a model that is in no table reads.
-    pub(crate) had_images: bool,
     /// Replies of a script that were read before.
     pub(crate) replies: usize,
     /// Whether the user's own server is recognised.
@@ -49,9 +74,8 @@ impl<'a> ModelOverrides<'a> {
         Self {
             server,
             options: ModelOptions::default(),
-            images: false,
+            images: ImageUse::None,
             audio: false,
-            had_images: false,
             replies: 0,
             reads_facts: false,
         }
@@ -239,8 +263,11 @@ fn info(
         refuse_what_it_cannot_take(spec, overrides)?;
     }
     let mut info = known;
-    let is_unlisted = || catalog.get(name).is_none();
-    let has_images = overrides.images || overrides.had_images && is_unlisted();
+    let has_images = match overrides.images {
+        ImageUse::None => false,
+        ImageUse::Earlier => catalog.get(name).is_none(),
+        ImageUse::Next => true,
+    };
     if has_images || overrides.audio {
         let info = info.get_or_insert_default();
         info.reads_images |= has_images;
@@ -255,7 +282,7 @@ fn refuse_what_it_cannot_take(
 ) -> Result<(), Error> {
     let info = spec.info();
     let (what, feature) = match (
-        overrides.images && !info.reads_images,
+        overrides.images == ImageUse::Next && !info.reads_images,
         overrides.audio && !info.reads_audio,
     ) {
         (true, _) => ("images", "vision"),

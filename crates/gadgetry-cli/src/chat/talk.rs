@@ -28,7 +28,7 @@ use super::report::Report;
 use super::state::Facts;
 use crate::cli::{ChatArgs, SessionName};
 use crate::config::Asking;
-use crate::connect;
+use crate::connect::{self, ImageUse};
 use crate::error::Error;
 use crate::hooks::{Commands, Moments, Start};
 use crate::invocation::Invocation;
@@ -217,7 +217,7 @@ impl Talk {
         refuse_without(&missing)?;
         let details = merged(&stored, &settings)?;
         let mut base = Base::new(invocation, Some(of_session))?;
-        base.had_images = stored.has_images;
+        base.images = ImageUse::earlier(stored.has_images);
         let settings = move_to(&stored.folder, settings)?;
         let args = ChatArgs::from_settings(&settings, &OPTIONS)?;
         let kept = Kept {

@@ -9,6 +9,7 @@ use crate::build_agent::{Parts, Situation};
 use crate::cli::AgentArgs;
 use crate::commands::continued;
 use crate::config::Asking;
+use crate::connect::ImageUse;
 use crate::error::Error;
 use crate::follow::{Followed, Log, announce, follow};
 use crate::hooks::{Commands, Ending, Moments, Start, noted};
@@ -54,7 +55,7 @@ pub(crate) async fn run(
         asker: asker.clone(),
         approver: (!args.print).then(|| Arc::clone(&approver)),
         is_unattended: args.print,
-        has_images: !images.is_empty(),
+        images: ImageUse::None.or_next(!images.is_empty()),
         workspaces: workspaces.clone(),
         declared: Arc::clone(&config.declared),
         ..Situation::default()

@@ -16,7 +16,7 @@ use gadgetry::provider::adapter::piped;
 use tokio::sync::Notify;
 
 use crate::cli::{CompleteArgs, ModelArgs};
-use crate::connect::{self, ModelOverrides};
+use crate::connect::{self, ImageUse, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &CompleteArgs, printer: &Printer) -> Result<(), Er
         printer.be_quiet();
     }
     let overrides = ModelOverrides {
-        images: !args.images.is_empty(),
+        images: ImageUse::None.or_next(!args.images.is_empty()),
         audio: !args.audio.is_empty(),
         ..ModelOverrides::of(&args.model)
     };

@@ -11,7 +11,7 @@ use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentArgs, SessionName};
 use crate::config::{Asking, Declared};
-use crate::connect;
+use crate::connect::{self, ImageUse};
 use crate::error::Error;
 use crate::follow::{Followed, Log, announce, follow, print_answer, save, verdict};
 use crate::hooks::{Commands, Ending, Moments, Start, noted};
@@ -269,8 +269,7 @@ impl Continued<'_> {
         let situation = Situation {
             replies,
             is_unattended,
-            has_images: !self.images.is_empty(),
-            had_images: self.details.has_images,
+            images: ImageUse::earlier(self.details.has_images).or_next(!self.images.is_empty()),
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
             workspaces: self.workspaces.clone(),

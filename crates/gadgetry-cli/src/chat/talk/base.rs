@@ -14,6 +14,7 @@ use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
 use crate::cli::AgentOptions;
 use crate::config::{Config, ConfigVerb, Declared, Keys, Layer};
+use crate::connect::ImageUse;
 use crate::error::Error;
 use crate::invocation::Invocation;
 use crate::live_output::LiveOutput;
@@ -67,8 +68,8 @@ pub(super) struct Base {
     stored: Option<Settings>,
     /// What the agents learn from the folder.
     pub(super) project: Project,
-    /// Whether the session that is continued has images.
-    pub(super) had_images: bool,
+    /// Those of the session that is continued.
+    pub(super) images: ImageUse,
     /// The models that can be used.
     pub(super) usable: Usable,
     /// The working directory at the start, from which configured paths are resolved.
@@ -87,7 +88,7 @@ impl Base {
             config: invocation.config,
             usable: Usable::by_keys(),
             project: Project::default(),
-            had_images: false,
+            images: ImageUse::None,
             stored,
         })
     }
@@ -175,7 +176,7 @@ impl Base {
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
             project: self.project.clone(),
-            had_images: self.had_images,
+            images: self.images,
             ..Situation::default()
         };
         Parts::read(options, situation).await

@@ -43,7 +43,7 @@ impl Base {
         let server = model.server.base_url.as_deref();
         let catalog = catalog::load(&model.data)?;
         let overrides = ModelOverrides {
-            had_images: self.had_images,
+            images: self.images,
             ..ModelOverrides::of_agent(model)
         };
         let found = connect::model(model.name(), &overrides, &catalog).await?;

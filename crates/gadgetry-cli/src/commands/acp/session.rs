@@ -20,7 +20,7 @@ use crate::approvals::{by_rules, rules};
 use crate::build_agent::{Parts, Situation};
 use crate::cli::{AgentOptions, SessionName};
 use crate::config::Asking;
-use crate::connect;
+use crate::connect::{self, ImageUse};
 use crate::error::Error;
 use crate::hooks::{Commands, Moments, Start, noted};
 use crate::invocation::{has_prompt, prompt_of};
@@ -197,7 +197,7 @@ impl AcpSession {
         );
         let situation = Situation {
             replies,
-            had_images: details.has_images,
+            images: ImageUse::earlier(details.has_images),
             ..situation
         };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
