@@ -38,6 +38,18 @@ fn clippy(folder: &Path) -> Result<(), String> {
     sh(clippy.env("CARGO_TARGET_DIR", folder))
 }
 
+/// Copies a package of npm, which is built, with these folders into `place`.
+fn copied_package(package: &str, folders: &[&str], place: &Path) -> Result<(), String> {
+    let package = root().join(package);
+    for folder in folders {
+        copied(&package.join(folder), &place.join(folder))?;
+    }
+    for file in ["README.md", "package.json"] {
+        disk::copy(&package.join(file), &place.join(file))?;
+    }
+    Ok(())
+}
+
 /// Makes `place` a new folder with a copy of these files.
 fn copied(files: &Path, place: &Path) -> Result<(), String> {
     disk::empty_folder(place)?;

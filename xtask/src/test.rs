@@ -373,7 +373,8 @@ fn readme() -> Result<(), String> {
     servers::install()?;
     sh(&mut cargo(&["build", "--package", "gadgetry-cli"]))?;
     let folder = servers::target().join("bindings");
-    let python = bindings::python::installed(&folder)?;
+    let tools = bindings::python::tools(&folder)?;
+    let python = bindings::python::installed(&folder, &tools)?;
     let mut programs = command("python3", &["xtask/models/readme.py"]);
     programs
         .arg(servers::target().join("debug/gadgetry"))

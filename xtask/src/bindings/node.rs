@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::copied;
+use super::{copied, copied_package};
 use crate::disk::{self, read, write};
 use crate::shell::{capture, command, root, run as sh};
 
@@ -66,13 +66,7 @@ fn tools(place: &Path) -> Result<(), String> {
 /// Builds the native part and copies the package into `place`, for [`crate::dist`], which adds to it before it packs it.
 pub(crate) fn release(folder: &Path, profile: &str, place: &Path) -> Result<(), String> {
     build(folder, profile)?;
-    for part in ["bin", "lib", "native"] {
-        copied(&root().join(NODE).join(part), &place.join(part))?;
-    }
-    for file in ["README.md", "package.json"] {
-        disk::copy(&root().join(NODE).join(file), &place.join(file))?;
-    }
-    Ok(())
+    copied_package(NODE, &["bin", "lib", "native"], place)
 }
 
 /// Makes the tarball of a package, and returns its name.

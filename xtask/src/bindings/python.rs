@@ -32,8 +32,7 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
             )));
         }
     };
-    let wheel = wheel(folder, &tools)?;
-    let python = fresh(folder, &tools, &wheel)?;
+    let python = installed(folder, &tools)?;
     // A copy of the tests where no source of the package is found.
     let outside = folder.join("outside");
     copied(&root().join(PYTHON).join("tests"), &outside)?;
@@ -81,11 +80,10 @@ pub(crate) fn tools(folder: &Path) -> Result<PathBuf, String> {
     Ok(place)
 }
 
-/// Installs the package into an environment of its own, and returns its interpreter.
-pub(crate) fn installed(folder: &Path) -> Result<PathBuf, String> {
-    let tools = tools(folder)?;
-    let wheel = wheel(folder, &tools)?;
-    fresh(folder, &tools, &wheel)
+/// Builds the package and installs it into an environment of its own. Returns its interpreter.
+pub(crate) fn installed(folder: &Path, tools: &Path) -> Result<PathBuf, String> {
+    let wheel = wheel(folder, tools)?;
+    fresh(folder, tools, &wheel)
 }
 
 /// Builds the wheel of a release into `place`, for [`crate::dist`].

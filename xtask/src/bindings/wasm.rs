@@ -4,10 +4,9 @@
 
 use std::path::Path;
 
-use super::copied;
 use super::node::{install, run_tests};
+use super::{copied, copied_package};
 use crate::book;
-use crate::disk;
 use crate::shell::{capture, command, root, run as sh};
 
 const WASM: &str = "bindings/wasm";
@@ -33,13 +32,7 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
 /// Builds the module and copies the package into `place`, for [`crate::dist`], which adds to it before it packs it.
 pub(crate) fn release(folder: &Path, place: &Path) -> Result<(), String> {
     build(folder)?;
-    for part in ["lib", "module"] {
-        copied(&root().join(WASM).join(part), &place.join(part))?;
-    }
-    for file in ["README.md", "package.json"] {
-        disk::copy(&root().join(WASM).join(file), &place.join(file))?;
-    }
-    Ok(())
+    copied_package(WASM, &["lib", "module"], place)
 }
 
 fn build(folder: &Path) -> Result<(), String> {

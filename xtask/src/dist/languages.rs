@@ -84,17 +84,18 @@ fn command_wheel(release: &Release, staged: &Path) -> Result<(), String> {
     };
     let licences = target().join("release-stage/python");
     disk::empty_folder(&licences)?;
-    if is_complete(staged) {
-        files::licences("bindings/python/Cargo.toml", &licences)?;
-    }
+    add_licences(staged, "bindings/python/Cargo.toml", &licences)?;
     let mut wheel = command("python3", &["packaging/wheel.py"]);
     wheel.arg(staged).args([&release.version, &platform]);
     sh(wheel.arg(&release.folder).arg(licences))
 }
 
-/// Returns whether the licences of libraries are listed, as in a release and not in a trial of the packages.
-fn is_complete(staged: &Path) -> bool {
-    staged.join(files::THIRD_PARTY).is_file()
+/// Adds the licences to the package with this manifest, in a release and not in a trial of the packages.
+fn add_licences(staged: &Path, manifest: &str, package: &Path) -> Result<(), String> {
+    if staged.join(files::THIRD_PARTY).is_file() {
+        files::licences(manifest, package)?;
+    }
+    Ok(())
 }
 
 /// The name of the package of npm that has the program.
@@ -122,9 +123,7 @@ fn node_package(
     );
     let text = text.replacen("  \"scripts\"", &dependency, 1);
     disk::write(&manifest, &with_notices(&text))?;
-    if is_complete(staged) {
-        files::licences("bindings/node/Cargo.toml", &place)?;
-    }
+    add_licences(staged, "bindings/node/Cargo.toml", &place)?;
     node::pack(&place, &release.folder)?;
     Ok(())
 }
@@ -136,9 +135,7 @@ fn browser_package(release: &Release, staged: &Path, folder: &Path) -> Result<()
     wasm::release(folder, &place)?;
     let manifest = place.join("package.json");
     disk::write(&manifest, &with_notices(&disk::read(&manifest)?))?;
-    if is_complete(staged) {
-        files::licences("bindings/wasm/Cargo.toml", &place)?;
-    }
+    add_licences(staged, "bindings/wasm/Cargo.toml", &place)?;
     node::pack(&place, &release.folder)?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use gadgetry::approval::Approvals;
 use gadgetry::journal::JournalError;
 use gadgetry::proto::convo::{TextForm, TokenEstimate};
 use gadgetry::proto::event::FinishReason;
-use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::run::RunConfig;
 use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skills};
 use tempfile::TempDir;
@@ -34,6 +34,7 @@ use crate::hooks::{Commands, Moments, Start};
 use crate::invocation::Invocation;
 use crate::live_output::LiveOutput;
 use crate::mcp;
+use crate::media;
 use crate::options::{Options as _, Settings, required};
 use crate::printer::Printer;
 use crate::project::Project;
@@ -326,9 +327,8 @@ impl Talk {
         let durable = durable.run_id(kept.run.as_str());
         let durable = durable.with(self.user.output.sink());
         let durable = durable.after(self.conversation.clone());
-        let mut content = vec![Content::Text { text: message }];
-        content.extend(prompt.images.into_iter().map(Content::Media));
-        let run = durable.ask_with(content).await;
+        let message = media::message(message, prompt.images);
+        let run = durable.ask_with(message).await;
         let run = run.map_err(|error: JournalError| problem(&error))?;
         drop(claim);
         if mem::take(&mut self.compacts_next) {

@@ -46,8 +46,8 @@ pub(crate) async fn run(
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
     let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
-    let named = args.options.skills.load()?;
-    let prompt = project.prompt(args.prompt.clone().unwrap_or_default(), &named)?;
+    let prompt = args.prompt.clone().unwrap_or_default();
+    let prompt = project.prompt(prompt, &args.options.skills)?;
     let images = media::images(&args.images)?;
     let workspaces = Workspaces::default();
     let situation = Situation {

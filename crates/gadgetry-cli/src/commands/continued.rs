@@ -65,7 +65,11 @@ pub(crate) async fn run(
         asker: Some(Arc::default()),
     };
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
-    let details = merged(&stored, &settings)?;
+    let mut details = merged(&stored, &settings)?;
+    if last.progress.summary.is_none() {
+        // It continues with the gadgets that it began with.
+        details.is_unattended = stored.is_unattended;
+    }
     let here = env::current_dir().ok();
     let settings = move_to(&stored.folder, settings)?;
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;
@@ -83,8 +87,8 @@ pub(crate) async fn run(
     let header = header.map_err(|error| problem(&error))?;
     let context = stored.context(&header.config)?;
     let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
-    let named = args.options.skills.load()?;
-    let prompt = prompt.map(|it| project.prompt(it, &named)).transpose()?;
+    let skills = &args.options.skills;
+    let prompt = prompt.map(|it| project.prompt(it, skills)).transpose()?;
     // Without a prompt, only `--print` says that stdin is one.
     let prompt = prompt.or_else(|| args.print.then(String::new));
     let read = |it: String| with_stdin(&it, args.print, printer);
@@ -109,7 +113,6 @@ pub(crate) async fn run(
         kept,
         approver,
         workspaces: Workspaces::default(),
-        was_unattended: stored.is_unattended,
         details,
         images,
         declared: Arc::clone(&invocation.config.declared),
@@ -162,8 +165,6 @@ struct Continued<'a> {
     approver: Arc<TerminalApprover>,
     workspaces: Workspaces,
     details: Details,
-    /// Whether its latest run began without a user who answers.
-    was_unattended: bool,
     /// Those of the next message.
     images: Vec<Media>,
     declared: Arc<Declared>,
@@ -210,9 +211,7 @@ impl Continued<'_> {
         } else {
             0
         };
-        // It continues with the gadgets that it began with.
-        let (agent, file) = self.agent(replies, self.was_unattended).await?;
-        self.details.is_unattended = self.was_unattended;
+        let (agent, file) = self.agent(replies).await?;
         let mut durable = agent.durable(&self.kept.sessions.journal);
         if self.args.session.force {
             durable = durable.force();
@@ -230,7 +229,7 @@ impl Continued<'_> {
 
     /// Asks about `prompt` after a run that has ended.
     async fn next(mut self, number: u32, prompt: String) -> Result<(), Error> {
-        let (agent, file) = self.agent(0, self.args.print).await?;
+        let (agent, file) = self.agent(0).await?;
         let journal = self.kept.sessions.journal.clone();
         let ended = agent.durable(&journal).run_id(self.kept.run.as_str());
         let ended = ended.force().resume().await;
@@ -259,16 +258,12 @@ impl Continued<'_> {
     }
 
     /// The agent of the session, and the file of `--save`.
-    async fn agent(
-        &mut self,
-        replies: usize,
-        is_unattended: bool,
-    ) -> Result<(Agent, Option<std::fs::File>), Error> {
+    async fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
         self.servers =
             mcp::connect(&self.args.options.source, &self.declared, self.printer).await?;
         let situation = Situation {
             replies,
-            is_unattended,
+            is_unattended: self.details.is_unattended,
             images: ImageUse::earlier(self.details.has_images).or_next(!self.images.is_empty()),
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),

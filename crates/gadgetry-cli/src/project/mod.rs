@@ -24,7 +24,7 @@ use gadgetry::skill::{ARGUMENTS_LIMIT, ArgumentsTooLong};
 use gadgetry::{Skill, Skills};
 
 use crate::blocks::Blocks;
-use crate::cli::AgentOptions;
+use crate::cli::{AgentOptions, SkillOptions};
 use crate::config::Asking;
 use crate::error::Error;
 use crate::printer::Printer;
@@ -188,11 +188,12 @@ impl Project {
 
     /// Returns the prompt that a text means: the instructions of a command or a skill if it begins with its name and a slash. Those
     /// that the options name come first.
-    pub(crate) fn prompt(&self, text: String, named: &Skills) -> Result<String, Error> {
+    pub(crate) fn prompt(&self, text: String, options: &SkillOptions) -> Result<String, Error> {
         let (name, arguments) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
         let Some(name) = name.strip_prefix('/') else {
             return Ok(text);
         };
+        let named = options.load()?;
         if let Some(command) = self.command(name).filter(|_| named.get(name).is_none()) {
             return filled_in(command, arguments);
         }

@@ -61,7 +61,6 @@ fn an_image_that_cannot_be_sent_is_an_error() {
     );
     check(&["Go!", "--image", "http://"], "http:// is not a URL");
     assert!(server.asked().is_empty());
-    let server = Server::start([Reply::says("Hi.")]);
     agent(&workshop, &server, &["Go!", "--session", "s"]).check("Hi.\n", "", 0);
     let alone = ["agent", "--continue", "s", "--image", "cat.png"];
     let ended = Ended::of(&mut workshop.command(&alone));

@@ -28,6 +28,14 @@ fn chat_with(
     screen
 }
 
+/// The last message of the latest request.
+fn last_message(server: &Server) -> String {
+    let asked = server.asked();
+    let messages = &asked.last().expect("a request").body["messages"];
+    let last = messages.as_array().and_then(|it| it.last());
+    last.expect("a message").to_string()
+}
+
 /// What a terminal sends for a pasted or dragged text.
 fn pasted(text: &str) -> String {
     format!("\x1b[200~{text}\x1b[201~")
@@ -47,10 +55,7 @@ fn an_image_is_dragged_pasted_or_mentioned() {
         screen.say("What is it?");
         screen.shows(answer);
         screen.hides("Esc interrupts");
-        let asked = server.asked();
-        let messages = &asked.last().expect("a request").body["messages"];
-        let last = messages.as_array().and_then(|it| it.last());
-        last.expect("a message").to_string()
+        last_message(&server)
     };
     let escaped = path.replace(' ', "\\ ");
     let label = "[image a cat.png]";
@@ -137,10 +142,7 @@ fn the_image_in_the_clipboard_is_attached() {
         screen.say("What is it?");
         screen.shows(answer);
         screen.hides("Esc interrupts");
-        let asked = server.asked();
-        let messages = &asked.last().expect("a request").body["messages"];
-        let last = messages.as_array().and_then(|it| it.last());
-        let last = last.expect("a message").to_string();
+        let last = last_message(&server);
         assert!(last.contains(SENT), "{last}");
     }
     workshop.write("hang", "");
