@@ -1,6 +1,7 @@
 //! The examples of the documentation are true.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -97,13 +98,15 @@ fn every_configuration_is_one() {
 #[test]
 fn every_option_exists() {
     /// Of cargo and npm.
-    const OTHERS: [&str; 6] = [
+    const OTHERS: [&str; 8] = [
         "--features",
         "--locked",
+        "--package",
         "--path",
         "--prefix",
         "--profile",
         "--release",
+        "--target",
     ];
     /// Of verbs that the default build does not have.
     const OF_RESTATE: [&str; 10] = [
@@ -205,12 +208,12 @@ fn with_one_id(mut line: String) -> String {
     line
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The bodies of the code blocks of a page in one language.
-fn blocks(page: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(page: &str, language: &str) -> Vec<String> {
     let page = fs::read_to_string(root().join(page)).expect("a page");
     let fence = format!("```{language}\n");
     let starts = page.split(&fence).skip(1);
@@ -236,13 +239,15 @@ fn steps(block: &str) -> Vec<String> {
     steps
 }
 
-fn shell(command: &str, folder: &Path) -> String {
-    let binaries = Path::new(GADGETRY)
-        .parent()
-        .expect("a folder")
-        .to_path_buf();
+/// The folders of programs, with that of `gadgetry` first.
+pub(crate) fn shell_path() -> OsString {
+    let binaries = Path::new(GADGETRY).parent().expect("a folder");
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([binaries].into_iter().chain(env::split_paths(&path)));
+    let folders = [binaries.to_path_buf()].into_iter();
+    env::join_paths(folders.chain(env::split_paths(&path))).expect("a path")
+}
+
+fn shell(command: &str, folder: &Path) -> String {
     let mut shell = Command::new("sh");
     without_keys(&mut shell);
     let output = shell
@@ -250,7 +255,7 @@ fn shell(command: &str, folder: &Path) -> String {
         .env("XDG_DATA_HOME", folder)
         .env("XDG_CONFIG_HOME", folder.join("config"))
         .stdin(Stdio::null())
-        .env("PATH", path.expect("a path"))
+        .env("PATH", shell_path())
         .current_dir(folder)
         .output()
         .expect("a shell");

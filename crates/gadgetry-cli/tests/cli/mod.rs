@@ -37,6 +37,8 @@ mod complete;
 mod config;
 mod demo;
 mod docs;
+#[cfg(all(unix, feature = "inspect", feature = "otel", feature = "chat"))]
+mod docs_commands;
 mod doctor;
 mod eval;
 #[cfg(all(feature = "chat", target_os = "linux"))]
