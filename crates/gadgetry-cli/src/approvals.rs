@@ -55,7 +55,7 @@ impl Approving {
                 // A mistake in it is reported when the agent is built.
                 let _ = toolbox.add(Arc::clone(gadget));
             }
-            let approvals = Approvals::new(rules).unattended("this is a dry run");
+            let approvals = Approvals::new(rules).unattended("nothing is executed");
             return Ok(Self::DryRun(approvals, Arc::new(toolbox)));
         }
         let is_free = |gadget: &Arc<dyn DynGadget>| gadget.permission() == Permission::Allow;
@@ -141,7 +141,10 @@ impl Hook for DryRun {
             BeforeGadget::Proceed | BeforeGadget::Parameters(_) | BeforeGadget::Result(_) => {
                 BeforeGadget::Result("Dry run: it would run, and was not executed".to_owned())
             }
-            BeforeGadget::Deny(reason) => BeforeGadget::Deny(format!("Dry run: {reason}")),
+            BeforeGadget::Deny(reason) => {
+                let reason = reason.strip_prefix("Denied: ").unwrap_or(&reason);
+                BeforeGadget::Deny(format!("Dry run: {reason}"))
+            }
         }
     }
 }

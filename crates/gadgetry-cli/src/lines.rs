@@ -1,5 +1,6 @@
 //! Parts of lines: texts of others, and numbers of things.
 
+use std::iter;
 use std::time::Duration;
 
 use gadgetry::proto::visible::visible_line;
@@ -15,19 +16,11 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// The same, of readable length.
 pub(crate) fn short(text: &str) -> String {
-    // Enough to fill the line, however much whitespace is between the words.
-    let mut words = String::new();
-    let mut chars = 0;
-    for word in text.split_whitespace() {
-        if chars > SHOWN_CHARS {
-            break;
-        }
-        if !words.is_empty() {
-            words.push(' ');
-        }
-        words.extend(word.chars().take(SHOWN_CHARS + 1));
-        chars += 1 + word.chars().take(SHOWN_CHARS + 1).count();
-    }
+    // One more than the line holds, however much whitespace is between the words.
+    let words = text
+        .split_whitespace()
+        .flat_map(|word| iter::once(' ').chain(word.chars()));
+    let words: String = words.skip(1).take(SHOWN_CHARS + 1).collect();
     let line = visible_line(&words);
     match line.char_indices().nth(SHOWN_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),

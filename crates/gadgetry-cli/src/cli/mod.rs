@@ -116,7 +116,13 @@ pub(crate) struct Gadgetry {
     /// Traces of runs are sent to the OpenTelemetry collector at `OTEL_EXPORTER_OTLP_ENDPOINT`. Without this option,
     /// they contain only names, times, tokens and errors.
     #[cfg(feature = "otel")]
-    #[arg(long, global = true, display_order = 901)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        display_order = 901
+    )]
     pub(crate) otel_content: bool,
 
     /// Show the runs of `agent`, `chat`, `acp` or `worker`, or the requests to `serve`, in a browser as they happen

@@ -405,7 +405,7 @@ fn help_begins_with_what_matters() {
         for option in ["-h", "--help"] {
             let text = help(&[verb, option]);
             assert!(text.contains(&usage), "{text}");
-            assert!((8..=14).contains(&options(&text)), "{text}");
+            assert!((8..=13).contains(&options(&text)), "{text}");
             assert!(text.contains("--help-all"), "{text}");
             assert!(!text.contains("--retry-min-delay"), "{text}");
             assert!(!text.contains("configured-"), "{text}");

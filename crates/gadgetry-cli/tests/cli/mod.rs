@@ -2,6 +2,7 @@
 
 #[cfg(all(feature = "acp", target_os = "linux"))]
 mod acp;
+#[cfg(all(feature = "acp", feature = "mcp", target_os = "linux"))]
 mod acp_clients;
 #[cfg(all(feature = "acp", target_os = "linux"))]
 mod acp_options;
@@ -77,6 +78,7 @@ mod serve;
 mod server;
 mod sessions;
 mod skill;
+#[cfg(all(feature = "acp", feature = "mcp", target_os = "linux"))]
 mod task;
 #[cfg(feature = "otel")]
 mod telemetry;

@@ -165,8 +165,8 @@ impl App {
         parts.push(self.facts.mode.clone());
         let line = |parts: &[String]| clean(&parts.join(" · "));
         while parts.len() > 1 && width(&line(&parts)) > usize::from(columns) {
-            // Of name, tokens, context and mode the last but one; then the name.
-            parts.remove(parts.len().saturating_sub(2));
+            // What was spent, then the context, which says how long the conversation can be, and then the name.
+            parts.remove(usize::from(parts.len() > 2));
         }
         Line::from(Span::styled(line(&parts), DIM))
     }
