@@ -140,6 +140,16 @@ impl Editor {
         }
     }
 
+    /// Puts a message that was taken back before the text, which is a later one.
+    pub(crate) fn take_back(&mut self, message: &str) {
+        if self.is_empty() {
+            self.propose(message);
+        } else {
+            let both = format!("{message}\n{}", self.typed().full());
+            self.set(self.history.typed(&without_invisible(&both)));
+        }
+    }
+
     /// Adds pasted text: as it is, or as a label if it is long. Fails if it is too long.
     pub(crate) fn paste(&mut self, text: &str) -> Edited {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -326,7 +336,8 @@ impl Editor {
         self.area.lines().iter().map(|line| line.len() + 1).sum()
     }
 
-    fn is_on_row(&self, row: usize) -> bool {
+    /// Returns whether the cursor is on this line of the text.
+    pub(crate) fn is_on_row(&self, row: usize) -> bool {
         self.area.cursor().0 == row
     }
 

@@ -197,6 +197,8 @@ pub(crate) struct App {
     shell: Option<UserCommand>,
     /// Messages that were added to the run, which has not read them.
     added: Vec<String>,
+    /// Whether the text that is typed was such a message, or several.
+    is_taken_back: bool,
     /// Messages that were typed when the run was about to end.
     queue: VecDeque<String>,
     /// One of these that begins a run now.
@@ -238,6 +240,7 @@ impl App {
             run: None,
             shell: None,
             added: Vec::new(),
+            is_taken_back: false,
             queue: VecDeque::new(),
             resent: None,
             folded: Folded::default(),
@@ -278,7 +281,8 @@ impl App {
             }
             Message::TakenBack(text) => {
                 self.remove_added(&text);
-                self.editor.propose(&text);
+                self.is_taken_back |= self.editor.is_empty();
+                self.editor.take_back(&text);
             }
             Message::NotInjected(text) => {
                 self.remove_added(&text);

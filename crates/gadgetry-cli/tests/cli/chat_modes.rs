@@ -175,6 +175,15 @@ fn a_message_that_waits_is_taken_back() {
     screen.hides("+ Be brief.");
     screen.keys("\x7f indeed.\r");
     screen.shows("+ Be brief indeed.");
+    screen.say("Be quick.");
+    screen.shows("+ Be quick.");
+    // Once more, the one before as well.
+    screen.keys("\x1b[A");
+    screen.shows("> Be quick.");
+    screen.keys("\x1b[A");
+    screen.shows("> Be brief indeed.\n  Be quick.");
+    screen.keys("\x01\x0b\x1b[3~\r");
+    screen.shows("+ Be brief indeed.");
     workshop.write("right", "");
     let text = screen.shows("Understood.");
     assert!(

@@ -32,7 +32,7 @@ const KEYS: [(&str, &str); 14] = [
     ("Alt+Enter, \\ Enter", "begins a new line"),
     (
         "Up, Down",
-        "recall earlier messages on the first and last line; Up takes back a message that waits for the run",
+        "recall earlier messages on the first and last line; Up takes back messages that wait for the run",
     ),
     ("Ctrl-R", "searches earlier messages"),
     (
@@ -119,8 +119,9 @@ impl App {
         if key.code == KeyCode::BackTab {
             return vec![Effect::Mode(self.facts.approval.next())];
         }
+        self.is_taken_back &= !self.editor.is_empty();
         if key.code == KeyCode::Up
-            && self.editor.is_empty()
+            && (self.editor.is_empty() || self.is_taken_back && self.editor.is_on_row(0))
             && let Some(latest) = self.added.last()
         {
             return vec![Effect::Retract(latest.clone())];
