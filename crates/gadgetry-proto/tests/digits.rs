@@ -14,21 +14,19 @@ use crate::dialect_numbers::{call, call_in};
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(rows);
 
-/// What the schema says about the number, whether it takes fractions, and how the number is written.
-const PLACES: [(&str, bool, &str); 7] = [
-    (r#"{"type": "number"}"#, true, "{}"),
-    (r#"{"type": "integer"}"#, false, "{}"),
-    ("{}", true, "{}"),
-    (r#"{"type": ["number", "string"]}"#, true, "{}"),
-    (r#"{"type": ["integer", "null"]}"#, false, "{}"),
+/// What the schema says about the number, and how the number is written. A number that does not fit stays text.
+const PLACES: [(&str, &str); 7] = [
+    (r#"{"type": "number"}"#, "{}"),
+    (r#"{"type": "integer"}"#, "{}"),
+    ("{}", "{}"),
+    (r#"{"type": ["number", "string"]}"#, "{}"),
+    (r#"{"type": ["integer", "null"]}"#, "{}"),
     (
         r#"{"type": "array", "items": {"type": "number"}}"#,
-        true,
         "[1, {}]",
     ),
     (
         r#"{"type": "object", "properties": {"a/b": {"type": "array", "items": {"type": "integer"}}}}"#,
-        false,
         r#"{"a/b": [{}, 0.5]}"#,
     ),
 ];
@@ -103,10 +101,7 @@ fn arrived(
 }
 
 fn check(number: &str, form: usize) {
-    for ((_, takes_fractions, around), registry) in PLACES.iter().zip(&*REGISTRIES) {
-        if !takes_fractions && number.contains(['.', 'e', 'E']) {
-            continue;
-        }
+    for ((_, around), registry) in PLACES.iter().zip(&*REGISTRIES) {
         // The place in an array.
         let item = around
             .find('[')
@@ -168,6 +163,11 @@ fn known_numbers_arrive_as_they_were_written() {
         "-9223372036854775809",
         "123456789012345678901234567890",
         "1e-400",
+        "0.99999999999999999999",
+        "4503599627370496.1",
+        "9007199254740993.0",
+        "9007199254740993e0",
+        "100000000000000000000.5",
         "5e-324",
         "3.141592653589793238",
     ] {
@@ -213,4 +213,55 @@ fn other_gadgets_have_no_digits() {
     assert!(near.digits.is_empty());
     let large = call("!!!ARG:n\n18446744073709551616", &registry);
     assert!(matches!(large.parameters, Parameters::Malformed(_)));
+}
+
+/// Where only integers are meant, a number that is none stays text, which the schema refuses, however near its float is to one.
+#[test]
+fn an_integer_is_never_another_one() {
+    let calc = GadgetSpec {
+        parameters: json!({"properties": {"n": {"type": "integer"}}}),
+        ..GadgetSpec::new("Calc", "")
+    };
+    let kept = Registry::compile(calc.clone()).expect("a valid gadget");
+    let mut keeping = Registry::default();
+    keeping
+        .insert(kept.keep_digits())
+        .expect("it is the only one");
+    let registries = [Registry::new([calc]).expect("the name is valid"), keeping];
+    let registries = registries.map(Arc::new);
+    let check = |written: &str, expected: Value| {
+        for registry in &registries {
+            let forms = [
+                format!("!!!ARG:n\n{written}"),
+                format!("{{\"n\": {written}}}"),
+            ];
+            for form in forms {
+                let arrived = &call(&form, registry).parameters;
+                let Parameters::Parsed(arrived) = arrived else {
+                    panic!("{form}: {arrived:?}");
+                };
+                // A JSON body has `3.0` as it is, which is an integer as well.
+                let number = arrived["n"].as_f64().filter(|it| it.fract() == 0.0);
+                let is_same = arrived["n"] == expected
+                    || expected.as_i64().is_some_and(|it| it < 1 << 53)
+                        && number == expected.as_f64();
+                assert!(is_same, "{form}: {arrived}");
+            }
+        }
+    };
+    check("3.0", json!(3));
+    check("-0.0", json!(0));
+    check("2e3", json!(2000));
+    check("9007199254740993.0", json!(9_007_199_254_740_993_i64));
+    check("9007199254740993e0", json!(9_007_199_254_740_993_i64));
+    check("900719925474099.30e1", json!(9_007_199_254_740_993_i64));
+    check("1.8446744073709551615e19", json!(u64::MAX));
+    for none in [
+        "0.99999999999999999999",
+        "4503599627370496.1",
+        "1e-400",
+        "100000000000000000000.5",
+    ] {
+        check(none, json!(none));
+    }
 }

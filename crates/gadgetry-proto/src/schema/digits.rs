@@ -153,14 +153,14 @@ fn as_json(written: &str) -> String {
 
 /// A decimal number: its digits without zeros at either end, and the power of ten of the last one.
 #[derive(PartialEq, Eq)]
-struct Decimal {
+pub(super) struct Decimal {
     is_negative: bool,
     digits: String,
     exponent: i64,
 }
 
 impl Decimal {
-    fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),
@@ -190,6 +190,28 @@ impl Decimal {
             digits,
             exponent: exponent.saturating_sub(part).saturating_add(zeros),
         })
+    }
+}
+
+impl Decimal {
+    /// Returns whether it has no fraction.
+    pub(super) fn is_whole(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    /// Writes it as an integer, unless it has a fraction or more than 40 digits.
+    pub(super) fn integer(&self) -> Option<String> {
+        const LONGEST: usize = 40;
+
+        let zeros = usize::try_from(self.exponent).ok()?;
+        if self.digits.is_empty() {
+            return Some("0".to_owned());
+        }
+        if self.digits.len().saturating_add(zeros) > LONGEST {
+            return None;
+        }
+        let sign = if self.is_negative { "-" } else { "" };
+        Some(format!("{sign}{}{}", self.digits, "0".repeat(zeros)))
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::error::DigitsLost;
 use crate::schema::compiled::types::Types;
+use crate::schema::digits::Decimal;
 
 /// Reads a canonical integer or decimal, `-?(0|[1-9][0-9]*)(\.[0-9]+)?`; `None` for an integer beyond 64 bits.
 pub(super) fn plain_number(word: &str) -> Option<Value> {
@@ -76,20 +77,24 @@ pub(super) fn number(word: &str, types: Types, digits_are_kept: bool) -> Option<
         let near = || float(word).filter(|_| digits_are_kept);
         return integer(word).or_else(near);
     }
-    let value = nearest(word, types, digits_are_kept)?;
-    let whole_only = !types.meets(Types::FRACTION);
-    Some(if whole_only { whole(value) } else { value })
+    nearest(word, types, digits_are_kept)
 }
 
-/// Returns the float nearest to a decimal, or `None` if only integers are meant, it is a different number, and the digits are not kept elsewhere.
+/// Returns the number nearest to a decimal. Where only integers are meant, that is what was written, or `None`: `0.99999999999999999999`
+/// is not 1, although their floats are the same, and of an integer beyond 64 bits the digits must be kept, by the float or elsewhere.
 pub(super) fn nearest(word: &str, types: Types, digits_are_kept: bool) -> Option<Value> {
-    let whole_only =
-        !digits_are_kept && types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
-    let is_exact = |value: &Value| {
-        let float = value.as_f64().unwrap_or(f64::INFINITY);
-        !whole_only || float.abs() < EXACT || significant_digits(word) <= KEPT
-    };
-    float(word).filter(is_exact)
+    let value = float(word)?;
+    let whole_only = types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
+    if !whole_only || value.as_f64().is_some_and(|float| float.fract() != 0.0) {
+        return Some(value);
+    }
+    let written = Decimal::read(word)?;
+    let is_kept = || digits_are_kept || significant_digits(word) <= KEPT;
+    match written.integer() {
+        Some(digits) => integer(&digits).or_else(|| is_kept().then_some(value)),
+        None if written.is_whole() => is_kept().then_some(value),
+        None => None,
+    }
 }
 
 fn significant_digits(word: &str) -> usize {
@@ -121,15 +126,3 @@ fn is_whole(digits: &str) -> bool {
 
 /// Significant digits that every float keeps.
 const KEPT: usize = 15;
-
-/// Up to here every integer is a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// `3.0` as `3`, if nothing is lost by it.
-fn whole(value: Value) -> Value {
-    match value.as_f64() {
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => Value::from(float as i64),
-        Some(_) | None => value,
-    }
-}
