@@ -69,7 +69,7 @@ async fn whatever_is_sent_the_next_call_works() {
     };
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     // What the answer contains; without any, the line is ignored.
-    let rows: [(String, &str); 14] = [
+    let rows: [(String, &str); 15] = [
         ("not JSON".to_owned(), ""),
         ("\u{0}\u{1b}[2J".to_owned(), ""),
         (deep.clone(), ""),
@@ -85,6 +85,11 @@ async fn whatever_is_sent_the_next_call_works() {
         (call(&json!("text")), "-32601"),
         (call(&Value::Null), "Invalid parameters for 'Add'"),
         (call(&json!({ "a": {}, "b": [] })), "expected integer"),
+        // No integer of the client's can be another one here.
+        (
+            call(&json!({ "a": 1, "b": 0.25 })).replace("0.25", "12345678901234567890123"),
+            "cannot be kept",
+        ),
         (
             call(&json!({ "a": "!!!GADGET_END", "b": "${call}" })),
             "expected integer",

@@ -128,6 +128,25 @@ impl Digits {
     }
 }
 
+impl Digits {
+    /// Writes the part of a value at a JSON pointer, as [`json`](Self::json) writes all of it. Returns `None` if nothing is there.
+    pub fn part(&self, value: &Value, pointer: &str) -> Option<String> {
+        let mut here = Written::Within(&self.0, value);
+        for segment in pointer.split('/').skip(1) {
+            let one = format!("/{segment}");
+            here = match here {
+                Written::Within(places, value) => {
+                    let key = segment.replace("~1", "/").replace("~0", "~");
+                    Written::child(places, &key, value.pointer(&one)?)
+                }
+                Written::Plain(value) => Written::Plain(value.pointer(&one)?),
+                Written::Number(_) => return None,
+            };
+        }
+        serde_json::to_string(&here).ok()
+    }
+}
+
 fn bytes(places: &DigitPlaces) -> usize {
     const ENTRY: usize = 96;
     let sizes = places.iter().map(|(key, place)| {

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::{memchr, memchr2};
-use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::limits::JSON_DEPTH;
@@ -38,18 +39,73 @@ pub fn read_value(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).map(|Literal(value)| value)
 }
 
+/// Reads JSON as [`read_value`] does, except that an object at one of these keys stays text, as a string, if it has a number with digits
+/// that no value keeps. Whoever reads arguments of calls so reads their text, in which the digits are.
+///
+/// # Errors
+///
+/// Those of [`read_value`].
+///
+/// ```
+/// use gadgetry_proto::json::read_value_with_texts;
+/// use serde_json::json;
+///
+/// let read = read_value_with_texts(r#"{"input": {"id": 12345678901234567890123}, "n": {"id": 1}}"#, &["input"])?;
+/// assert_eq!(read, json!({"input": r#"{"id": 12345678901234567890123}"#, "n": {"id": 1}}));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn read_value_with_texts(text: &str, keys: &[&str]) -> serde_json::Result<Value> {
+    if !has_long_number(text) {
+        return read_value(text);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = WithTexts(keys).deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Reads a value with the texts at these keys.
+#[derive(Clone, Copy)]
+struct WithTexts<'k>(&'k [&'k str]);
+
+impl<'de> DeserializeSeed<'de> for WithTexts<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(LiteralVisitor(self.0))
+    }
+}
+
+/// The value at a key whose object may stay text.
+struct Text;
+
+impl<'de> DeserializeSeed<'de> for Text {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let written = <&RawValue>::deserialize(deserializer)?.get();
+        if written.starts_with('{') && has_long_number(written) {
+            // The error of what is no object for us, at its own place.
+            read_value(written).map_err(D::Error::custom)?;
+            return Ok(Value::from(written));
+        }
+        read_value(written).map_err(D::Error::custom)
+    }
+}
+
 /// A value that is what was written.
 struct Literal(Value);
 
 impl<'de> Deserialize<'de> for Literal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LiteralVisitor).map(Self)
+        deserializer.deserialize_any(LiteralVisitor(&[])).map(Self)
     }
 }
 
-struct LiteralVisitor;
+/// With the keys whose objects may stay text.
+struct LiteralVisitor<'k>(&'k [&'k str]);
 
-impl<'de> Visitor<'de> for LiteralVisitor {
+impl<'de> Visitor<'de> for LiteralVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +142,7 @@ impl<'de> Visitor<'de> for LiteralVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Literal(value)) = items.next_element()? {
+        while let Some(value) = items.next_element_seed(WithTexts(self.0))? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -104,7 +160,12 @@ impl<'de> Visitor<'de> for LiteralVisitor {
             if key.starts_with(RESERVED) {
                 return Err(A::Error::custom("a key of the JSON is reserved"));
             }
-            values.insert(key, fields.next_value::<Literal>()?.0);
+            let value = if self.0.contains(&key.as_str()) {
+                fields.next_value_seed(Text)?
+            } else {
+                fields.next_value_seed(WithTexts(self.0))?
+            };
+            values.insert(key, value);
         }
         Ok(Value::Object(values))
     }
@@ -112,6 +173,27 @@ impl<'de> Visitor<'de> for LiteralVisitor {
 
 /// The key of a number that `serde_json` has not read.
 const NUMBER: &str = "$serde_json::private::Number";
+
+/// Returns `true` if a text may have a number that loses digits: one with many, or an exponent after a digit.
+pub(crate) fn has_long_number(text: &str) -> bool {
+    let mut count = 0;
+    let mut bytes = text.bytes();
+    bytes.any(|byte| match byte {
+        b'0'..=b'9' => {
+            count += 1;
+            count > SHORT
+        }
+        b'.' => false,
+        b'e' | b'E' => count > 0,
+        _ => {
+            count = 0;
+            false
+        }
+    })
+}
+
+/// Digits of a number that a machine number keeps in any case.
+const SHORT: usize = 15;
 
 /// Levels of arrays and objects.
 pub(crate) fn depth(value: &Value) -> usize {

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use gadgetry_proto::json::read_value;
+use gadgetry_proto::json::{read_value, read_value_with_texts};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -25,6 +25,13 @@ const OFFSET: u32 = 0x10_0000;
 /// The decoders of requests join the surrogates of each string before they use it.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     read_value(&without_lone_halves(text))
+}
+
+/// Reads a frame or a document of a provider, as [`parse`] does. The arguments of a call stay text where a value would not keep the digits of
+/// a number in them.
+pub(crate) fn parse_reply(text: &str) -> serde_json::Result<Value> {
+    const ARGUMENTS: [&str; 4] = ["arguments", "input", "parameters", "partial_json"];
+    read_value_with_texts(&without_lone_halves(text), &ARGUMENTS)
 }
 
 /// Returns whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.

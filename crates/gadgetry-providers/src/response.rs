@@ -206,7 +206,7 @@ impl ResponseDecoder {
     fn document(&mut self, body: &[u8], out: &mut Vec<Delta>) {
         let text = String::from_utf8_lossy(body);
         let text = self.secrets.reply(&text);
-        let Ok(mut body) = json::parse(&text) else {
+        let Ok(mut body) = json::parse_reply(&text) else {
             self.fail(ProviderError::foreign(&text), out);
             return;
         };

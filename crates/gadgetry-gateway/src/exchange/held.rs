@@ -121,6 +121,16 @@ impl HeldCall {
                 "the result of {id} is not JSON with a value at {pointer}, or has more than {VALUES} values"
             ))?;
         allowance.take(weight(part))?;
+        let (json, digits) = (result.json().unwrap_or(part), result.digits());
+        if !digits.is_empty()
+            && digits
+                .part(json, pointer)
+                .is_none_or(|it| it != part.to_string())
+        {
+            return Err(format!(
+                "the result of {id} has a number at {pointer} with more digits than a parameter takes from a result: use ${{{id}}} for all of it"
+            ));
+        }
         Ok(Some(part.clone()))
     }
 }
@@ -141,6 +151,13 @@ impl CallResult {
             is_small.then(|| read_value(&self.text).ok()).flatten()
         };
         self.json.get_or_init(read).as_ref()
+    }
+
+    /// The digits that the numbers of the JSON do not keep.
+    fn digits(&self) -> Digits {
+        let json = self.json();
+        let digits = json.and_then(|json| Digits::of(&self.text, json).ok());
+        digits.unwrap_or_default()
     }
 }
 

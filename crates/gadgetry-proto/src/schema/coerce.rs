@@ -340,6 +340,10 @@ impl<'s> Coercion<'s> {
         if value.is_string() && !is_text && is_near {
             value = nearest(written, types, self.digits_are_kept).unwrap_or(value);
         }
+        // A float that comes for an integer may have been another one: only few digits were surely written.
+        if value.is_f64() && nearest(written, types, self.digits_are_kept).is_none() {
+            value = written.into();
+        }
         if value.is_f64() && !self.numbers_as_written {
             return value;
         }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{DigitPlace, DigitPlaces, Digits};
 use crate::error::JsonError;
+use crate::json::has_long_number;
 use crate::schema::json::{self, Json};
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
@@ -119,27 +120,6 @@ fn lost(written: &str, value: &Value) -> Option<DigitPlace> {
     let is_kept = Some(decimal) == Decimal::read(&value.to_string());
     (!is_kept).then(|| DigitPlace::Number(as_json(written)))
 }
-
-/// Returns `true` if a text may have a number that loses digits: one with many, or an exponent after a digit.
-pub(super) fn has_long_number(text: &str) -> bool {
-    let mut count = 0;
-    let mut bytes = text.bytes();
-    bytes.any(|byte| match byte {
-        b'0'..=b'9' => {
-            count += 1;
-            count > SHORT
-        }
-        b'.' => false,
-        b'e' | b'E' => count > 0,
-        _ => {
-            count = 0;
-            false
-        }
-    })
-}
-
-/// Digits of a number that a machine number keeps in any case.
-const SHORT: usize = 15;
 
 /// A number as JSON writes it: `.5` has a zero before it.
 fn as_json(written: &str) -> String {

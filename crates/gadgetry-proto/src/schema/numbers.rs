@@ -106,15 +106,11 @@ fn significant_digits(word: &str) -> usize {
 /// Returns the problem with an integer whose digits no number keeps.
 pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
     let word = text.trim();
-    let unsigned = word.strip_prefix('+').unwrap_or(word);
-    let fraction = unsigned.find('.').filter(|dot| {
-        let zeros = unsigned[dot + 1..].bytes();
-        dot + 1 < unsigned.len() && zeros.clone().all(|byte| byte == b'0')
-    });
-    let whole = &unsigned[..fraction.unwrap_or(unsigned.len())];
-    let is_integer = is_whole(whole.strip_prefix('-').unwrap_or(whole));
     let meant = types.meets(Types::NUMBER) && !types.meets(Types::STRING);
-    (meant && is_integer && integer(whole).is_none()).then(|| DigitsLost::new(word))
+    let written = Decimal::read(word.strip_prefix('+').unwrap_or(word)).filter(|_| meant)?;
+    let is_kept = |digits: String| integer(&digits).is_some();
+    let is_lost = written.is_whole() && !written.integer().is_some_and(is_kept);
+    is_lost.then(|| DigitsLost::new(word))
 }
 
 fn is_whole(digits: &str) -> bool {

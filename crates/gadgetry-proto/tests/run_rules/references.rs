@@ -58,7 +58,7 @@ fn answer_of(a: &str, b: &str) -> String {
         block("Data:d", &[]) + &block("Text:t", &[]) + &block("Add:x:d,t", &[("a", a), ("b", b)]);
     let script = Script::default()
         .gadget(add())
-        .gadget(gadget("Data").says(r#"{"n":7,"s":"8","far":{"~/":9}}"#))
+        .gadget(gadget("Data").says(r#"{"n":7,"s":"8","far":{"~/":9},"whole":9007199254740993.0,"long":[12345678901234567890123]}"#))
         .gadget(gadget("Text").says("41"))
         .reply(reply);
     let lines = lines(&play(&script));
@@ -72,6 +72,13 @@ fn references_with_and_without_a_value() {
         ("${t}", "1", "0 ok x: 42"),
         ("${d/n}", "${d/s}", "0 ok x: 15"),
         ("${d/far/~0~1}", "0", "0 ok x: 9"),
+        ("${d/whole}", "0", "0 ok x: 9007199254740993"),
+        (
+            "${d/long/0}",
+            "1",
+            "0 error x: Error: Invalid parameters for 'Add':\n  - a: the digits of 12345678901234567890123 cannot be kept, since numbers have at \
+             most 64 bits. Write a smaller integer; for longer ones the gadget's schema has to admit a string",
+        ),
         (
             "${d/none}",
             "1",

@@ -63,6 +63,20 @@ fn calls() {
         "tool_use",
         &["call a f", r#"done a {"x":1}"#],
     );
+    let long = r#"{"x": 0.1000000000000000055}"#;
+    let digits = ["call a f", &format!("json a {long}"), "done a"];
+    check(
+        "the digits of a long number in the start",
+        &[&open(0, "a", long), &end_a],
+        "tool_use",
+        &digits,
+    );
+    check(
+        "the digits of a long number in an object",
+        &[&a, &piece(0, long), &end_a],
+        "tool_use",
+        &digits,
+    );
     check(
         "no input",
         &[&open(0, "a", "null"), &end_a],

@@ -409,6 +409,9 @@ fn calls_with_odd_arguments() {
     calls(&mut frames[3]).unwrap().push(second);
     frames.remove(4);
     check("both in one chunk", text(&frames), WHOLE);
+    let long = text(&frames).replace(r#"{"x":1}"#, r#"{"x": 12345678901234567890123}"#);
+    let whole = WHOLE.replace(r#"{"x":1}"#, r#"{"x": 12345678901234567890123}"#);
+    check("the digits of a long number", long, &whole);
     changed(
         "arguments null at first",
         |at, frame| {

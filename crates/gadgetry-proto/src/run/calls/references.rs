@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::call::{Call, Parameters, find_text, reference};
+use crate::call::{Call, Digits, Parameters, find_text, reference};
 use crate::id::InvocationId;
 use crate::json::{depth, read_value};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -15,6 +15,13 @@ use crate::schema::View;
 use crate::schema::coerce;
 use crate::schema::has_too_many_values;
 use crate::visible::visible_line;
+
+/// The result as JSON, and the digits that its numbers do not keep.
+fn read(result: &str) -> Option<(Value, Digits)> {
+    let json = read_value(result).ok()?;
+    let digits = Digits::of(result, &json).ok()?;
+    Some((json, digits))
+}
 
 /// The id in the first reference to a call that `is_known` but is not among the dependencies.
 pub(super) fn undeclared(
@@ -66,7 +73,7 @@ pub(super) struct Resolver<'a> {
     dependencies: &'a [InvocationId],
     results: &'a KnownResults,
     /// Results that were read as JSON; `None` for those that are something else.
-    parsed: BTreeMap<&'a InvocationId, Option<Value>>,
+    parsed: BTreeMap<&'a InvocationId, Option<(Value, Digits)>>,
     limits: &'a Limits,
     /// Bytes of results that may still be put in.
     room: usize,
@@ -151,16 +158,13 @@ impl<'a> Resolver<'a> {
         if has_too_many_values(result) {
             return nothing(&format!("the result of \"{id}\" has too many values"));
         }
-        let parsed = self
-            .parsed
-            .entry(id)
-            .or_insert_with(|| read_value(result).ok());
-        let Some(json) = parsed else {
+        let parsed = self.parsed.entry(id).or_insert_with(|| read(result));
+        let Some((json, digits)) = parsed else {
             return nothing(&format!("the result of \"{id}\" is not JSON"));
         };
         match json.pointer(pointer) {
             Some(Value::String(part)) => Some(Ok(Cow::Owned(part.clone()))),
-            Some(part) => Some(Ok(Cow::Owned(part.to_string()))),
+            Some(_) => digits.part(json, pointer).map(|it| Ok(Cow::Owned(it))),
             None => nothing(&format!("the result of \"{id}\" has no {pointer}")),
         }
     }

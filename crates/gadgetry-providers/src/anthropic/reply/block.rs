@@ -36,7 +36,7 @@ enum Kind {
     },
     Tool {
         id: String,
-        /// The input of the first frame, which counts if no pieces come.
+        /// The input of the first frame, which counts if no pieces come: an object, or its text.
         input: Value,
         /// The pieces.
         arguments: Arguments,
@@ -194,9 +194,15 @@ impl Block {
             Kind::Tool {
                 id,
                 input,
-                arguments,
+                mut arguments,
                 name,
             } => {
+                if let (Value::String(text), true) = (&input, arguments.json().is_empty()) {
+                    let delta = arguments.write(text);
+                    let id = id.clone();
+                    self.ready
+                        .extend(delta.map(|delta| Delta::ToolCallDelta { id, delta }));
+                }
                 // Without pieces the input is what came first, and `{}` if nothing did.
                 let input = if input.is_null() {
                     Value::Object(serde_json::Map::new())
@@ -319,7 +325,7 @@ fn reasoning(delta: String) -> Delta {
 /// Returns whether nothing is missing from an input. Without any piece it may be `{}`, or cut off.
 fn is_whole(arguments: &Arguments, input: &Value) -> bool {
     if arguments.json().trim().is_empty() {
-        return input.as_object().is_some_and(|input| !input.is_empty());
+        return input.is_string() || input.as_object().is_some_and(|input| !input.is_empty());
     }
     arguments.is_whole()
 }

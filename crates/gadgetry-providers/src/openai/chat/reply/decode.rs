@@ -259,7 +259,7 @@ impl Decode for Decoder {
             self.prose(Prose::Text, &text, out);
             return true;
         }
-        let body = match json::parse(data) {
+        let body = match json::parse_reply(data) {
             Ok(body) => body,
             Err(error) => {
                 self.fail(ProviderError::unreadable(data, &error), out);

@@ -278,7 +278,7 @@ impl Decode for Decoder {
             self.finish(StopReason::Unspecified, out);
             return true;
         }
-        let mut body = match json::parse(data) {
+        let mut body = match json::parse_reply(data) {
             Ok(body) => body,
             Err(error) => {
                 // What it said is lost, and a reply with a hole must not be acted upon.
