@@ -86,7 +86,13 @@ impl NewHeader {
         let sealed = sum::seal(&place(key, conversation, outputs), &self.rest);
         connection.execute(
             "INSERT INTO headers (run, json, conversation, outputs, prompt) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (key, sealed, conversation, outputs, &self.prompt),
+            (
+                key,
+                sealed,
+                conversation,
+                outputs,
+                sum::seal(&[key], &self.prompt),
+            ),
         )?;
         values::keep_all(connection, key, &self.long)
     }
@@ -256,7 +262,7 @@ pub(crate) fn add_prompts(connection: &Connection) -> rusqlite::Result<()> {
         if let Ok((header, _)) = read {
             connection.execute(
                 "UPDATE headers SET prompt = ?1 WHERE run = ?2",
-                (prompt(&header.conversation), key),
+                (sum::seal(&[key], &prompt(&header.conversation)), key),
             )?;
         }
     }

@@ -34,7 +34,7 @@ pub struct RunRecord {
     /// The beginning of the last message before the first request, at most 500 characters, which is what the run is about; `None` if
     /// an earlier version has begun the run and its header is damaged.
     pub prompt: Option<String>,
-    /// Reason that its progress cannot be read, and is the default one.
+    /// Reason that its progress, prompt or details cannot be read. What cannot is the default one, or `None`.
     pub damage: Option<String>,
     /// Document that the application has stored with it; see [`SqliteJournal::set_details`].
     pub details: Option<String>,
@@ -52,7 +52,7 @@ pub enum Status {
     Interrupted,
     /// The run has ended; see [`RunProgress::summary`].
     Finished,
-    /// A disk or another program has changed its progress; see [`RunRecord::damage`].
+    /// A disk or another program has changed its progress, prompt or details; see [`RunRecord::damage`].
     Damaged,
 }
 
@@ -114,7 +114,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     ///
-    /// [`JournalError::Unknown`] if there is no such run, [`JournalError::Damaged`] if its progress cannot be read, and those of the storage.
+    /// [`JournalError::Unknown`] if there is no such run, [`JournalError::Damaged`] if its progress, prompt or details cannot be read, and those of the storage.
     pub async fn run(&self, id: &RunId) -> Result<RunRecord, JournalError> {
         let mut found = self.records(Which::One(id.clone())).await?;
         let record = found.pop();
@@ -122,7 +122,7 @@ impl SqliteJournal {
         match record.damage.take() {
             Some(problem) => Err(JournalError::Damaged {
                 run: id.clone(),
-                place: "its progress".to_owned(),
+                place: "its record".to_owned(),
                 problem,
             }),
             None => Ok(record),
@@ -142,7 +142,7 @@ impl SqliteJournal {
                 }
             };
             let sql = format!(
-                "SELECT id, created_ms, updated_ms, progress, owner, lease_ms, details.json, prompt
+                "SELECT id, created_ms, updated_ms, progress, owner, lease_ms, details.json, prompt, key
                  FROM runs LEFT JOIN details ON details.run = id LEFT JOIN headers ON headers.run = key
                  WHERE {condition} ORDER BY updated_ms DESC, key DESC"
             );
@@ -250,6 +250,7 @@ impl SqliteJournal {
         details: impl Into<String>,
     ) -> Result<(), JournalError> {
         let (id, details) = (id.clone(), details.into());
+        let details = sum::seal(&sum::name(id.as_str()), &details);
         let write = move |connection: &mut Connection| {
             let sql = "INSERT INTO details (run, json) VALUES (?1, ?2)
                        ON CONFLICT (run) DO UPDATE SET json = excluded.json";
@@ -339,18 +340,29 @@ fn record(row: &Row<'_>, path: &Path) -> Result<Option<RunRecord>, JournalError>
     let owner = optional(4)?.filter(|_| lease_ms >= now_ms());
     let progress = text(3)?;
     let progress = sum::open(&[], &progress).and_then(|json| Ok(serde_json::from_str(json)?));
-    let (progress, damage) = match progress {
+    let (progress, mut damage) = match progress {
         Ok(progress) => (progress, None),
         Err::<_, ReadError>(error) => (RunProgress::default(), Some(error.to_string())),
     };
+    let mut opened = |place: &[i64], at: usize| -> Result<Option<String>, JournalError> {
+        let Some(sealed) = optional(at)? else {
+            return Ok(None);
+        };
+        let text = sum::open(place, &sealed).map(str::to_owned);
+        Ok(text
+            .map_err(|error| damage.get_or_insert_with(|| error.to_string()))
+            .ok())
+    };
+    let details = opened(&sum::name(id.as_str()), 6)?;
+    let prompt = opened(&[number(8)?], 7)?;
     Ok(Some(RunRecord {
         created: time(number(1)?),
         updated: time(number(2)?),
         progress,
         damage,
         is_driven: owner.is_some_and(|owner| !has_died(path, &owner)),
-        details: optional(6)?,
-        prompt: optional(7)?,
+        details,
+        prompt,
         id,
     }))
 }

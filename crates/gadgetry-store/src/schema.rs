@@ -3,15 +3,16 @@
 use gadgetry::journal::JournalError;
 use rusqlite::{Connection, Transaction};
 
-use crate::header;
+use crate::{header, sum};
 
 /// "gadg": the file is a journal of gadgetry.
 const APPLICATION: i32 = 0x6761_6467;
 
 /// The version of the tables that this version of the crate writes.
 ///
-/// 2 is 1 with checksums before documents, and 3 is 2 with [`THIRD`]; what earlier versions have written can still be read.
-pub(crate) const VERSION: u32 = 3;
+/// 2 is 1 with checksums before documents, 3 is 2 with [`THIRD`], and 4 is 3 with checksums before prompts and details; what earlier
+/// versions have written can still be read.
+pub(crate) const VERSION: u32 = 4;
 
 /// The first version.
 ///
@@ -111,8 +112,13 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
                 expected: VERSION,
             });
         }
-        (APPLICATION, Ok(found @ (1 | 2))) => {
-            let extended = extend(&transaction).and_then(|()| has_tables(&transaction));
+        (APPLICATION, Ok(found @ (1..=3))) => {
+            let third = match found {
+                3 => seal_prompts(&transaction),
+                _ => extend(&transaction),
+            };
+            let fourth = third.and_then(|()| seal_details(&transaction));
+            let extended = fourth.and_then(|()| has_tables(&transaction));
             extended.map_err(|error| unlike(error, place, found))?;
             return transaction.commit().map_err(JournalError::storage);
         }
@@ -176,9 +182,36 @@ fn has_foreign(connection: &Connection) -> rusqlite::Result<bool> {
     )
 }
 
-/// Makes version 3 of the first two.
+/// Adds to the tables of the first two versions.
 fn extend(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(THIRD)?;
     header::add_prompts(transaction)?;
     transaction.pragma_update(None, "user_version", VERSION)
+}
+
+/// Adds checksums to the prompts of version 3.
+fn seal_prompts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut prompts =
+        transaction.prepare("SELECT run, prompt FROM headers WHERE prompt IS NOT NULL")?;
+    let prompts: Vec<(i64, String)> = prompts
+        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut update = transaction.prepare("UPDATE headers SET prompt = ?1 WHERE run = ?2")?;
+    for (run, prompt) in prompts {
+        update.execute((sum::seal(&[run], &prompt), run))?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)
+}
+
+/// Adds checksums to the details of the first three versions.
+fn seal_details(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut details = transaction.prepare("SELECT run, json FROM details")?;
+    let details: Vec<(String, String)> = details
+        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut update = transaction.prepare("UPDATE details SET json = ?1 WHERE run = ?2")?;
+    for (run, json) in details {
+        update.execute((sum::seal(&sum::name(&run), &json), &run))?;
+    }
+    Ok(())
 }

@@ -33,6 +33,11 @@ pub(crate) fn open<'s>(place: &[i64], stored: &'s str) -> Result<&'s str, ReadEr
     }
 }
 
+/// The place of a document of a run with this name.
+pub(crate) fn name(run: &str) -> Vec<i64> {
+    run.bytes().map(i64::from).collect()
+}
+
 fn digits(place: &[i64], document: &str) -> String {
     let mut hash = Sha256::new();
     for number in place {

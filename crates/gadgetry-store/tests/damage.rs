@@ -10,6 +10,8 @@ use rusqlite::Connection;
 use crate::journal::{Place, agent, id};
 
 const FLIPS: u64 = 600;
+/// What an application stores with the run, such as the rules for its gadgets.
+const DETAILS: &str = r#"{"rules": ["deny RunCommand(touch *)", "allow RunCommand"]}"#;
 
 /// The file of a journal with one run, nothing left in its write-ahead log.
 async fn file() -> Vec<u8> {
@@ -21,6 +23,7 @@ async fn file() -> Vec<u8> {
         let agent = agent(&serde_json::json!({ "text": text }).to_string());
         let run = agent.durable(&journal).run_id("long").ask("Go").await;
         run.unwrap().text().await.unwrap();
+        journal.set_details(&id("long"), DETAILS).await.unwrap();
         journal.flush().await;
         journal.path().to_owned()
     };
@@ -61,6 +64,41 @@ async fn a_changed_bit_is_an_error_or_changes_nothing() {
         }
     }
     assert!(errors > FLIPS / 4, "only {errors} flips were noticed");
+}
+
+/// Each bit of the prompt and the details, wherever they are in the file.
+#[tokio::test]
+async fn each_changed_bit_of_a_record_is_reported() {
+    let file = file().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let mut seen = 0;
+    for start in [&b" {\"rules"[..], b" Go"] {
+        let places = file.windows(start.len());
+        let place = places.enumerate().find(|(_, it)| *it == start);
+        let (at, _) = place.expect("it is there");
+        for bit in 0..8 * 8 {
+            let mut damaged = file.clone();
+            damaged[at + bit / 8 - 8] ^= 1 << (bit % 8);
+            fs::write(&path, damaged).unwrap();
+            let Ok(journal) = SqliteJournal::open(&path) else {
+                continue;
+            };
+            let Ok(runs) = journal.runs().await else {
+                continue;
+            };
+            for run in runs.iter().filter(|it| it.id == id("long")) {
+                let is_whole =
+                    run.details.as_deref() == Some(DETAILS) && run.prompt.as_deref() == Some("Go");
+                assert!(
+                    is_whole || run.status() == Status::Damaged,
+                    "bit {bit}: {run:?}"
+                );
+                seen += usize::from(!is_whole);
+            }
+        }
+    }
+    assert!(seen > 60, "{seen}");
 }
 
 /// A table that never ends.

@@ -23,6 +23,13 @@ ALTER TABLE runs DROP COLUMN entries;
 PRAGMA user_version = 2;
 ";
 
+/// Version 3 had no checksums before prompts and details.
+const WITHOUT_NEW_SUMS: &str = "
+UPDATE headers SET prompt = substr(prompt, 18);
+UPDATE details SET json = substr(json, 18);
+PRAGMA user_version = 3;
+";
+
 /// Documents of version 1 had no checksums. Headers have none here, either way.
 const WITHOUT_SUMS: &str = "
 UPDATE checkpoints SET json = substr(json, 18);
@@ -52,10 +59,11 @@ async fn files_of_earlier_versions_open() {
     let days: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
     let text = days.join(" days of work and no play, ");
     let script = serde_json::json!({ "text": text }).to_string();
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let place = Place::new();
         let journal = place.open();
         ask(&agent(&script), &journal, "old").await;
+        journal.set_details(&id("old"), "{\"a\": 1}").await.unwrap();
         let whole = log(&journal, "old").await;
         let header = journal.header(&id("old")).await.unwrap();
         let path = journal.path().to_owned();
@@ -69,7 +77,10 @@ async fn files_of_earlier_versions_open() {
         connection
             .execute("INSERT INTO temp.whole SELECT key, ?1 FROM runs", [json])
             .unwrap();
-        connection.execute_batch(BACK).unwrap();
+        connection.execute_batch(WITHOUT_NEW_SUMS).unwrap();
+        if version < 3 {
+            connection.execute_batch(BACK).unwrap();
+        }
         if version == 1 {
             connection.execute_batch(WITHOUT_SUMS).unwrap();
         }
@@ -79,6 +90,7 @@ async fn files_of_earlier_versions_open() {
         assert_eq!(log(&journal, "old").await, whole, "version {version}");
         let record = journal.run(&id("old")).await.unwrap();
         assert_eq!(record.prompt.as_deref(), Some("Go on, and on"));
+        assert_eq!(record.details.as_deref(), Some("{\"a\": 1}"));
         let prompt = journal.prompt(&id("old")).await.unwrap();
         assert_eq!(prompt.as_ref(), header.conversation.last());
         let run = agent(&script)
@@ -94,6 +106,6 @@ async fn files_of_earlier_versions_open() {
         let found: i64 = connection
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .unwrap();
-        assert_eq!(found, 3);
+        assert_eq!(found, 4);
     }
 }
