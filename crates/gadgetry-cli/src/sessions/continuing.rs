@@ -33,8 +33,15 @@ pub(crate) fn latest_here(all: Vec<Session>) -> Result<Session, Error> {
     })
 }
 
-/// The session was begun by a library, so how to continue it is unknown.
+/// The session was begun by a library, so how to continue it is unknown, or its options are damaged.
 pub(crate) fn without_details(session: &Session) -> Error {
+    let damage = session.runs.values().find_map(|run| run.damage.as_ref());
+    if let Some(problem) = damage {
+        return Error::Failed(format!(
+            "session {} is damaged: {problem}; `gadgetry sessions export` writes what can be read of it",
+            session.name
+        ));
+    }
     Error::input(format_args!(
         "session {} was not begun by `gadgetry agent`, so its options are unknown",
         session.name
