@@ -122,7 +122,7 @@ impl Shell {
         if !notes.is_empty() {
             let notes = notes.join("; ");
             text = format!(
-                "\n[{notes}: in the sandbox, commands cannot make what Git runs code from]\n"
+                "\n[{notes}: in the sandbox, commands cannot make what Git or Mercurial runs code from]\n"
             );
         }
         if !missing.is_empty() {

@@ -240,7 +240,7 @@ async fn repositories_are_read_and_not_made() {
             let note = match renamed {
                 "" => String::new(),
                 renamed => format!(
-                    "\n[{renamed}: in the sandbox, commands cannot make what Git runs code from]\n"
+                    "\n[{renamed}: in the sandbox, commands cannot make what Git or Mercurial runs code from]\n"
                 ),
             };
             let expected = format!("status={expected}{note}");
@@ -294,6 +294,20 @@ async fn repositories_are_read_and_not_made() {
             "ln -s src .git; mkdir objects refs; echo > HEAD",
             silent,
             ".git was renamed to .git.untrusted-1; HEAD was renamed to HEAD.untrusted-1",
+        )
+        .await;
+        check(
+            "true",
+            "mkdir -p .hg/store; printf '[hooks]\\npre-status = touch ran\\n' > .hg/hgrc",
+            silent,
+            ".hg was renamed to .hg.untrusted-1",
+        )
+        .await;
+        check(
+            "mkdir -p src/.hg; echo > src/.hg/hgrc",
+            "echo x 2> /dev/null >> src/.hg/hgrc || echo refused",
+            "0\n\nrefused\n",
+            "",
         )
         .await;
         if mode == Mode::Namespaces {

@@ -75,7 +75,8 @@ fn give_up_capabilities() -> io::Result<()> {
             Ok(()) => {}
             // The kernel has fewer, or this process has none to remove.
             Err(rustix::io::Errno::INVAL) => break,
-            Err(rustix::io::Errno::PERM) if !rustix::process::geteuid().is_root() => break,
+            // Without the right to remove them, also as root; no program can gain any from here on.
+            Err(rustix::io::Errno::PERM) => break,
             Err(error) => return Err(error.into()),
         }
     }

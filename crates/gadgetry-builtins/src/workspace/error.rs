@@ -31,9 +31,9 @@ pub enum FileError {
     /// The path has a NUL character or is too long.
     #[error("invalid path: {0}")]
     Path(&'static str),
-    /// A file of Git's own.
+    /// A file of Git's or Mercurial's own.
     #[error(
-        "{0} belongs to Git, whose settings and hooks can start programs; use a git command instead"
+        "{0} belongs to Git or Mercurial, whose settings and hooks can start programs; use a command of theirs instead"
     )]
     Git(WorkspacePath),
     /// A file that would make its folder a repository of Git.

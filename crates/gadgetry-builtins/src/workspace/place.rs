@@ -10,7 +10,7 @@ use cap_tempfile::TempFile;
 
 use super::error::FileError;
 use super::path::WorkspacePath;
-use super::repository::{Layout, is_dot_git, is_git_directory};
+use super::repository::{Layout, is_git_directory, is_repository_name};
 
 /// `O_NONBLOCK`.
 #[cfg(target_os = "linux")]
@@ -34,7 +34,7 @@ pub(super) struct Place {
 
 /// Fails for the files of Git: its settings and hooks start programs.
 pub(super) fn refuse_git(path: &WorkspacePath) -> Result<(), FileError> {
-    if path.names().any(is_dot_git) {
+    if path.names().any(is_repository_name) {
         return Err(FileError::Git(path.clone()));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Folders that Git uses as a repository.
+//! Folders that Git or Mercurial uses as a repository.
 //!
 //! A repository has settings and hooks that start programs, at the next `git status` of the user. Git finds one by an entry
 //! `.git` (a folder, a link, or a file that names a folder), and takes any folder that is laid out as one (a bare repository,
@@ -79,7 +79,7 @@ pub(crate) fn is_git_directory(dir: &Dir) -> io::Result<bool> {
     Layout::of(dir).map(Layout::is_complete)
 }
 
-/// Returns everything by which Git would use a folder as a repository: entries named `.git`, and its own layout.
+/// Returns everything by which Git would use a folder as a repository: entries named `.git` or `.hg`, and its own layout.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub(crate) fn markers(dir: &Dir) -> io::Result<Vec<Marker>> {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
         layout.add(&name, kind.is_dir());
-        if is_dot_git(&name) {
+        if is_repository_name(&name) {
             markers.push(marker(name, kind));
         }
     }
@@ -111,16 +111,17 @@ fn marker(name: OsString, kind: FileType) -> Marker {
     }
 }
 
-/// Returns whether a file system may take a name for `.git`: without regard to case, to what HFS+ ignores (characters without
-/// width), and to what NTFS does (dots and spaces at the end, streams, the short name `git~1`).
-pub(crate) fn is_dot_git(name: &OsStr) -> bool {
+/// Returns whether a file system may take a name for `.git`, or for Mercurial's `.hg`, whose `hgrc` starts programs as well: without regard to case, to what HFS+ ignores (characters without
+/// width), and to what NTFS does (dots and spaces at the end, streams, the short names `git~1` and `hg~1`).
+pub(crate) fn is_repository_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
     let name = name.split(':').next().unwrap_or_default();
     let seen: String = name.chars().filter(|c| !is_ignored(*c)).collect();
     let seen = seen.trim_end_matches([' ', '.']);
-    seen.eq_ignore_ascii_case(".git") || seen.eq_ignore_ascii_case("git~1")
+    let names = [".git", "git~1", ".hg", "hg~1"];
+    names.iter().any(|it| seen.eq_ignore_ascii_case(it))
 }
 
 /// Characters that HFS+ ignores in names, as Git lists them.
@@ -243,12 +244,16 @@ mod tests {
             (".git. .", true),
             (".git::$INDEX_ALLOCATION", true),
             ("GIT~1", true),
+            (".hg", true),
+            (".HG .", true),
+            ("hg~1", true),
+            (".hgignore", false),
             (".gitignore", false),
             (".github", false),
             ("git", false),
             ("a.git", false),
         ] {
-            assert_eq!(is_dot_git(OsStr::new(name)), expected, "{name:?}");
+            assert_eq!(is_repository_name(OsStr::new(name)), expected, "{name:?}");
         }
     }
 }

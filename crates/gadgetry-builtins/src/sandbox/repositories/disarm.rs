@@ -9,7 +9,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::{Repositories, Way};
 use crate::workspace::repository::walk::walk;
 use crate::workspace::repository::ways::normal;
-use crate::workspace::repository::{Layout, about, is_dot_git, settings};
+use crate::workspace::repository::{Layout, about, is_repository_name, settings};
 
 /// Notes, and errors, about single repositories.
 const NOTES: usize = 5;
@@ -111,19 +111,19 @@ impl Done {
             // Under another name it would still be a bare repository.
             self.rename_heads(workspace, path);
         }
-        if path.file_name().is_some_and(is_dot_git) {
+        if path.file_name().is_some_and(is_repository_name) {
             self.rename(workspace, path);
         }
     }
 
     fn rename_heads(&mut self, workspace: &Dir, path: &Path) {
-        let is_dot_git = path.file_name().is_some_and(is_dot_git);
+        let is_repository_name = path.file_name().is_some_and(is_repository_name);
         match heads(workspace, path) {
             Ok(heads) => {
                 for head in heads {
                     let notes = self.notes.len();
                     self.rename(workspace, &head);
-                    if is_dot_git {
+                    if is_repository_name {
                         // The note about the folder says it.
                         self.notes.truncate(notes);
                     }

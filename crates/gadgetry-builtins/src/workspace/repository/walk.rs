@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cap_fs_ext::{DirExt as _, MetadataExt as _};
 use cap_std::fs::{Dir, Metadata};
 
-use super::{Identity, Layout, about, is_dot_git};
+use super::{Identity, Layout, about, is_repository_name};
 
 /// Levels of folders. More of them cannot be looked at with a limited number of open files.
 const DEPTH: usize = 200;
@@ -75,7 +75,7 @@ impl Level {
             let entry = entry?;
             let name = entry.file_name();
             let is_folder = entry.file_type()?.is_dir();
-            if is_dot_git(&name) {
+            if is_repository_name(&name) {
                 let path = path.join(&name);
                 let search = visit(Found {
                     folder: &dir,
@@ -105,7 +105,7 @@ impl Level {
             Err(error) => return Err(about(&path, &format!("cannot be searched: {error}"))),
         };
         // One named `.git` was visited as an entry of its folder.
-        if !is_dot_git(name) && Layout::of(&inner)?.is_complete() {
+        if !is_repository_name(name) && Layout::of(&inner)?.is_complete() {
             let path = path.clone();
             if !visit(Found {
                 folder: &self.dir,
