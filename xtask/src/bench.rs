@@ -17,6 +17,7 @@
 use std::fs;
 
 use crate::Failure;
+use crate::dist;
 use crate::peers;
 use crate::servers::{self, target};
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
@@ -170,12 +171,9 @@ fn measure_program(bench: &str) -> Result<(), String> {
         println!("skipped: strip is not installed");
         return Ok(());
     }
-    let build = ["build", "--profile", "dist", "--locked", "--package"];
-    sh(cargo(&build).arg("gadgetry-cli"))?;
-    let folder = target().join("dist");
-    let stripped = folder.join("gadgetry-stripped");
-    let mut strip = command("strip", &["-o"]);
-    sh(strip.arg(&stripped).arg(folder.join("gadgetry")))?;
+    let program = dist::program()?;
+    let stripped = program.with_file_name("gadgetry-stripped");
+    sh(command("strip", &["-o"]).arg(&stripped).arg(&program))?;
     sh(command(bench, &[]).arg(&stripped))
 }
 

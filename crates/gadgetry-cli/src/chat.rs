@@ -10,6 +10,7 @@
 //! file that reads and writes the terminal.
 
 mod again;
+mod attention;
 mod background;
 mod changes;
 mod checkpoints;

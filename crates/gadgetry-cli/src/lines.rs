@@ -16,13 +16,22 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// The same, of readable length.
 pub(crate) fn short(text: &str) -> String {
+    cut(text, SHOWN_CHARS)
+}
+
+/// The same for what went wrong, whose end may say what to do.
+pub(crate) fn longer(text: &str) -> String {
+    cut(text, 6 * SHOWN_CHARS)
+}
+
+fn cut(text: &str, limit: usize) -> String {
     // One more than the line holds, however much whitespace is between the words.
     let words = text
         .split_whitespace()
         .flat_map(|word| iter::once(' ').chain(word.chars()));
-    let words: String = words.skip(1).take(SHOWN_CHARS + 1).collect();
+    let words: String = words.skip(1).take(limit + 1).collect();
     let line = visible_line(&words);
-    match line.char_indices().nth(SHOWN_CHARS) {
+    match line.char_indices().nth(limit) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.into_owned(),
     }

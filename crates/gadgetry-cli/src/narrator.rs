@@ -8,7 +8,7 @@ use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
 use crate::calls::{body, failure};
-use crate::lines::{short, short_end};
+use crate::lines::{longer, short, short_end};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
 /// without it.
@@ -113,7 +113,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         EventKind::ModelCallStart { iteration, .. } => format!("[{iteration}] calling model"),
         EventKind::ModelCallEnd {
             error: Some(error), ..
-        } => format!("  model call failed: {}", short(&error.message)),
+        } => format!("  model call failed: {}", longer(&error.message)),
         EventKind::ReplyWithdrawn { .. } => "  ! the reply so far is withdrawn".to_owned(),
         EventKind::ModelRetry {
             delay_ms,
@@ -159,19 +159,21 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                 let id = id(invocation_id);
                 format!("  {mark} {id} {how} in {duration_ms} ms: {text}")
             }
-            CallAnswer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
+            CallAnswer::Error(text) => {
+                format!("  x {} failed: {}", id(invocation_id), longer(text))
+            }
         },
         EventKind::GadgetSkipped {
             invocation_id,
             error,
             ..
         } => {
-            format!("  - {} skipped: {}", id(invocation_id), short(error))
+            format!("  - {} skipped: {}", id(invocation_id), longer(error))
         }
         EventKind::CustomBlock(block) if with_blocks => {
             format!("  <{}> {}", short(&block.tag), short(&block.content))
         }
-        EventKind::Diagnostic(diagnostic) => format!("  ! {}", short(&diagnostic.message)),
+        EventKind::Diagnostic(diagnostic) => format!("  ! {}", longer(&diagnostic.message)),
         _ => return None,
     })
 }

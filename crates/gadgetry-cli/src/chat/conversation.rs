@@ -23,6 +23,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::again::Again;
+use super::attention::Attention;
 use super::clipboard;
 use super::history_file::HistoryFile;
 use super::images;
@@ -100,7 +101,7 @@ pub(super) async fn run(
                 shell: None,
                 effects: VecDeque::new(),
                 is_over: false,
-                is_away: false,
+                attention: Attention::default(),
                 next: None,
                 is_dirty: true,
                 painted: None,
@@ -148,8 +149,7 @@ struct Conversation {
     /// Effects to perform.
     effects: VecDeque<Effect>,
     is_over: bool,
-    /// Whether the terminal has said that another window has the user's attention.
-    is_away: bool,
+    attention: Attention,
     /// The session that follows.
     next: Option<SessionName>,
     /// Whether the state has changed since the last frame.
@@ -157,6 +157,11 @@ struct Conversation {
     painted: Option<Instant>,
     /// Lines to print when the screen is not covered any more.
     settled: Vec<Line<'static>>,
+}
+
+fn notify(waiting: Waiting) {
+    // A terminal that is gone is noticed elsewhere.
+    let _ = Terminal::notify(waiting.words());
 }
 
 /// Event that the conversation has waited for.
@@ -232,6 +237,11 @@ impl Conversation {
                 // The agent has the other end of the requests, so they do not end while there is one.
                 Happened::Signal | Happened::Request(None) => self.is_over = true,
                 Happened::Time => {
+                    if self.attention.is_due(Instant::now())
+                        && let Some(waiting) = self.app.waits_for()
+                    {
+                        notify(waiting);
+                    }
                     self.take_output();
                     self.update(Message::Tick);
                 }
@@ -270,7 +280,7 @@ impl Conversation {
         let pause = match (self.is_dirty, self.app.is_moving()) {
             (true, _) => FRAME,
             (false, true) => TICK,
-            (false, false) => return None,
+            (false, false) => return self.attention.due(),
         };
         Some(
             self.painted
@@ -312,9 +322,8 @@ impl Conversation {
         let Some(waiting) = self.app.waits_for() else {
             return;
         };
-        if self.is_away {
-            // A terminal that is gone is noticed elsewhere.
-            let _ = Terminal::notify(waiting.words());
+        if self.attention.wait(Instant::now()) {
+            notify(waiting);
         }
         let session = self.talk.name().map(ToString::to_string);
         let is_question = waiting == Waiting::Decision;
@@ -335,13 +344,14 @@ impl Conversation {
             self.is_over = true;
             return Ok(());
         };
+        self.attention.key();
         match input {
             Input::Text(text, since) => self.update_at(since, Message::Text(text)),
             Input::Event(TerminalEvent::Key(key)) => self.update(Message::Key(key)),
             Input::Event(TerminalEvent::Paste(text)) => self.paste(text),
             Input::Event(TerminalEvent::Resize(..)) => self.is_dirty = true,
-            Input::Event(TerminalEvent::FocusGained) => self.is_away = false,
-            Input::Event(TerminalEvent::FocusLost) => self.is_away = true,
+            Input::Event(TerminalEvent::FocusGained) => self.attention.set_focus(true),
+            Input::Event(TerminalEvent::FocusLost) => self.attention.set_focus(false),
             Input::Event(TerminalEvent::Mouse(_)) => {}
         }
         Ok(())

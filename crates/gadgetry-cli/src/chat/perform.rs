@@ -105,7 +105,7 @@ async fn reports(
         Entered::Fork => vec![talk.fork()?],
         Entered::New => talk.anew().await,
         Entered::Export(path) => {
-            let written = export::write(Path::new(&path), &talk.said());
+            let written = export::write(Path::new(&path), talk.messages());
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;
             vec![Report::plain(format!("{path} has the conversation"))]
         }

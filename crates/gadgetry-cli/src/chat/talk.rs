@@ -442,6 +442,11 @@ impl Talk {
         Ok(diffs.collect())
     }
 
+    /// Returns the messages of the conversation.
+    pub(super) fn messages(&self) -> &[Message] {
+        self.conversation.messages()
+    }
+
     /// Returns the texts of the conversation, with the role of each message.
     pub(super) fn said(&self) -> Vec<(Role, String)> {
         texts(self.conversation.messages()).collect()

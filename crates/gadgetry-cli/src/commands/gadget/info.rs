@@ -5,11 +5,10 @@ use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
 use gadgetry::proto::schema::Registry;
 
-use super::named::named;
+use super::named::{named, toolbox};
 use crate::cli::GadgetInfoArgs;
 use crate::config::Declared;
 use crate::error::Error;
-use crate::mcp;
 use crate::printer::Printer;
 
 pub(crate) async fn run(
@@ -17,8 +16,9 @@ pub(crate) async fn run(
     declared: &Declared,
     printer: &Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
-    let toolbox = args.gadget.file.source.toolbox(servers.as_deref(), &[])?;
+    let (source, name) = (&args.gadget.file.source, &args.gadget.name);
+    // Its servers are connected until the end.
+    let (toolbox, _servers) = toolbox(source, name, declared, printer).await?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {
         return printer.json(&gadget.spec().parameters);

@@ -1,9 +1,31 @@
 //! A gadget by its name.
 
+use std::sync::Arc;
+
 use gadgetry::Toolbox;
 use gadgetry::proto::schema::RegisteredGadget;
 
+use crate::cli::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
+use crate::mcp;
+
+use crate::printer::Printer;
+
+/// Returns the gadgets among which one of this name is. Servers are connected to only if none of our own has it.
+pub(super) async fn toolbox(
+    options: &GadgetOptions,
+    name: &str,
+    declared: &Declared,
+    printer: &Printer,
+) -> Result<(Toolbox, Option<Arc<mcp::Connected>>), Error> {
+    let own = options.toolbox(None, &[])?;
+    if own.registry().get(name).is_some() {
+        return Ok((own, None));
+    }
+    let servers = mcp::connect(options, declared, printer).await?;
+    Ok((options.toolbox(servers.as_deref(), &[])?, servers))
+}
 
 /// Returns the gadget of this name.
 pub(super) fn named<'t>(toolbox: &'t Toolbox, name: &str) -> Result<&'t RegisteredGadget, Error> {

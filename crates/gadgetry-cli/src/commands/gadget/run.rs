@@ -12,13 +12,12 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::named::{named, own_words};
+use super::named::{named, own_words, toolbox};
 use crate::cli::GadgetRunArgs;
 use crate::config::Declared;
 use crate::connect;
 use crate::error::Error;
 use crate::logging;
-use crate::mcp;
 use crate::printer::{Printer, Prompter};
 use crate::prompt::typed_or_piped;
 use crate::run_agent::{run_agent, until_interrupted};
@@ -28,8 +27,9 @@ pub(crate) async fn run(
     declared: &Declared,
     printer: &Printer,
 ) -> Result<(), Error> {
-    let servers = mcp::connect(&args.gadget.file.source, declared, printer).await?;
-    let toolbox = args.gadget.file.source.toolbox(servers.as_deref(), &[])?;
+    let (source, name) = (&args.gadget.file.source, &args.gadget.name);
+    // Its servers are connected until the end.
+    let (toolbox, _servers) = toolbox(source, name, declared, printer).await?;
     let registered = named(&toolbox, &args.gadget.name)?;
     let name = registered.name();
     let parameters = match &args.params {
