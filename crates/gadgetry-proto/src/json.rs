@@ -40,7 +40,7 @@ pub fn read_value(text: &str) -> serde_json::Result<Value> {
 }
 
 /// Reads JSON as [`read_value`] does, except that an object at one of these keys stays text, as a string, if it has a number with digits
-/// that no value keeps. Whoever reads arguments of calls so reads their text, in which the digits are.
+/// that no value keeps. So the reader of a call has the text of its arguments, with all digits.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ impl<'de> DeserializeSeed<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         let written = <&RawValue>::deserialize(deserializer)?.get();
         if written.starts_with('{') && has_long_number(written) {
-            // The error of what is no object for us, at its own place.
+            // A reserved key is an error here as well.
             read_value(written).map_err(D::Error::custom)?;
             return Ok(Value::from(written));
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// Time without a key after which the user is away, where the terminal does not say so.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Attention of the user, as far as the terminal tells.
+/// Attention of the user, as far as the terminal reports it.
 ///
 /// Some terminals, and `tmux` by default, do not report the focus. There, the user is notified once no key was pressed for a minute.
 #[derive(Debug, Default)]

@@ -76,6 +76,7 @@ mod restate;
 mod screen;
 mod serve;
 mod server;
+mod session_damage;
 mod sessions;
 mod skill;
 #[cfg(all(feature = "acp", feature = "mcp", target_os = "linux"))]

@@ -3,9 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use gadgetry_store::SqliteJournal;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
 use super::server::{Reply, Server};
 use super::workshop::{Ended, Workshop, block, events, reply};
@@ -591,42 +589,4 @@ fn a_name_is_begun_once() {
         let words = "there is a session day already; continue it with --continue day";
         assert!(said.contains(words), "{said}");
     }
-}
-
-/// A disk that changes one bit of the rules must not change what they allow.
-#[test]
-fn a_session_with_damaged_rules_is_not_continued() {
-    let workshop = Workshop::new(&(reply("Hi.") + &reply(&block("Touch:t", "")) + &reply("Done.")));
-    let rules = ["--approval", "deny Touch", "--session", "ruled"];
-    Ended::of(&mut workshop.agent(&[&["--quiet"], &rules[..]].concat())).check("Hi.\n", "", 0);
-    let file = workshop.path("gadgetry/sessions/sessions.db");
-    // Nothing is left in the write-ahead log.
-    let runtime = Runtime::new().expect("a runtime");
-    let journal = SqliteJournal::open(&file).expect("a journal");
-    runtime.block_on(journal.close());
-    let mut bytes = fs::read(&file).expect("the sessions");
-    let rule = b"deny Touch";
-    let found = bytes.windows(rule.len()).enumerate();
-    let found: Vec<usize> = found
-        .filter(|(_, it)| it == rule)
-        .map(|(at, _)| at)
-        .collect();
-    assert!(!found.is_empty());
-    for at in found {
-        // `Uouch`, which no gadget is called.
-        bytes[at + 5] ^= 1;
-    }
-    fs::write(&file, bytes).expect("it is written");
-    let ended = continued(&workshop, &["ruled", "Touch it."]);
-    assert_eq!(
-        (ended.code, workshop.has("trace")),
-        (Some(1), false),
-        "{ended:?}"
-    );
-    assert!(
-        ended
-            .stderr
-            .contains("session ruled is damaged: its checksum differs"),
-        "{ended:?}"
-    );
 }
