@@ -29,6 +29,8 @@ mod chat_modes;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_plain;
 #[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_project;
+#[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_rewind;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_theme;
