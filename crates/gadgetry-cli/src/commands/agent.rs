@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let config = &invocation.config;
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
-    let project = Project::read(&args.options, None, Asking::Prompt, printer)?;
+    let project = Project::read(&args.options, None, Asking::unless(args.print), printer)?;
     let prompt = args.prompt.clone().unwrap_or_default();
     let prompt = project.prompt(prompt, &args.options.skills)?;
     let images = media::images(&args.images)?;

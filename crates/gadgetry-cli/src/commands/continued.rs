@@ -86,7 +86,7 @@ pub(crate) async fn run(
     let header = kept.sessions.journal.header(&kept.run).await;
     let header = header.map_err(|error| problem(&error))?;
     let context = stored.context(&header.config)?;
-    let project = Project::read(&args.options, context, Asking::Prompt, printer)?;
+    let project = Project::read(&args.options, context, Asking::unless(args.print), printer)?;
     let skills = &args.options.skills;
     let prompt = prompt.map(|it| project.prompt(it, skills)).transpose()?;
     // Without a prompt, only `--print` says that stdin is one.

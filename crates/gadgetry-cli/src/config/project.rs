@@ -35,10 +35,20 @@ pub(crate) enum Asking {
     /// The user is prompted; without a terminal, a note says that the file is not used.
     Prompt,
     /// A note says that the file is not used.
-    #[cfg(feature = "acp")]
     Note,
     /// Nothing.
     Silent,
+}
+
+impl Asking {
+    /// Prompts, unless the run is for a program, which cannot answer.
+    pub(crate) fn unless(is_for_program: bool) -> Self {
+        if is_for_program {
+            Self::Note
+        } else {
+            Self::Prompt
+        }
+    }
 }
 
 /// Status of the project's file.
@@ -133,7 +143,6 @@ impl Project {
         let note = |printer: &Printer, why: &str| {
             let there = match asking {
                 Asking::Prompt => "",
-                #[cfg(feature = "acp")]
                 Asking::Note => " there",
                 Asking::Silent => return,
             };

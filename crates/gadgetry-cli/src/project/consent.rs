@@ -106,7 +106,7 @@ impl Consent {
         if asking == Asking::Silent {
             return Ok(Files::default());
         }
-        if !is_at_terminal() {
+        if asking != Asking::Prompt || !is_at_terminal() {
             return Ok(Files {
                 files: Vec::new(),
                 problems: vec![format!(

@@ -109,7 +109,6 @@ fn a_headless_run_at_a_terminal_is_one_object() {
         "--output-format",
         "json",
         "--quiet",
-        "--no-discovery",
     ];
     let screen = Screen::start(&workshop, (200, 40), &args, &[]);
     screen.shows("\"denied\"");
