@@ -129,11 +129,11 @@ fn what_is_not_covered_is_said() {
     assert!(at("large").exists());
     // Too many files are not looked at.
     fs::create_dir(at("many")).unwrap();
-    for number in 0..=20_000 {
+    for number in 0..=50_000 {
         fs::File::create(at(&format!("many/{number}"))).unwrap();
     }
     let error = workspace.checkpoint().unwrap_err().to_string();
     let expected =
-        "the workspace has more than 20000 files, so changes by commands are not recorded";
+        "the workspace has more than 50000 files, so changes by commands are not recorded";
     assert_eq!(error, expected);
 }

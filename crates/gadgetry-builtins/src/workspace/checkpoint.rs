@@ -11,7 +11,7 @@ use super::walk::{DEPTH_LIMIT, EntryKind, Walk};
 use super::{FileError, Workspace, state};
 
 /// Files at most. A workspace with more is not surveyed.
-const FILES: usize = 20_000;
+const FILES: usize = 50_000;
 /// Bytes of a file whose content is kept.
 const FILE_BYTES: u64 = 1 << 20;
 /// Bytes of all contents that are kept.
@@ -19,7 +19,7 @@ const BYTES: usize = 64 << 20;
 
 /// Records what something else changes in a workspace until it is [closed](Self::close), so that it can be undone.
 ///
-/// A checkpoint covers the files of the workspace that no ignore rule hides, up to 20,000 of them. It does not cover what is in `.git`,
+/// A checkpoint covers the files of the workspace that no ignore rule hides, up to 50,000 of them. It does not cover what is in `.git`,
 /// symbolic links, permissions, and folders without files; of files larger than 1 MiB, and of those beyond 64 MiB in all, it
 /// knows only that they have changed.
 ///
