@@ -127,6 +127,10 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         }
         EventKind::GadgetCall { written: call, .. } => {
             let parameters = match &call.parameters {
+                // The result shows what they have.
+                Parameters::Parsed(_) if SHOWN.contains(&call.gadget_name.as_str()) => {
+                    String::new()
+                }
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),
                 Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
             };
@@ -137,7 +141,8 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                 format!(" after {}", after.join(", "))
             };
             let (name, id) = (short(&call.gadget_name), id(&call.invocation_id));
-            format!("  > {name} {id}{after} {parameters}")
+            let call = format!("  > {name} {id}{after} {parameters}");
+            call.trim_end().to_owned()
         }
         EventKind::GadgetStart { invocation_id, .. } => format!("  . {} starts", id(invocation_id)),
         EventKind::GadgetRestarted { invocation_id, .. } => {
@@ -154,10 +159,15 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                 let (mark, how, text) = match failure(gadget_name, text) {
                     // The end says why.
                     Some(how) => ("x", format!("ended with {how}"), short_end(body(text))),
+                    // It follows, in full.
+                    None if SHOWN.contains(&gadget_name.as_str()) => {
+                        ("+", "done".to_owned(), String::new())
+                    }
                     None => ("+", "done".to_owned(), short(text)),
                 };
                 let id = id(invocation_id);
-                format!("  {mark} {id} {how} in {duration_ms} ms: {text}")
+                let separator = if text.is_empty() { "" } else { ": " };
+                format!("  {mark} {id} {how} in {duration_ms} ms{separator}{text}")
             }
             CallAnswer::Error(text) => {
                 format!("  x {} failed: {}", id(invocation_id), longer(text))
@@ -178,13 +188,15 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
     })
 }
 
+/// Built-in gadgets whose results the user reads in full.
+const SHOWN: [&str; 2] = ["TellUser", "TodoWrite"];
+
 /// The result of a built-in gadget whose purpose is that the user reads it.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "only results are for the user"
 )]
 fn for_the_user(kind: &EventKind) -> Option<&str> {
-    const SHOWN: [&str; 2] = ["TellUser", "TodoWrite"];
     match kind {
         EventKind::GadgetResult {
             gadget_name,

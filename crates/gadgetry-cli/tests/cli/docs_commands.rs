@@ -253,10 +253,11 @@ impl Stand {
         self.set(&mut shell);
         let mut process = shell.spawn().expect("a shell");
         let mut lines = BufReader::new(process.stdout.take().expect("it is piped")).lines();
-        let mut said = String::new();
+        let (mut said, mut serves) = (String::new(), false);
         while let Some(Ok(line)) = lines.next() {
             said.extend([&line, "\n"]);
-            if is_served(&here, &line) {
+            if !serves && is_served(&here, &line) {
+                serves = true;
                 interrupt(&process);
             }
         }

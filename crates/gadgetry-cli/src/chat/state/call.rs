@@ -188,7 +188,8 @@ impl CallItem {
                 verb.clone_into(&mut self.name);
                 short(&about)
             }
-            None if self.gadget == "TellUser" => String::new(),
+            // The result, or the question, shows it.
+            None if ["TellUser", "AskUser"].contains(&&*self.gadget) => String::new(),
             None => summary(parameters),
         }
     }
