@@ -122,11 +122,8 @@ impl HeldCall {
             ))?;
         allowance.take(weight(part))?;
         let (json, digits) = (result.json().unwrap_or(part), result.digits());
-        if !digits.is_empty()
-            && digits
-                .part(json, pointer)
-                .is_none_or(|it| it != part.to_string())
-        {
+        let plain = part.to_string();
+        if digits.part(json, pointer).is_none_or(|it| it != plain) {
             return Err(format!(
                 "the result of {id} has a number at {pointer} with more digits than a parameter takes from a result: use ${{{id}}} for all of it"
             ));
