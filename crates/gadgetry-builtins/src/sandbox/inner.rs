@@ -73,10 +73,8 @@ fn give_up_capabilities() -> io::Result<()> {
     for number in 0..u64::BITS {
         match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
             Ok(()) => {}
-            // The kernel has fewer, or this process has none to remove.
-            Err(rustix::io::Errno::INVAL) => break,
-            // Without the right to remove them, also as root; no program can gain any from here on.
-            Err(rustix::io::Errno::PERM) => break,
+            // The kernel has fewer, or this process may remove none, also as root: no program can gain any from here on.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => break,
             Err(error) => return Err(error.into()),
         }
     }
