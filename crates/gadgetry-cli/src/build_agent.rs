@@ -136,7 +136,12 @@ impl<'o> Parts<'o> {
         if let Some(mode) = &mode {
             style = style.hook(mode.clone());
         }
-        let commands = Commands::of(&declared, options, situation.folder.clone());
+        let commands = Commands::of(
+            &declared,
+            options,
+            situation.folder.clone(),
+            mode.clone().unwrap_or_default(),
+        );
         if let Some(commands) = commands {
             if let Some(stop) = StopHooks::of(&commands) {
                 style = style.hook(stop);

@@ -163,7 +163,7 @@ impl Talk {
         let skills = parts.skills;
         let mode = user.mode.get();
         let facts = base.facts(&args.options, &skills, mode).await?;
-        let commands = Commands::of(base.declared(), &args.options, None);
+        let commands = Commands::of(base.declared(), &args.options, None, user.mode.clone());
         let start = match args.continues {
             Some(_) => Start::Resume,
             None => Start::Startup,

@@ -92,7 +92,8 @@ pub(crate) async fn run(
     for note in names? {
         printer.progress(&format!("{note}\n"));
     }
-    let commands = Commands::of(&config.declared, options, None);
+    let mode = CurrentMode::new(options.approvals.approval_mode);
+    let commands = Commands::of(&config.declared, options, None, mode);
     let moments = Moments::new(commands, Start::Startup);
     let named = args.session.session.as_ref().map(ToString::to_string);
     let submitted = moments.submit(named.as_deref(), &prompt).await?;

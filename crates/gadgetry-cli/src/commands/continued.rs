@@ -20,6 +20,7 @@ use crate::lines::one_line;
 use crate::log_file::{self, InUse};
 use crate::mcp;
 use crate::media;
+use crate::modes::CurrentMode;
 use crate::options::{Options as _, required};
 use crate::outcome::Recorder;
 use crate::printer::Printer;
@@ -95,7 +96,8 @@ pub(crate) async fn run(
     let prompt = prompt.map(read).transpose()?;
     let prompt = prompt.filter(|it| !args.print || !it.is_empty());
     let prompt = prompt.map(not_empty).transpose()?;
-    let commands = Commands::of(&invocation.config.declared, &args.options, None);
+    let mode = CurrentMode::new(args.options.approvals.approval_mode);
+    let commands = Commands::of(&invocation.config.declared, &args.options, None, mode);
     let moments = Moments::new(commands, Start::Resume);
     let prompt = match prompt {
         Some(prompt) => {

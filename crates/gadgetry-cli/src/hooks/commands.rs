@@ -13,6 +13,7 @@ use super::answer::{Answer, OUTPUT, answer};
 use crate::cli::AgentOptions;
 use crate::config::{Declared, HookCommand, HookEvent};
 use crate::lines::one_line;
+use crate::modes::{CurrentMode, Mode};
 
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -31,6 +32,7 @@ struct Shared {
     secret: Vec<String>,
     /// The folder that they run in, if it is not the working directory.
     folder: Option<PathBuf>,
+    mode: CurrentMode,
 }
 
 /// A command that has not answered, as text.
@@ -55,6 +57,7 @@ impl Commands {
         declared: &Arc<Declared>,
         options: &AgentOptions,
         folder: Option<PathBuf>,
+        mode: CurrentMode,
     ) -> Option<Self> {
         let is_off = declared.hooks.is_empty() || options.approvals.dry_run;
         (!is_off).then(|| {
@@ -62,6 +65,7 @@ impl Commands {
                 declared: Arc::clone(declared),
                 workspace: options.source.workspace.clone().unwrap_or_default(),
                 folder,
+                mode,
                 secret: options.model.server.api_key_env.iter().cloned().collect(),
             }))
         })
@@ -121,6 +125,11 @@ impl Commands {
         let mut input = json!({
             "session_id": session,
             "cwd": workspace,
+            "permission_mode": match self.0.mode.get() {
+                Mode::Ask => "default",
+                Mode::AcceptEdits => "acceptEdits",
+                Mode::Plan => "plan",
+            },
             "hook_event_name": hook.event.name(),
         });
         if let (Value::Object(input), Value::Object(about)) = (&mut input, about) {

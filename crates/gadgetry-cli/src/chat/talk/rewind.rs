@@ -97,7 +97,12 @@ impl Talk {
     pub(in crate::chat) async fn anew(&mut self) -> Vec<Report> {
         let name = self.name().map(ToString::to_string);
         let notes = self.moments.end(name.as_deref(), Ending::Clear).await;
-        let commands = Commands::of(self.base.declared(), &self.args.options, None);
+        let commands = Commands::of(
+            self.base.declared(),
+            &self.args.options,
+            None,
+            self.user.mode.clone(),
+        );
         self.moments = Moments::new(commands, Start::Clear);
         self.turns.clear();
         self.conversation = Conversation::default();

@@ -261,7 +261,7 @@ impl AcpSession {
 
     fn begins(&mut self, start: Start) {
         let (declared, folder) = (&self.base.config.declared, self.base.folder.clone());
-        let commands = Commands::of(declared, &self.options, Some(folder));
+        let commands = Commands::of(declared, &self.options, Some(folder), self.mode.clone());
         self.moments = Moments::new(commands, start);
     }
 

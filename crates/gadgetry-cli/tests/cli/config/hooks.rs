@@ -266,6 +266,7 @@ fn a_command_reads_the_call() {
     let (before, after) = (read("before.json"), read("after.json"));
     for (input, event) in [(&before, "PreToolUse"), (&after, "PostToolUse")] {
         assert_eq!(input["hook_event_name"], event);
+        assert_eq!(input["permission_mode"], "default");
         assert_eq!(input["tool_name"], "WriteFile");
         assert_eq!(input["tool_use_id"], "w");
         assert_eq!(input["tool_input"]["content"], "x");
