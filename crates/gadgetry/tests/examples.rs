@@ -190,6 +190,8 @@ fn every_page_of_the_guide_is_compiled() {
                 "```rust,no_run",
                 "```python",
                 "```ts",
+                // The tests of the command line run them.
+                "```sh",
                 "```text",
                 "```toml",
             ];
