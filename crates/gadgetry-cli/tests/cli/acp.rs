@@ -407,6 +407,26 @@ fn files_in_prompts() {
 
 /// An MCP server of the client runs in the folder of the session.
 #[cfg(feature = "mcp")]
+/// The model has no gadget that asks the user if the client shows no forms.
+#[test]
+fn questions_need_forms() {
+    let ask = call("AskUser", "!!!ARG:question\nWhich?\n");
+    let next = json!({ "text": "Hi.", "expect": { "contains": ["Gadget 'AskUser' not found"] } });
+    let workshop = Workshop::new(&format!("{}{next}\n", reply(&ask)));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = &answer["result"]["sessionId"];
+    let (before, answer) = editor.ask("session/prompt", prompt(session, "Go!"));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let updates: Vec<Value> = before
+        .iter()
+        .map(|it| it["params"]["update"].clone())
+        .collect();
+    assert_eq!(texts(&updates, "agent_message_chunk").trim(), "Hi.");
+    editor.leave();
+}
+
 #[test]
 fn servers_of_the_client() {
     let echo = super::workshop::block("Echo", "hello");

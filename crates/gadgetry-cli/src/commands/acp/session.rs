@@ -528,6 +528,7 @@ fn situation(
     Situation {
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
+        is_unattended: !client.answers_questions(),
         approvals: Some(approvals.clone()),
         mode: Some(mode.clone()),
         declared: Arc::clone(&base.config.declared),
