@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::screen::Screen;
+use super::server::{Reply, Server};
 use super::workshop::{Workshop, call, reply};
 
 /// A repository with instructions, and a subagent with a model of its own.
@@ -119,4 +120,50 @@ fn a_headless_run_at_a_terminal_is_one_object() {
         "{text}"
     );
     assert!(!workshop.has("new.txt"));
+}
+
+/// Ten turns in a window of 4,096 tokens, with all built-in gadgets: earlier ones are compacted, and none is refused.
+#[test]
+fn a_conversation_fits_into_a_small_window() {
+    const WINDOW: usize = 4096;
+
+    let models = json!({ "data": [{ "id": "m", "meta": { "n_ctx": WINDOW } }] });
+    let server = Server::start([
+        Reply::Gets("/v1/models", "200 OK", models.to_string()),
+        Reply::By(|request| {
+            let text = request["messages"].to_string();
+            let turn = text.rsplit("Turn ").next().and_then(|it| it.chars().next());
+            let end = format!("\n\nEnd {}.", turn.unwrap_or('?'));
+            let facts = (0..100).map(|n| format!("Fact {n} is known. "));
+            Reply::says(&(facts.collect::<String>() + &end))
+        }),
+    ]);
+    let workshop = project();
+    let args = [
+        "chat",
+        "--base-url",
+        server.url(),
+        "--model",
+        "m",
+        "--no-discovery",
+    ];
+    let mut screen = Screen::start(&workshop, (100, 60), &args, &[]);
+    screen.shows("Message, /help for commands");
+    for turn in 0..10 {
+        screen.say(&format!(
+            "Turn {turn}: {}",
+            "what is new there? ".repeat(40)
+        ));
+        screen.shows(&format!("End {turn}."));
+        screen.hides("Esc interrupts");
+    }
+    let text = screen.leave();
+    assert!(text.contains("conversation compacted"), "{text}");
+    let asked = server.asked();
+    assert!(asked.len() >= 10, "{}", asked.len());
+    for request in asked {
+        // Four bytes a token.
+        let bytes = request.body["messages"].to_string().len();
+        assert!(bytes < 4 * WINDOW, "{bytes}");
+    }
 }
