@@ -45,6 +45,16 @@ impl Types {
         }
     }
 
+    /// The type of a value that a schema lists. A float beyond 2^53 is not meant as an integer: its digits are not all known.
+    fn of_listed(value: &Value) -> Self {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+
+        match value.as_f64().filter(|_| value.is_f64()) {
+            Some(float) if float.abs() > EXACT => Self::NUMBER,
+            Some(_) | None => Self::of(value),
+        }
+    }
+
     /// Returns the types that `type`, `const` and `enum` of a subschema admit; `None` if it has none of them.
     pub(crate) fn declared(node: &Map<String, Value>) -> Option<Self> {
         let by_type = find(node, "type").map(|names| match names {
@@ -54,12 +64,12 @@ impl Types {
             Value::String(_) => Self::named(names),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Self::ALL,
         });
-        let by_value = find(node, "const").map(Self::of).or_else(|| {
+        let by_value = find(node, "const").map(Self::of_listed).or_else(|| {
             let options = find(node, "enum")?.as_array()?;
             Some(
                 options
                     .iter()
-                    .fold(Self::NONE, |types, option| types | Self::of(option)),
+                    .fold(Self::NONE, |types, option| types | Self::of_listed(option)),
             )
         });
         match (by_type, by_value) {
