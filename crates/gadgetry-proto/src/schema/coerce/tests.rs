@@ -105,12 +105,8 @@ fn numbers() {
     for text in ["0.99999999999999999999", "9007199254740993.25", "1e-400"] {
         check(&integer, text, &json!(text));
     }
-    let listed = json!({ "const": 5.882881718456749e244 });
-    check(
-        &listed,
-        "5.882881718456749e+244",
-        &json!(5.882881718456749e244),
-    );
+    let listed = json!({ "const": 5.882e244 });
+    check(&listed, "5.882e+244", &json!(5.882e244));
     let small = json!({ "type": "integer", "maximum": 10 });
     check(&small, "42", &json!(42));
 }
