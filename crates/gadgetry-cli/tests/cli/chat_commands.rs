@@ -138,8 +138,11 @@ fn changes_of_files_are_undone() {
     workshop.write("old.txt", "old\n");
     let mut screen = editing(&workshop, &["--session", "undo", "Go!"]);
     screen.shows("Written.");
+    // A run that has not quite ended takes the next message, and commands wait for its end.
+    screen.hides("Esc interrupts");
     screen.say("Delete the old one.");
     screen.shows("Deleted.");
+    screen.hides("Esc interrupts");
     // Another model has the same workspace, and so the same changes.
     workshop.write("other.jsonl", &reply("I see."));
     screen.say("/model script:other.jsonl");
