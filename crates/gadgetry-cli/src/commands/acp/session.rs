@@ -84,7 +84,8 @@ impl AcpSession {
         let base = Base::new(ground, setup.folder.clone())?;
         let settings = base.new_settings()?;
         let details = Details::in_folder(&settings, setup.folder.clone());
-        let details = details.map_err(|error| words(Error::machine(&error)))?;
+        let mut details = details.map_err(|error| words(Error::machine(&error)))?;
+        details.is_unattended = !setup.client.answers_questions();
         let options = (settings, details, None);
         let mut session = Self::new(base, (sessions, name), options, 0, setup).await?;
         session.is_new = true;
@@ -111,6 +112,12 @@ impl AcpSession {
         details.forked_from.clone_from(&kept.forked_from);
         details.has_images = kept.has_images;
         let (last, is_over) = (last.id.clone(), last.progress.summary.is_some());
+        details.is_unattended = if is_over {
+            !setup.client.answers_questions()
+        } else {
+            // It continues with the gadgets that it began with.
+            kept.is_unattended
+        };
         let is_script = settings.text(MODEL).and_then(connect::script).is_some();
         let replies = if is_script && !is_over {
             replies_read(&sessions, &last).await.map_err(words)?
@@ -194,10 +201,10 @@ impl AcpSession {
             &mode,
             &workspaces,
             &project,
+            &details,
         );
         let situation = Situation {
             replies,
-            images: ImageUse::earlier(details.has_images),
             ..situation
         };
         let parts = Parts::read(&options, situation).await.map_err(words)?;
@@ -245,8 +252,9 @@ impl AcpSession {
         let model = self.base.model(&options).await?;
         let (client, approvals) = (&self.client, &self.approvals);
         let (workspaces, project) = (&self.workspaces, &self.project);
+        let (mode, details) = (&self.mode, &self.details);
         let situation = situation(
-            &self.base, client, approvals, &self.mode, workspaces, project,
+            &self.base, client, approvals, mode, workspaces, project, details,
         );
         let parts = Parts::read(&options, situation).await.map_err(words)?;
         let agent = parts.agent(self.servers.as_deref()).map_err(words)?;
@@ -524,11 +532,13 @@ fn situation(
     mode: &CurrentMode,
     workspaces: &Workspaces,
     project: &Project,
+    details: &Details,
 ) -> Situation {
     Situation {
         project: project.clone(),
         human: Some(Arc::new(client.clone())),
-        is_unattended: !client.answers_questions(),
+        is_unattended: details.is_unattended,
+        images: ImageUse::earlier(details.has_images),
         approvals: Some(approvals.clone()),
         mode: Some(mode.clone()),
         declared: Arc::clone(&base.config.declared),
