@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::workshop::{Alive, Ended, Workshop, block, events, reply};
+use super::workshop::{Alive, Ended, Workshop, block, events, reply, signal};
 
 /// A reply that goes on when its gadgets run: one that hangs, one that waits for it, and a block that is not complete.
 fn streaming() -> String {
@@ -36,12 +36,6 @@ fn start(workshop: &Workshop, args: &[&str]) -> (Child, Alive) {
     let child = workshop.agent(args).spawn().expect("it starts");
     alive.up();
     (child, alive)
-}
-
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-s", name, &pid]).status();
-    assert!(sent.expect("kill").success());
 }
 
 #[test]

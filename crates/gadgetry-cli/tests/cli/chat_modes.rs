@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::screen::Screen;
 use super::server::{Reply, Server};
-use super::workshop::{Workshop, block, call, reply};
+use super::workshop::{Workshop, block, call, expecting, reply};
 
 const SHIFT_TAB: &str = "\x1b[Z";
 const ESC: &str = "\x1b";
@@ -12,12 +12,6 @@ const ESC: &str = "\x1b";
 fn write_file(id: &str, path: &str) -> String {
     let body = format!("!!!ARG:filePath\n{path}\n!!!ARG:content\nhello\n");
     call(&format!("WriteFile:{id}"), &body)
-}
-
-/// A reply to a request that contains these texts.
-fn expecting(text: &str, contains: &[&str]) -> String {
-    let reply = json!({ "text": text, "expect": { "contains": contains } });
-    format!("{reply}\n")
 }
 
 /// `gadgetry chat` with the built-in gadgets.

@@ -1,13 +1,13 @@
 //! A conversation in a project: its instructions, subagents and worktrees, in a terminal.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::json;
 
 use super::screen::Screen;
 use super::server::{Reply, Server};
-use super::workshop::{Workshop, call, reply};
+use super::workshop::{Workshop, call, expecting, reply};
+use super::worktree::git;
 
 /// A repository with instructions, and a subagent with a model of its own.
 fn project() -> Workshop {
@@ -22,25 +22,10 @@ fn project() -> Workshop {
     let sub =
         json!({ "text": "It is fine.", "expect": { "contains": ["You review.", "Look at it."] } });
     workshop.write("sub.jsonl", &format!("{sub}\n"));
-    let identity = ["-c", "user.name=T", "-c", "user.email=t@example.com"];
-    for arguments in [
-        &["init", "-q", "-b", "trunk"][..],
-        &["add", "AGENTS.md"],
-        &["commit", "-q", "-m", "first"],
-    ] {
-        let git = Command::new("git")
-            .args(identity)
-            .args(arguments)
-            .current_dir(workshop.path(""))
-            .status();
-        assert!(git.expect("Git").success(), "{arguments:?}");
-    }
+    git(&workshop, &["init", "-q", "-b", "trunk"]);
+    git(&workshop, &["add", "AGENTS.md"]);
+    git(&workshop, &["commit", "-q", "-m", "first"]);
     workshop
-}
-
-fn expecting(text: &str, contains: &[&str]) -> String {
-    let expect = json!({ "contains": contains });
-    format!("{}\n", json!({ "text": text, "expect": expect }))
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! `/undo`, `/rewind`, `/fork` and `/new` in `gadgetry chat`, in a terminal.
 
-use serde_json::json;
-
 use super::screen::Screen;
-use super::workshop::{Workshop, call, reply};
+use super::workshop::{Workshop, call, expecting, reply};
 
 /// A call of `RunCommand`.
 fn run(command: &str) -> String {
@@ -11,11 +9,6 @@ fn run(command: &str) -> String {
         &format!("RunCommand:r{}", command.len()),
         &format!("!!!ARG:command\n{command}\n"),
     )
-}
-
-fn expecting(text: &str, contains: &[&str]) -> String {
-    let expect = json!({ "contains": contains });
-    format!("{}\n", json!({ "text": text, "expect": expect }))
 }
 
 /// The conversation as `/export` writes it.

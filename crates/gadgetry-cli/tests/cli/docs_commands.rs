@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::PathBuf;
+use std::process::Command;
 
-use super::docs::{blocks, root, shell_path};
+use super::docs::{add_pages, blocks, root, shell_path};
 use super::eval::perfect;
 use super::server::{Reply, Server};
-use super::workshop::{Ended, Workshop};
+use super::workshop::{Ended, Workshop, signal};
 
 /// Pages in the root with commands.
 const PAGES: [&str; 2] = ["README.md", "CONTRIBUTING.md"];
@@ -162,23 +162,6 @@ fn every_command_in_a_block_runs() {
     assert!(count > 40, "{count}");
 }
 
-/// Folders that other programs make.
-const NOT_OURS: [&str; 3] = ["node_modules", "target", ".venv"];
-
-/// Adds the pages in a folder and those below it.
-fn add_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            if !NOT_OURS.iter().any(|it| path.ends_with(it)) {
-                add_pages(&path, pages);
-            }
-        } else if path.extension().is_some_and(|it| it == "md") {
-            pages.push(path);
-        }
-    }
-}
-
 /// The commands of a page: the lines of its `sh` blocks, and what has a prompt in its transcripts.
 ///
 /// # Panics
@@ -258,7 +241,7 @@ impl Stand {
             said.extend([&line, "\n"]);
             if !serves && is_served(&here, &line) {
                 serves = true;
-                interrupt(&process);
+                signal(&process, "INT");
             }
         }
         let ended = Ended::wait(process);
@@ -284,11 +267,4 @@ fn is_served(command: &str, line: &str) -> bool {
         return line.starts_with("serving http://");
     }
     command.contains("gadgetry inspect") && line.contains("http://127.0.0.1:")
-}
-
-/// Sends what Ctrl-C sends.
-fn interrupt(process: &Child) {
-    let pid = process.id().to_string();
-    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
-    assert!(sent.expect("kill").success());
 }

@@ -5,13 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::workshop::{Ended, Workshop, block, call, events, reply};
-
-/// A reply that expects these texts in the prompt.
-fn expecting(text: &str, parts: &[&str]) -> String {
-    let expected = json!({ "text": text, "expect": { "contains": parts } });
-    format!("{expected}\n")
-}
+use super::workshop::{Ended, Workshop, block, call, events, expecting, reply};
 
 fn agent(workshop: &Workshop, args: &[&str]) -> Ended {
     let usual = ["agent", "--model", "script:script.jsonl"];

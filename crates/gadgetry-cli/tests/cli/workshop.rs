@@ -306,6 +306,22 @@ pub(crate) fn reply(text: &str) -> String {
     format!("{}\n", serde_json::json!({ "text": text }))
 }
 
+/// The same to a request that contains these texts.
+pub(crate) fn expecting(text: &str, contains: &[&str]) -> String {
+    let expect = serde_json::json!({ "contains": contains });
+    format!(
+        "{}\n",
+        serde_json::json!({ "text": text, "expect": expect })
+    )
+}
+
+/// Sends a signal, such as `INT`.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.expect("kill").success());
+}
+
 /// A block with one argument `say`, or with none.
 pub(crate) fn block(header: &str, say: &str) -> String {
     let argument = if say.is_empty() {

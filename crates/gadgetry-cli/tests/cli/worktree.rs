@@ -6,7 +6,8 @@ use super::workshop::{Ended, Workshop, call, reply};
 
 const WRITE: &str = "!!!ARG:filePath\nnew.txt\n!!!ARG:content\nx\n";
 
-fn git(workshop: &Workshop, arguments: &[&str]) -> String {
+/// Runs Git in the folder.
+pub(super) fn git(workshop: &Workshop, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args([
         "-c",
