@@ -212,7 +212,8 @@ impl ResponseDecoder {
         };
         json::whole_value(&mut body);
         if self.frames.raw {
-            let data = body.clone();
+            let mut data = json::parse(&text).unwrap_or_default();
+            json::whole_value(&mut data);
             out.push(Delta::Raw { data });
         }
         let is_error = body.is_array() || body.get("error").is_some_and(|error| !error.is_null());

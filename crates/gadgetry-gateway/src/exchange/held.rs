@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use gadgetry_proto::call::Digits;
-use gadgetry_proto::json::read_value;
 use gadgetry_proto::message::{Content, Message, Role};
 use serde_json::Value;
 
@@ -115,15 +114,18 @@ impl HeldCall {
             allowance.take(result.text.len())?;
             return Ok(Some(Value::String(result.text.clone())));
         }
-        let part = result.json().and_then(|json| json.pointer(pointer));
-        let part = part
+        let json = result.json();
+        let part = json.and_then(|(json, digits)| Some((json.pointer(pointer)?, json, digits)));
+        let (part, json, digits) = part
             .ok_or_else(|| format!(
                 "the result of {id} is not JSON with a value at {pointer}, or has more than {VALUES} values"
             ))?;
         allowance.take(weight(part))?;
-        let (json, digits) = (result.json().unwrap_or(part), result.digits());
-        let plain = part.to_string();
-        if digits.part(json, pointer).is_none_or(|it| it != plain) {
+        let is_whole = digits.is_empty() || {
+            let plain = part.to_string();
+            digits.part(json, pointer).is_some_and(|it| it == plain)
+        };
+        if !is_whole {
             return Err(format!(
                 "the result of {id} has a number at {pointer} with more digits than a parameter takes from a result: use ${{{id}}} for all of it"
             ));
@@ -137,24 +139,17 @@ impl HeldCall {
 struct CallResult {
     text: String,
     is_error: bool,
-    /// The text as JSON, once it was needed; it is parsed once, however often it is used.
-    json: OnceCell<Option<Value>>,
+    /// The text as JSON with its digits, once it was needed; it is parsed once, however often it is used.
+    json: OnceCell<Option<(Value, Digits)>>,
 }
 
 impl CallResult {
-    fn json(&self) -> Option<&Value> {
+    fn json(&self) -> Option<&(Value, Digits)> {
         let read = || {
             let is_small = most_values(&self.text) <= VALUES;
-            is_small.then(|| read_value(&self.text).ok()).flatten()
+            is_small.then(|| Digits::read(&self.text)).flatten()
         };
         self.json.get_or_init(read).as_ref()
-    }
-
-    /// The digits that the numbers of the JSON do not keep.
-    fn digits(&self) -> Digits {
-        let json = self.json();
-        let digits = json.and_then(|json| Digits::of(&self.text, json).ok());
-        digits.unwrap_or_default()
     }
 }
 

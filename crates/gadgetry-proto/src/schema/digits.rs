@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{DigitPlace, DigitPlaces, Digits};
 use crate::error::JsonError;
-use crate::json::has_long_number;
+use crate::json::{has_long_number, read_value};
 use crate::schema::json::{self, Json};
 use crate::schema::pointer;
 use crate::schema::slips::Slips;
@@ -28,6 +28,13 @@ impl Digits {
             json::read(text, &mut Slips::default())?;
         }
         Ok(Self::of_json(&read, value))
+    }
+
+    /// Reads JSON, with the digits that its numbers do not keep. Returns `None` if it is not JSON, or uncertain as in [`of`](Self::of).
+    pub fn read(json: &str) -> Option<(Value, Self)> {
+        let value = read_value(json).ok()?;
+        let digits = Self::of(json, &value).ok()?;
+        Some((value, digits))
     }
 
     /// Returns the digits in JSON that `value` was read from.
@@ -179,9 +186,9 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// Writes it as an integer, unless it has a fraction or more than 40 digits.
+    /// Writes it as an integer, unless it has a fraction or more digits than 64 bits hold.
     pub(super) fn integer(&self) -> Option<String> {
-        const LONGEST: usize = 40;
+        const LONGEST: usize = 20;
 
         let zeros = usize::try_from(self.exponent).ok()?;
         if self.digits.is_empty() {

@@ -89,12 +89,16 @@ pub(super) fn nearest(word: &str, types: Types, digits_are_kept: bool) -> Option
         return Some(value);
     }
     let written = Decimal::read(word)?;
-    let is_kept = || digits_are_kept || significant_digits(word) <= KEPT;
-    match written.integer() {
-        Some(digits) => integer(&digits).or_else(|| is_kept().then_some(value)),
-        None if written.is_whole() => is_kept().then_some(value),
-        None => None,
+    if !written.is_whole() {
+        return None;
     }
+    let is_kept = || digits_are_kept || significant_digits(word) <= KEPT;
+    machine_integer(&written).or_else(|| is_kept().then_some(value))
+}
+
+/// Returns a whole decimal as an integer of 64 bits, if it is one.
+fn machine_integer(written: &Decimal) -> Option<Value> {
+    integer(&written.integer()?)
 }
 
 fn significant_digits(word: &str) -> usize {
@@ -108,8 +112,7 @@ pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
     let word = text.trim();
     let meant = types.meets(Types::NUMBER) && !types.meets(Types::STRING);
     let written = Decimal::read(word.strip_prefix('+').unwrap_or(word)).filter(|_| meant)?;
-    let is_kept = |digits: String| integer(&digits).is_some();
-    let is_lost = written.is_whole() && !written.integer().is_some_and(is_kept);
+    let is_lost = written.is_whole() && machine_integer(&written).is_none();
     is_lost.then(|| DigitsLost::new(word))
 }
 

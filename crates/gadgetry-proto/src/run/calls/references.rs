@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Digits, Parameters, find_text, reference};
 use crate::id::InvocationId;
-use crate::json::{depth, read_value};
+use crate::json::depth;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
 use crate::run::plan::Plan;
@@ -15,13 +15,6 @@ use crate::schema::View;
 use crate::schema::coerce;
 use crate::schema::has_too_many_values;
 use crate::visible::visible_line;
-
-/// The result as JSON, and the digits that its numbers do not keep.
-fn read(result: &str) -> Option<(Value, Digits)> {
-    let json = read_value(result).ok()?;
-    let digits = Digits::of(result, &json).ok()?;
-    Some((json, digits))
-}
 
 /// The id in the first reference to a call that `is_known` but is not among the dependencies.
 pub(super) fn undeclared(
@@ -158,7 +151,10 @@ impl<'a> Resolver<'a> {
         if has_too_many_values(result) {
             return nothing(&format!("the result of \"{id}\" has too many values"));
         }
-        let parsed = self.parsed.entry(id).or_insert_with(|| read(result));
+        let parsed = self
+            .parsed
+            .entry(id)
+            .or_insert_with(|| Digits::read(result));
         let Some((json, digits)) = parsed else {
             return nothing(&format!("the result of \"{id}\" is not JSON"));
         };
