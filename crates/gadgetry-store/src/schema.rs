@@ -1,6 +1,7 @@
 //! The tables and their versions.
 
 use gadgetry::journal::JournalError;
+use rusqlite::types::{FromSql, ToSql};
 use rusqlite::{Connection, Transaction};
 
 use crate::{header, sum};
@@ -113,12 +114,7 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
             });
         }
         (APPLICATION, Ok(found @ (1..=3))) => {
-            let third = match found {
-                3 => seal_prompts(&transaction),
-                _ => extend(&transaction),
-            };
-            let fourth = third.and_then(|()| seal_details(&transaction));
-            let extended = fourth.and_then(|()| has_tables(&transaction));
+            let extended = extend(&transaction, found).and_then(|()| has_tables(&transaction));
             extended.map_err(|error| unlike(error, place, found))?;
             return transaction.commit().map_err(JournalError::storage);
         }
@@ -131,7 +127,7 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
     let create = || {
         transaction.execute_batch(FIRST)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
-        extend(&transaction)
+        extend(&transaction, 1)
     };
     create().map_err(JournalError::storage)?;
     transaction.commit().map_err(JournalError::storage)
@@ -182,36 +178,35 @@ fn has_foreign(connection: &Connection) -> rusqlite::Result<bool> {
     )
 }
 
-/// Adds to the tables of the first two versions.
-fn extend(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    transaction.execute_batch(THIRD)?;
-    header::add_prompts(transaction)?;
-    transaction.pragma_update(None, "user_version", VERSION)
-}
-
-/// Adds checksums to the prompts of version 3.
-fn seal_prompts(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let mut prompts =
-        transaction.prepare("SELECT run, prompt FROM headers WHERE prompt IS NOT NULL")?;
-    let prompts: Vec<(i64, String)> = prompts
-        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
-    let mut update = transaction.prepare("UPDATE headers SET prompt = ?1 WHERE run = ?2")?;
-    for (run, prompt) in prompts {
-        update.execute((sum::seal(&[run], &prompt), run))?;
+/// Makes the current version of an earlier one.
+fn extend(transaction: &Transaction<'_>, from: u32) -> rusqlite::Result<()> {
+    if from < 3 {
+        transaction.execute_batch(THIRD)?;
+        header::add_prompts(transaction)?;
+    } else {
+        seal(transaction, "headers", "prompt", |run: &i64| vec![*run])?;
     }
+    seal(transaction, "details", "json", |run: &String| {
+        sum::name(run)
+    })?;
     transaction.pragma_update(None, "user_version", VERSION)
 }
 
-/// Adds checksums to the details of the first three versions.
-fn seal_details(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let mut details = transaction.prepare("SELECT run, json FROM details")?;
-    let details: Vec<(String, String)> = details
-        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
-    let mut update = transaction.prepare("UPDATE details SET json = ?1 WHERE run = ?2")?;
-    for (run, json) in details {
-        update.execute((sum::seal(&sum::name(&run), &json), &run))?;
+/// Adds checksums to the texts of a column.
+fn seal<K: FromSql + ToSql>(
+    transaction: &Transaction<'_>,
+    table: &str,
+    column: &str,
+    place: impl Fn(&K) -> Vec<i64>,
+) -> rusqlite::Result<()> {
+    let select = format!("SELECT run, {column} FROM {table} WHERE {column} IS NOT NULL");
+    let mut rows = transaction.prepare(&select)?;
+    let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows: Vec<(K, String)> = rows.collect::<Result<_, _>>()?;
+    let update = format!("UPDATE {table} SET {column} = ?1 WHERE run = ?2");
+    let mut update = transaction.prepare(&update)?;
+    for (run, text) in rows {
+        update.execute((sum::seal(&place(&run), &text), run))?;
     }
     Ok(())
 }
