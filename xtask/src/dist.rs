@@ -149,18 +149,13 @@ fn built(triple: &str) -> Result<PathBuf, String> {
 fn smaller() -> Result<Vec<String>, String> {
     let (folder, _) = capture(&mut command("rustc", &["--print", "target-libdir"]))?;
     let folder = Path::new(folder.trim()).with_file_name("bin/gcc-ld");
-    let mut arguments = vec!["-z,pack-relative-relocs"];
-    let lld = format!("link-arg=-B{}", folder.display());
-    let mut link = Vec::new();
+    let mut given = vec!["-Wl,-z,pack-relative-relocs".to_owned()];
     if folder.join("ld.lld").is_file() {
-        link.extend([lld, "link-arg=-fuse-ld=lld".to_owned()]);
-        arguments.push("--icf=all");
+        given.push(format!("-B{}", folder.display()));
+        given.extend(["-fuse-ld=lld", "-Wl,--icf=all"].map(str::to_owned));
     }
-    link.extend(arguments.iter().map(|it| format!("link-arg=-Wl,{it}")));
-    Ok(link
-        .into_iter()
-        .flat_map(|it| ["-C".to_owned(), it])
-        .collect())
+    let given = given.into_iter();
+    Ok(given.map(|it| format!("-Clink-arg={it}")).collect())
 }
 
 /// Makes the bill of materials of the program.

@@ -32,7 +32,7 @@ pub(super) struct Place {
     pub(super) name: OsString,
 }
 
-/// Fails for the files of Git: its settings and hooks start programs.
+/// Fails for the files of Git and Mercurial: their settings and hooks start programs.
 pub(super) fn refuse_git(path: &WorkspacePath) -> Result<(), FileError> {
     if path.names().any(is_repository_name) {
         return Err(FileError::Git(path.clone()));

@@ -111,8 +111,9 @@ fn marker(name: OsString, kind: FileType) -> Marker {
     }
 }
 
-/// Returns whether a file system may take a name for `.git`, or for Mercurial's `.hg`, whose `hgrc` starts programs as well: without regard to case, to what HFS+ ignores (characters without
-/// width), and to what NTFS does (dots and spaces at the end, streams, the short names `git~1` and `hg~1`).
+/// Returns whether a file system may take a name for `.git`, or for Mercurial's `.hg`, whose `hgrc` starts programs as well: without
+/// regard to case, to what HFS+ ignores (characters without width), and to what NTFS does (dots and spaces at the end, streams, the
+/// short names `git~1` and `hg~1`).
 pub(crate) fn is_repository_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;

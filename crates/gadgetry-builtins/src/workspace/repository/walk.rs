@@ -104,7 +104,7 @@ impl Level {
             Err(error) if self.is_not_ours(name, &error) => return Ok(None),
             Err(error) => return Err(about(&path, &format!("cannot be searched: {error}"))),
         };
-        // One named `.git` was visited as an entry of its folder.
+        // One named `.git` or `.hg` was visited as an entry of its folder.
         if !is_repository_name(name) && Layout::of(&inner)?.is_complete() {
             let path = path.clone();
             if !visit(Found {
