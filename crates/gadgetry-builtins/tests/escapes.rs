@@ -55,7 +55,7 @@ fn with_links() -> Stage {
     link(&"..", "up");
     link(&"up/outside", "chain");
     link(&"loop", "loop");
-    link(&"/dev/zero", "zero");
+    link(&"/proc/version", "kernel");
     link(&"../../outside", "src/deep-link");
     link(&"../outside/new.txt", "dangling");
     link(&"/etc/passwd", "passwd");
@@ -100,7 +100,7 @@ async fn by_paths() {
         own("..\\outside\\secret.txt"),
         own("dangling"),
         own("loop"),
-        own("zero"),
+        own("kernel"),
     ];
     for path in &paths {
         attempts

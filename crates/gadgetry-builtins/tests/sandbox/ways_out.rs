@@ -80,7 +80,7 @@ const ESCAPES: &[&str] = &[
     "mkdir OUT/made; mkfifo OUT/pipe",
     "touch MARK",
     ": > OUT/secret.txt; truncate -s 0 OUT/secret.txt",
-    "dd if=/dev/zero of=OUT/secret.txt bs=1 count=1",
+    "printf x | dd of=OUT/secret.txt bs=1 count=1",
     "cd .. && touch MARK",
     "cd /proc/self/root && touch MARK",
     "cd /proc/1/root && touch MARK",

@@ -171,10 +171,7 @@ fn a_log_in_the_place_of_something_else() {
     std::fs::hard_link(workshop.path("gadgets.toml"), workshop.path("hard")).expect("a link");
     symlink("script.jsonl", workshop.path("soft")).expect("a link");
     symlink("nowhere", workshop.path("dangling")).expect("a link");
-    let made = std::process::Command::new("mkfifo")
-        .arg(workshop.path("pipe"))
-        .status();
-    assert!(made.expect("mkfifo").success());
+    workshop.pipe("pipe");
     workshop.write("notes.txt", "dear diary");
     workshop.write("package.json", "{\"version\":1,\"lockfileVersion\":3}\n");
     let rows = [

@@ -395,8 +395,7 @@ impl Waiting {
         );
         let workshop = Workshop::new(&[reply(&call), reply("Done.")].concat());
         // The user's answer is what the pipe has.
-        let made = Command::new("mkfifo").arg(workshop.path("answer")).status();
-        assert!(made.expect("mkfifo").success());
+        workshop.pipe("answer");
         let agent = format!(
             "{GADGETRY} agent Go! --no-config --no-session --inspect --model script:script.jsonl"
         );

@@ -84,6 +84,12 @@ impl Workshop {
         fs::write(self.path(name), text).expect("a file");
     }
 
+    /// Makes a named pipe.
+    pub(crate) fn pipe(&self, name: &str) {
+        let made = Command::new("mkfifo").arg(self.path(name)).status();
+        assert!(made.expect("mkfifo").success());
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("a file")
     }

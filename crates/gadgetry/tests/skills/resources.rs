@@ -129,7 +129,7 @@ fn links_lead_nowhere_outside() {
         ("relative", "twice"),
         ("../s/../secret", "round"),
         (".hidden", "shown"),
-        ("/dev/zero", "device"),
+        ("/proc/version", "kernel"),
         ("nowhere", "broken"),
         ("circle", "circle"),
         (".", "loop"),
@@ -148,7 +148,7 @@ fn links_lead_nowhere_outside() {
         "twice",
         "round",
         "shown",
-        "device",
+        "kernel",
         "loop/.hidden",
     ] {
         let found = skill.read(path);

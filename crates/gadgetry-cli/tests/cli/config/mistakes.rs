@@ -379,7 +379,8 @@ fn files_that_are_none() {
             .ended(&["complete", "Hello"])
             .check("", &error, 2);
     };
-    symlink("/dev/zero", &path).expect("a link");
+    configured.0.pipe("pipe");
+    symlink(configured.0.path("pipe"), &path).expect("a link");
     check("it is not a regular file");
     std::fs::remove_file(&path).expect("a link");
     std::fs::create_dir(&path).expect("a folder");
