@@ -153,6 +153,9 @@ impl Addresses {
         let is_of_api = error.code.as_deref() != Some(ProviderError::NOT_AN_API);
         let kind = error.kind;
         let (kind, message) = match kind {
+            ModelErrorKind::Transport if !is_of_api => {
+                (kind, "the upstream's answer is not valid JSON".to_owned())
+            }
             ModelErrorKind::Transport => (kind, "the upstream cannot be reached".to_owned()),
             ModelErrorKind::Truncated => (kind, "the upstream's reply was cut off".to_owned()),
             ModelErrorKind::Authentication => {
@@ -246,7 +249,7 @@ fn is_ip(word: &str) -> bool {
 mod tests {
     use gadgetry_providers::BaseUrl;
 
-    use super::Addresses;
+    use super::{Addresses, Delta, ModelError, ModelErrorKind, ProviderError};
 
     #[test]
     fn addresses_are_hidden_and_words_stay() {
@@ -307,6 +310,22 @@ mod tests {
             "to [fd00::1]/v1: no",
             "to [address]/v1: no",
         );
+    }
+
+    #[test]
+    fn an_upstream_that_answers_is_never_said_to_be_out_of_reach() {
+        let check = |code: Option<&str>, expected: &str| {
+            let mut error = ModelError::new(ModelErrorKind::Transport, "at 10.0.0.5");
+            error.code = code.map(str::to_owned);
+            let public = Addresses::default().public(error.into());
+            let Delta::Error(public) = public else {
+                panic!("{public:?} is no error");
+            };
+            assert_eq!(public.message, expected);
+        };
+        check(None, "the upstream cannot be reached");
+        let sent = Some(ProviderError::NOT_AN_API);
+        check(sent, "the upstream's answer is not valid JSON");
     }
 
     #[test]

@@ -147,6 +147,39 @@ impl Digits {
     }
 }
 
+impl Digits {
+    /// Returns a value whose numbers are texts where they are not what was written: for calls that are shown to a model again, which are
+    /// text in the end.
+    ///
+    /// ```
+    /// use gadgetry_proto::call::Digits;
+    /// use serde_json::json;
+    ///
+    /// let (value, digits) = Digits::read(r#"{"id": 12345678901234567890123, "page": 1}"#).expect("JSON");
+    /// assert_eq!(digits.as_texts(value), json!({"id": "12345678901234567890123", "page": 1}));
+    /// ```
+    #[must_use]
+    pub fn as_texts(&self, mut value: Value) -> Value {
+        put_texts(&self.0, &mut value);
+        value
+    }
+}
+
+fn put_texts(places: &DigitPlaces, value: &mut Value) {
+    for (key, place) in places {
+        let child = match value {
+            Value::Array(items) => key.parse().ok().and_then(|at: usize| items.get_mut(at)),
+            Value::Object(fields) => fields.get_mut(key),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        };
+        match (place, child) {
+            (DigitPlace::Within(places), Some(child)) => put_texts(places, child),
+            (DigitPlace::Number(written), Some(child)) => *child = Value::from(written.as_str()),
+            (_, None) => {}
+        }
+    }
+}
+
 fn bytes(places: &DigitPlaces) -> usize {
     const ENTRY: usize = 96;
     let sizes = places.iter().map(|(key, place)| {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use gadgetry_proto::call::Digits;
 use gadgetry_proto::error::{Classified, Fault};
 use gadgetry_proto::json::read_value;
 use gadgetry_proto::message::{
@@ -296,9 +297,13 @@ pub(super) fn output(
     (texts.join("\n\n"), parts().filter_map(read).collect())
 }
 
-/// The arguments of a call. Text that is not JSON stays a text, which becomes an object when it is sent again.
+/// The arguments of a call. Numbers that a value does not keep are texts, and text that is not JSON stays a text, which becomes an object when
+/// it is sent again.
 pub(super) fn arguments(json: &str) -> Value {
-    read_value(json).unwrap_or_else(|_| json.into())
+    match Digits::read(json) {
+        Some((value, digits)) => digits.as_texts(value),
+        None => read_value(json).unwrap_or_else(|_| json.into()),
+    }
 }
 
 pub(super) fn text(text: &str) -> Option<Content> {

@@ -27,6 +27,12 @@ pub fn parse(text: &str) -> serde_json::Result<Value> {
     read_value(&without_lone_halves(text))
 }
 
+/// Reads the request of a client, as [`parse`] does. The input of an earlier call stays text where a value would not keep the digits of a number
+/// in it.
+pub fn parse_request(text: &str) -> serde_json::Result<Value> {
+    read_value_with_texts(&without_lone_halves(text), &["input"])
+}
+
 /// Reads a frame or a document of a provider, as [`parse`] does. The arguments of a call stay text where a value would not keep the digits of
 /// a number in them.
 pub(crate) fn parse_reply(text: &str) -> serde_json::Result<Value> {

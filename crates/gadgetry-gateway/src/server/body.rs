@@ -70,7 +70,7 @@ pub fn json_document(bytes: &[u8]) -> Result<Value, Failure> {
         let message = format!("the body has more than {VALUES} JSON values");
         return Err(Refusal::new("body", message).into());
     }
-    let body = json::parse(text).map_err(|error| Failure::NotJson(error.to_string()))?;
+    let body = json::parse_request(text).map_err(|error| Failure::NotJson(error.to_string()))?;
     if values(text) + in_arguments(&body) > VALUES {
         let message = format!(
             "the body has more than {VALUES} JSON values, with those in the arguments of calls"

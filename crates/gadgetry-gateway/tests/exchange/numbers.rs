@@ -1,11 +1,12 @@
 //! Numbers reach the client with the digits that the model wrote.
 
 use gadgetry_gateway::ClientApi;
+use gadgetry_gateway::server::json_document;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::dialect::Dialects;
 use serde_json::{Value, json};
 
-use crate::support::exchanges::{Client, end, feed};
+use crate::support::exchanges::{Client, end, feed, texts};
 
 const NUMBERS: &str = r#"{"n":0.1000000000000000055,"m":123456789012345678901234567890,"all":[1.0,{"of":9007199254740993.25}]}"#;
 
@@ -110,6 +111,50 @@ fn a_call_has_the_digits_that_were_written() {
             let escaped = escaped.trim_matches('"');
             let is_streamed = frames.iter().any(|frame| frame.data.contains(escaped));
             assert!(is_streamed, "{api:?} {form:?}: {frames:?}");
+        }
+    }
+}
+
+#[test]
+fn an_earlier_call_is_shown_with_the_digits_that_were_written() {
+    let tool_call =
+        json!({"id": "x", "type": "function", "function": {"name": "Calc", "arguments": NUMBERS}});
+    for api in [ClientApi::Chat, ClientApi::Responses, ClientApi::Messages] {
+        let mut body = body(api);
+        let turns = match api {
+            ClientApi::Chat => json!([
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": null, "tool_calls": [tool_call]},
+                {"role": "tool", "tool_call_id": "x", "content": "Done."},
+            ]),
+            ClientApi::Responses => json!([
+                {"role": "user", "content": "Hi"},
+                {"type": "function_call", "call_id": "x", "name": "Calc", "arguments": NUMBERS},
+                {"type": "function_call_output", "call_id": "x", "output": "Done."},
+            ]),
+            ClientApi::Messages => json!([
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "x", "name": "Calc", "input": "NUMBERS"}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "Done."}]},
+            ]),
+        };
+        let key = if api == ClientApi::Responses {
+            "input"
+        } else {
+            "messages"
+        };
+        body[key] = turns;
+        // As an object, the numbers are in the text of the body alone.
+        let body = body.to_string().replace("\"NUMBERS\"", NUMBERS);
+        let body = json_document(body.as_bytes()).expect("JSON");
+        let request = Client::new(api).exchange(body, 1).request();
+        let shown = texts(&request).join("\n");
+        for digits in [
+            "0.1000000000000000055",
+            "123456789012345678901234567890",
+            "9007199254740993.25",
+        ] {
+            assert!(shown.contains(digits), "{api:?} {digits}: {shown}");
         }
     }
 }

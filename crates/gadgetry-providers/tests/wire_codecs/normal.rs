@@ -52,8 +52,15 @@ fn deltas_that_an_api_has_no_form_for() {
         &[hi(), end(StopReason::StopSequence)],
         [&stop, &[hi(), end(StopReason::StopSequence)], &stop],
     );
-    let failed = [hi(), end(StopReason::Error)];
-    check("an error as the reason", &failed, [&failed; 3]);
+    // Clients check the reason against the words of the API.
+    let cut_off = [hi(), end(StopReason::MaxTokens)];
+    for reason in [StopReason::Error, StopReason::Other("galactic".to_owned())] {
+        check(
+            "a reason that no API has",
+            &[hi(), end(reason)],
+            [&cut_off; 3],
+        );
+    }
     let tool_use = [hi(), end(StopReason::ToolUse)];
     check(
         "a call as the reason, and no call",

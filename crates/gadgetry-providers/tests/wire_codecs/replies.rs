@@ -110,7 +110,6 @@ fn end() -> impl Strategy<Value = (Result<StopReason, ModelErrorKind>, Option<Us
         1 => Just(Ok(StopReason::MaxTokens)),
         1 => Just(Ok(StopReason::ContentFilter)),
         1 => Just(Ok(StopReason::Unspecified)),
-        1 => Just(Ok(StopReason::Other("galactic".to_owned()))),
         1 => Just(Err(ModelErrorKind::RateLimit)),
         1 => Just(Err(ModelErrorKind::Overloaded)),
         1 => Just(Err(ModelErrorKind::ContextOverflow)),

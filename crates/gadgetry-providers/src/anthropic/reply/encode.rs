@@ -221,15 +221,14 @@ fn stop(index: usize) -> sse::SseEvent {
     frame("content_block_stop", json!({"index": index}))
 }
 
-fn stop_reason(reason: &StopReason) -> Option<&str> {
+fn stop_reason(reason: &StopReason) -> Option<&'static str> {
     Some(match reason {
         StopReason::Stop | StopReason::NextTurn => "end_turn",
         StopReason::StopSequence => "stop_sequence",
         StopReason::ToolUse => "tool_use",
-        StopReason::MaxTokens => "max_tokens",
+        // Clients check this word against those of the API, none of which says that something else cut the reply.
+        StopReason::MaxTokens | StopReason::Error | StopReason::Other(_) => "max_tokens",
         StopReason::ContentFilter => "refusal",
-        StopReason::Error => "error",
-        StopReason::Other(word) => word,
         StopReason::Unspecified | _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::anthropic::{API, MessagesOptions, PromptCache, Thinking};
 use crate::decoded_request::{
-    self, Body, DecodedRequest, Messages, RequestError, media_at, output, text, tool,
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
 };
 use crate::options::ModelOptions;
 
@@ -122,7 +122,10 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
         "tool_use" => Some(Content::ToolUse {
             tool_use_id: block["id"].as_str()?.to_owned(),
             name: block["name"].as_str()?.to_owned(),
-            input: block["input"].clone(),
+            input: match &block["input"] {
+                Value::String(json) => arguments(json),
+                input => input.clone(),
+            },
         }),
         "tool_result" => {
             let (said, media) = output(&block["content"], media);

@@ -233,14 +233,13 @@ impl Encode for Encoder {
     }
 }
 
-fn finish_reason(reason: &StopReason) -> Option<&str> {
+fn finish_reason(reason: &StopReason) -> Option<&'static str> {
     Some(match reason {
         StopReason::Stop | StopReason::StopSequence | StopReason::NextTurn => "stop",
         StopReason::ToolUse => "tool_calls",
-        StopReason::MaxTokens => "length",
+        // Clients check this word against those of the API, none of which says that something else cut the reply.
+        StopReason::MaxTokens | StopReason::Error | StopReason::Other(_) => "length",
         StopReason::ContentFilter => "content_filter",
-        StopReason::Error => "error",
-        StopReason::Other(word) => word,
         StopReason::Unspecified | _ => return None,
     })
 }

@@ -369,10 +369,11 @@ fn verdict(reason: Option<&StopReason>) -> (&'static str, Value) {
         ) => {
             return ("completed", Value::Null);
         }
-        Some(StopReason::MaxTokens) => "max_output_tokens",
+        // Clients check this word against those of the API, none of which says that something else cut the reply.
+        Some(StopReason::MaxTokens | StopReason::Error | StopReason::Other(_)) => {
+            "max_output_tokens"
+        }
         Some(StopReason::ContentFilter) => "content_filter",
-        Some(StopReason::Error) => "error",
-        Some(StopReason::Other(word)) => word,
         _ => return ("incomplete", Value::Null),
     };
     ("incomplete", json!({"reason": word}))
