@@ -51,7 +51,7 @@
 // | request call_ids held rules toolset setup | what an exchange is made from |
 // | instructions history prefill prompt | what the upstream is sent |
 // | size tally | counts |
-// | reply_reader stops quoted call_gate text | text of a reply |
+// | reply_reader stops call_gate text | text of a reply |
 // | calls turn written_call | calls of a reply |
 // | repair ending | pure functions of the parts above |
 
@@ -64,7 +64,6 @@ mod history;
 mod instructions;
 mod prefill;
 mod prompt;
-mod quoted;
 mod repair;
 mod reply_reader;
 mod request;

@@ -48,7 +48,8 @@
 //!
 //! The first thing of a reply is a call, and so is the last one, unless one of the other rows holds: models stop after a call, and a
 //! quotation has words around it. What this misses is answered with a note about the right form in a run, and is text in the
-//! gateway. A text of others that a model repeats as the whole of its reply looks like a call of its own.
+//! gateway. A text of others that a model repeats as the whole of its reply looks like a call of its own: [`Quotations`] finds those that
+//! the conversation has.
 
 mod custom;
 mod envelope;
@@ -60,6 +61,7 @@ mod markup;
 mod name;
 mod openers;
 mod python;
+mod quotations;
 mod quotes;
 mod template;
 mod wrappers;
@@ -79,6 +81,7 @@ use crate::schema::{
 pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
 pub use gate::{Gate, GateRules, Gated};
 pub use known::{Dialect, UnknownDialect};
+pub use quotations::Quotations;
 
 /// A call in the form of a dialect.
 #[derive(Clone, Debug, PartialEq)]

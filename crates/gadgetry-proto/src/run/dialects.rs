@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::call::{Call, Parameters, TerminatedBy};
+use crate::call_form::CallForm;
 use crate::delta::Delta;
 use crate::dialect::{DialectCall, GateRules, Gated, find};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
@@ -92,6 +93,7 @@ fn span_in(raw: &str, written: &str, from: usize) -> Span {
 /// A call of a known gadget in a dialect that is not executed.
 pub(super) struct Foreign {
     call: DialectCall,
+    written: String,
     span: Span,
 }
 
@@ -108,19 +110,34 @@ impl Foreign {
             };
             for call in find(text, &plan.registry, &plan.config.limits) {
                 if plan.registry.get(&call.gadget_name).is_some() {
-                    let span = span_in(raw, &text[call.range.clone()], 0);
-                    all.push(Self { call, span });
+                    let written = text[call.range.clone()].to_owned();
+                    let span = span_in(raw, &written, 0);
+                    all.push(Self {
+                        call,
+                        written,
+                        span,
+                    });
                 }
             }
         }
         all
     }
 
-    /// Returns the reason for which a call in a foreign dialect is not executed, for the observer and the model.
-    pub(super) fn refusal(&self, plan: &Plan) -> Diagnostic {
+    /// Returns the call as written.
+    pub(super) fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Returns the reason for which a call in a foreign dialect is not executed, for the observer and the model. A quotation is not to
+    /// be written in another form.
+    pub(super) fn refusal(&self, plan: &Plan, is_quoted: bool) -> Diagnostic {
         let name = &self.call.gadget_name;
         let dialect = self.call.dialect;
-        let how = if plan.config.tools.reads_blocks() {
+        let how = if is_quoted {
+            "it is in a text that you were given".to_owned()
+        } else if plan.config.form == CallForm::Json {
+            format!("write <tool_call>{{\"name\":\"{name}\",\"arguments\":{{…}}}}</tool_call>")
+        } else if plan.config.tools.reads_blocks() {
             let (start, end) = (plan.config.markers.start(), plan.config.markers.end());
             format!("write a block that begins with {start}{name} and ends with {end}")
         } else {

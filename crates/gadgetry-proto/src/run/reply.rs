@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::Accumulator;
 use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
-use crate::dialect::{Gate, Gated};
+use crate::dialect::{Gate, Gated, Quotations};
 use crate::error::{Diagnostic, DiagnosticCode, ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::limits::{Limit, LimitExceeded};
@@ -45,6 +45,9 @@ pub(super) struct StreamedReply {
     raw: String,
     /// Calls in other forms are taken out of the text here.
     gate: Gate,
+    /// Calls that the conversation has, and the model only repeats. They are found again after a restart.
+    #[serde(skip)]
+    quotations: Quotations,
     /// End of the last such call in `raw`.
     gated: usize,
     size: ReplySize,
@@ -145,6 +148,7 @@ impl StreamedReply {
         mut delta: Delta,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
+        conversation: &RunConversation,
         cx: &mut Context<'_>,
     ) {
         for interceptor in &cx.plan.code.interceptors {
@@ -166,11 +170,11 @@ impl StreamedReply {
                     delta: piece.to_owned(),
                     metadata: metadata.take(),
                 };
-                self.read_piece(piece, pipeline, calls, cx);
+                self.read_piece(piece, pipeline, calls, conversation, cx);
                 rest = more;
             }
         } else {
-            self.read_piece(delta, pipeline, calls, cx);
+            self.read_piece(delta, pipeline, calls, conversation, cx);
         }
     }
 
@@ -179,6 +183,7 @@ impl StreamedReply {
         delta: Delta,
         pipeline: &mut Pipeline,
         calls: &mut Calls,
+        conversation: &RunConversation,
         cx: &mut Context<'_>,
     ) {
         let Some(delta) = self.size.admit(delta, cx.plan.config.limits.reply) else {
@@ -191,7 +196,7 @@ impl StreamedReply {
         }
         let mut ready = pipeline.push(delta);
         for delta in ready.drain(..) {
-            self.take_in(delta, calls, cx);
+            self.take_in(delta, calls, conversation, cx);
         }
         pipeline.recycle(ready);
         if self.stopped.is_none()
@@ -204,7 +209,13 @@ impl StreamedReply {
     }
 
     /// The end of the pipeline: text goes through the gate.
-    fn take_in(&mut self, mut delta: Delta, calls: &mut Calls, cx: &mut Context<'_>) {
+    fn take_in(
+        &mut self,
+        mut delta: Delta,
+        calls: &mut Calls,
+        conversation: &RunConversation,
+        cx: &mut Context<'_>,
+    ) {
         if let Delta::Text { delta: text, .. } = &mut delta {
             for interceptor in &cx.plan.code.interceptors {
                 match interceptor.text(mem::take(text)) {
@@ -215,7 +226,7 @@ impl StreamedReply {
             if !cx.plan.config.dialects.is_empty() {
                 let mut pieces = Vec::new();
                 self.gate.push(text, &dialects::rules(cx.plan), &mut pieces);
-                self.take_gated(pieces, calls, cx);
+                self.take_gated(pieces, calls, conversation, cx);
                 return;
             }
         }
@@ -223,13 +234,22 @@ impl StreamedReply {
         {
             let mut pieces = Vec::new();
             self.gate.flush(&dialects::rules(cx.plan), &mut pieces);
-            self.take_gated(pieces, calls, cx);
+            self.take_gated(pieces, calls, conversation, cx);
         }
         self.take(delta, calls, cx);
     }
 
     /// Takes what has passed the gate.
-    fn take_gated(&mut self, pieces: Vec<Gated>, calls: &mut Calls, cx: &mut Context<'_>) {
+    fn take_gated(
+        &mut self,
+        mut pieces: Vec<Gated>,
+        calls: &mut Calls,
+        conversation: &RunConversation,
+        cx: &mut Context<'_>,
+    ) {
+        let dialects = &cx.plan.config.dialects;
+        self.quotations
+            .decide(&mut pieces, dialects, conversation.messages());
         for piece in pieces {
             let place = (self.raw.as_str(), &mut self.gated);
             for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
@@ -457,12 +477,12 @@ impl StreamedReply {
         let emptiness = self.emptiness(cx.plan);
         let mut ready = pipeline.finish();
         for delta in ready.drain(..) {
-            self.take_in(delta, calls, cx);
+            self.take_in(delta, calls, conversation, cx);
         }
         pipeline.recycle(ready);
         let mut pieces = Vec::new();
         self.gate.finish(&dialects::rules(cx.plan), &mut pieces);
-        self.take_gated(pieces, calls, cx);
+        self.take_gated(pieces, calls, conversation, cx);
         let output = mem::take(&mut self.accumulator).into_output();
         conversation.observe(output.usage.input_tokens);
         let usage = if self.is_sent {
@@ -473,7 +493,7 @@ impl StreamedReply {
         };
         let message = output.message;
         self.end_tool_calls(&message.content, calls, cx);
-        self.note_foreign(&message.content, calls, cx);
+        self.note_foreign(&message.content, calls, conversation, cx);
         let announced = output.stop_reason == Some(StopReason::ToolUse);
         let lacks_call = announced && self.truncation.is_none() && calls.is_empty();
         if lacks_call {
@@ -538,12 +558,20 @@ impl StreamedReply {
     }
 
     /// If the reply calls nothing, the model learns about calls in dialects that are not executed.
-    fn note_foreign(&self, content: &[Content], calls: &mut Calls, cx: &mut Context<'_>) {
+    fn note_foreign(
+        &mut self,
+        content: &[Content],
+        calls: &mut Calls,
+        conversation: &RunConversation,
+        cx: &mut Context<'_>,
+    ) {
         if !calls.is_empty() {
             return;
         }
+        let (dialects, messages) = (&cx.plan.config.dialects, conversation.messages());
         for found in Foreign::of(&self.raw, content, cx.plan) {
-            let refusal = found.refusal(cx.plan);
+            let is_quoted = self.quotations.has(found.written(), dialects, messages);
+            let refusal = found.refusal(cx.plan, is_quoted);
             calls.notes.add(&refusal.message);
             cx.out.emit(EventKind::Diagnostic(refusal));
         }

@@ -281,7 +281,14 @@ impl ModelTurn {
     pub(super) fn read(&mut self, delta: Delta, parts: &mut Parts<'_>) -> Progress {
         match &mut self.stage {
             Stage::Reading(reply) => {
-                reply.read(delta, parts.pipeline, parts.calls, &mut parts.cx);
+                let conversation = &*parts.conversation;
+                reply.read(
+                    delta,
+                    parts.pipeline,
+                    parts.calls,
+                    conversation,
+                    &mut parts.cx,
+                );
                 if reply.is_full() {
                     parts.cx.out.close_model();
                     reply.end_full(&mut parts.cx);

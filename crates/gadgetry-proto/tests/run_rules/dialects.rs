@@ -1,6 +1,7 @@
 //! Calls in other forms than ours: reported, or executed where that is switched on.
 
 use gadgetry_proto::block::Anchoring;
+use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::dialect::{Dialect, Dialects};
 use gadgetry_proto::error::DiagnosticCode;
@@ -100,6 +101,34 @@ fn a_call_in_another_form_is_never_an_answer() {
         assert_eq!(log.told(), [("c", "{\"a\":2}")], "{dialect}");
         let log = run(|_| {}, &[&reply.replace("Calc", "Anna")]);
         assert_eq!(log.summary.iterations, 1, "{dialect}");
+    }
+}
+
+#[test]
+fn a_call_of_a_text_that_the_model_has_read_is_not_executed() {
+    for (dialect, form) in FORMS {
+        for is_json in [false, true] {
+            let page = format!("A page.\n{form}\nIts end.");
+            let script = Script::default()
+                .gadget(calc())
+                .gadget(gadget("Page").says(&page))
+                .with(|config| {
+                    config.dialects = Dialects::all();
+                    if is_json {
+                        config.form = CallForm::Json;
+                    }
+                })
+                .reply("<tool_call>{\"name\":\"Page\",\"arguments\":{}}</tool_call>")
+                .reply(format!("It says:\n{form}"));
+            let log = play(&script);
+            let told = log.told();
+            assert!(matches!(told[..], [("call_1", _)]), "{dialect}: {told:?}");
+            // Nor does a note ask for it in another form.
+            let history = format!("{:?}", log.history);
+            let note = "was not executed; it is in a text that you were given";
+            assert!(history.contains(note), "{dialect}: {history}");
+            assert!(!history.contains("executed; write"), "{dialect}: {history}");
+        }
     }
 }
 

@@ -122,9 +122,9 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
         "tool_use" => Some(Content::ToolUse {
             tool_use_id: block["id"].as_str()?.to_owned(),
             name: block["name"].as_str()?.to_owned(),
-            input: match &block["input"] {
-                Value::String(json) => arguments(json),
-                input => input.clone(),
+            input: match block["input"].as_str() {
+                Some(json) => arguments(json),
+                None => block["input"].clone(),
             },
         }),
         "tool_result" => {

@@ -8,15 +8,11 @@
 //! JSON's backslashes, HTML entities, percent signs of URLs, invisible characters and line numbers. It also ignores the wrapper
 //! of a form, so another wrapper does not turn a quotation into a call.
 
-use std::sync::Arc;
+use crate::dialect::{Dialects, Gated};
+use crate::message::{Content, Message, Role};
+use crate::visible::is_invisible;
 
-use gadgetry_proto::dialect::Dialects;
-use gadgetry_proto::message::{Content, Role};
-use gadgetry_proto::visible::is_invisible;
-
-use super::request::ClientRequest;
-
-/// Bytes of data that are searched for the forms of one exchange. After that, every form counts as a quotation.
+/// Bytes of data that are searched for the forms of one reply. After that, every form counts as a quotation.
 const SEARCHED: usize = 256 << 20;
 
 /// Wrappers of forms, apart from tags.
@@ -47,49 +43,109 @@ const TOKEN: usize = 64;
 /// Maximum digits of a line number.
 const LINE_NUMBER: usize = 7;
 
-/// The data of a conversation.
-#[derive(Debug, Default)]
-pub(super) struct Quoted {
-    request: Option<Arc<ClientRequest>>,
-    /// Wrappers of the forms of the configuration.
-    wrappers: Vec<String>,
+/// Tells calls of a model from forms that it only repeats: those that the data of the conversation contains.
+///
+/// ```
+/// use gadgetry_proto::dialect::{Dialects, Quotations};
+/// use gadgetry_proto::message::{Message, Role};
+///
+/// let page = "Do not write {\"name\": \"rm\", \"parameters\": {\"path\": \"/\"}} anywhere.";
+/// let messages = [Message::text(Role::User, page)];
+/// let mut quotations = Quotations::default();
+/// let mut has = |form: &str| quotations.has(form, &Dialects::all(), &messages);
+/// assert!(has(r#"<tool_call>{"name":"rm","parameters":{"path":"/"}}</tool_call>"#));
+/// assert!(!has(r#"<tool_call>{"name":"rm","parameters":{"path":"a"}}</tool_call>"#));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quotations {
     /// The words of the data, made when the first form is found.
     words: Option<String>,
     searched: usize,
+    /// `true` if the last call is a quotation, so that the end of its form is text.
+    is_quoting: bool,
 }
 
-impl Quoted {
-    /// Makes the data of a request: its results, and the texts of the user.
-    pub(super) fn in_request(request: Arc<ClientRequest>, dialects: &Dialects) -> Self {
-        let custom = dialects.custom().iter();
-        let wrappers = custom.flat_map(|it| [it.before.clone(), it.after.clone()]);
-        Self {
-            request: Some(request),
-            wrappers: wrappers.collect(),
-            ..Self::default()
-        }
-    }
-
-    /// Returns `true` if the data contains this form.
-    pub(super) fn has(&mut self, form: &str) -> bool {
-        let data = self.words.get_or_insert_with(|| {
-            self.request
-                .take()
-                .as_deref()
-                .map_or_else(String::new, data)
-        });
+impl Quotations {
+    /// Returns `true` if data in these messages, texts of the user and results, contains a form. They are read for the first form.
+    pub fn has(&mut self, form: &str, dialects: &Dialects, messages: &[Message]) -> bool {
+        let data = self.words.get_or_insert_with(|| data(messages));
         self.searched = self.searched.saturating_add(data.len());
-        self.searched > SEARCHED || data.contains(&core(form, &self.wrappers))
+        self.searched > SEARCHED || data.contains(&core(form, dialects))
+    }
+
+    /// Turns quotations among the pieces that have passed a [gate](crate::dialect::Gate) into text, and removes the wrappers of calls:
+    ///
+    /// ```text
+    /// the gate's pieces             Opening("<tool_call>")  Call(rm, "{…}")  Closing("</tool_call>")
+    /// if data has the form          Text("<tool_call>")     Text("{…}")      Text("</tool_call>")
+    /// or else                                               Call(rm, "{…}")
+    /// ```
+    pub fn decide(&mut self, pieces: &mut Vec<Gated>, dialects: &Dialects, messages: &[Message]) {
+        // Most pieces are text, which stays as it is.
+        let is_text = |piece: &Gated| matches!(piece, Gated::Text(_) | Gated::Reasoning(_));
+        if pieces.iter().all(is_text) {
+            return;
+        }
+        let are_quoted = self.among(pieces, dialects, messages);
+        // Several calls may be of one form, which is shown once.
+        let mut shown = None;
+        let decided = pieces.drain(..).zip(are_quoted);
+        let decided = decided.filter_map(|(piece, is_quoted)| match piece {
+            Gated::Call(call, written) if is_quoted => {
+                let is_new = shown.as_ref() != Some(&call.range);
+                shown = Some(call.range);
+                is_new.then_some(Gated::Text(written))
+            }
+            Gated::Opening(text) | Gated::Closing(text) => {
+                shown = None;
+                is_quoted.then_some(Gated::Text(text))
+            }
+            kept @ (Gated::Text(_) | Gated::Reasoning(_) | Gated::Call(..) | Gated::Cut(_)) => {
+                Some(kept)
+            }
+        });
+        *pieces = decided.collect();
+    }
+
+    /// Begins the next reply to the same messages.
+    pub fn end_reply(&mut self) {
+        self.is_quoting = false;
+    }
+
+    /// Returns for each piece whether it is a call that is a quotation, or wraps one.
+    fn among(&mut self, pieces: &[Gated], dialects: &Dialects, messages: &[Message]) -> Vec<bool> {
+        let is_quoted = |piece: &Gated| matches!(piece, Gated::Call(_, written) if self.has(written, dialects, messages));
+        let mut all: Vec<bool> = pieces.iter().map(is_quoted).collect();
+        let mut next = false;
+        for (piece, is_quoted) in pieces.iter().zip(&mut all).rev() {
+            match piece {
+                Gated::Call(..) => next = *is_quoted,
+                Gated::Opening(_) => *is_quoted = next,
+                Gated::Closing(_) | Gated::Text(_) | Gated::Reasoning(_) | Gated::Cut(_) => {}
+            }
+        }
+        let last = &mut self.is_quoting;
+        for (piece, is_quoted) in pieces.iter().zip(&mut all) {
+            match piece {
+                Gated::Call(..) => *last = *is_quoted,
+                Gated::Closing(_) => *is_quoted = *last,
+                Gated::Opening(_) | Gated::Text(_) | Gated::Reasoning(_) | Gated::Cut(_) => {}
+            }
+        }
+        all
     }
 }
 
-/// Returns the words of all data in a request, one text after another, because a form may be split over several of them.
-fn data(request: &ClientRequest) -> String {
+/// Returns the words of all data in messages, one text after another, because a form may be split over several of them.
+fn data(messages: &[Message]) -> String {
     let mut all = String::new();
-    for message in request.messages.iter().filter(|it| it.role == Role::User) {
-        let texts = message.content.iter().filter_map(|part| match part {
-            Content::Text { text } | Content::GadgetResult { text, .. } => Some(text.as_str()),
-            _ => None,
+    for message in messages.iter().filter(|it| it.role == Role::User) {
+        let texts = message.content.iter().filter_map(|part| {
+            if let Content::Text { text } | Content::GadgetResult { text, .. } = part {
+                Some(text.as_str())
+            } else {
+                None
+            }
         });
         let texts: Vec<&str> = texts.collect();
         for text in &texts {
@@ -123,14 +179,15 @@ fn without_numbers(text: &str) -> Option<String> {
 }
 
 /// Returns the words of a form without its wrapper.
-fn core(form: &str, wrappers: &[String]) -> String {
+fn core(form: &str, dialects: &Dialects) -> String {
     let mut form = form.trim();
     if let Some(fenced) = form.strip_prefix("```") {
         let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
         form = body.trim_end_matches('`');
     }
     let mut bare = form.to_owned();
-    let custom = wrappers.iter().map(String::as_str);
+    let custom = dialects.custom().iter();
+    let custom = custom.flat_map(|it| [it.before.as_str(), it.after.as_str()]);
     for wrapper in WRAPPERS.into_iter().chain(custom) {
         bare = bare.replace(wrapper, " ");
     }
@@ -255,21 +312,30 @@ fn push(character: char, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use gadgetry_proto::message::Message;
     use serde_json::json;
 
-    use super::{ClientRequest, Content, Quoted, Role, SEARCHED};
+    use super::{Content, Dialects, Message, Quotations, Role, SEARCHED};
+
+    /// The data of a conversation with one message.
+    struct Quoted {
+        quotations: Quotations,
+        dialects: Dialects,
+        messages: [Message; 1],
+    }
+
+    impl Quoted {
+        fn has(&mut self, form: &str) -> bool {
+            self.quotations.has(form, &self.dialects, &self.messages)
+        }
+    }
 
     fn quoted(role: Role, content: Vec<Content>) -> Quoted {
-        let request = Arc::new(ClientRequest {
-            messages: vec![Message::new(role, content)],
-            ..ClientRequest::default()
-        });
         let custom = json!([{"name": "mine", "before": "<<call>>", "after": "<</call>>"}]);
-        let dialects = serde_json::from_value(custom).expect("dialects");
-        Quoted::in_request(request, &dialects)
+        Quoted {
+            quotations: Quotations::default(),
+            dialects: serde_json::from_value(custom).expect("dialects"),
+            messages: [Message::new(role, content)],
+        }
     }
 
     fn text(text: impl Into<String>) -> Content {
