@@ -1,4 +1,4 @@
-//! Agents.
+//! Agents for JavaScript.
 
 use std::sync::{Arc, PoisonError};
 

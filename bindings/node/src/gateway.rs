@@ -19,7 +19,7 @@ pub struct InProcess(Router);
 
 #[napi]
 impl InProcess {
-    /// Makes it.
+    /// Creates a router for requests of this process.
     #[napi(constructor)]
     pub fn new(base_url: String, api_key: Option<String>, api: String) -> napi::Result<Self> {
         let made = gateway::router(base_url, api_key, &api);
@@ -60,13 +60,13 @@ pub struct Abort(Arc<Notify>);
 
 #[napi]
 impl Abort {
-    /// Makes it.
+    /// Creates a signal that no request has received.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self(Arc::new(Notify::new()))
     }
 
-    /// Ends the request.
+    /// Ends the request that waits for this signal.
     #[napi]
     pub fn abort(&self) {
         self.0.notify_one();
@@ -107,7 +107,7 @@ impl Reply {
         }))
     }
 
-    /// Ends the request.
+    /// Ends the request, with what remains of its body.
     #[napi]
     pub fn close(&self) {
         self.0.close();

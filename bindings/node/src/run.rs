@@ -188,7 +188,7 @@ impl Ended {
         self.result.clone()
     }
 
-    /// What was said.
+    /// Returns the conversation after the run.
     #[napi(getter)]
     pub fn conversation(&self) -> Conversation {
         Conversation(self.conversation.clone())

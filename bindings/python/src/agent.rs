@@ -1,4 +1,4 @@
-//! Agents.
+//! Agents for Python.
 
 use std::sync::{Arc, PoisonError};
 

@@ -225,7 +225,7 @@ pub enum OptionKind {
     Model,
     /// The effort that the model spends on reasoning.
     Reasoning,
-    /// Any other.
+    /// An option of any other kind.
     Other,
 }
 
@@ -317,15 +317,15 @@ pub enum CallKind {
     Edit,
     /// Deletes a file.
     Delete,
-    /// Searches.
+    /// Searches files or the web.
     Search,
     /// Runs a command.
     Execute,
-    /// Plans.
+    /// Plans the work, without effects.
     Think,
     /// Fetches a page.
     Fetch,
-    /// Anything else.
+    /// A call of any other kind.
     #[default]
     Other,
 }
@@ -393,11 +393,11 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepProgress {
-    /// Not begun.
+    /// The step has not begun.
     Pending,
-    /// Begun.
+    /// The agent works on the step.
     InProgress,
-    /// Done.
+    /// The step is complete.
     Completed,
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn modes(offer: &Offer) -> Option<SessionModeState> {
     Some(SessionModeState::new(mode.current.clone(), modes.collect()))
 }
 
-/// All options.
+/// Converts the options of a session for the protocol.
 pub(crate) fn options(offer: &Offer) -> Vec<SessionConfigOption> {
     offer.options.iter().map(option).collect()
 }

@@ -157,7 +157,7 @@ impl Responder {
         self.id.as_ref()
     }
 
-    /// Answers it.
+    /// Sends the response to the request, once.
     pub(crate) async fn respond(mut self, result: Result<impl Serialize, impl Into<Refusal>>) {
         if let Some(id) = self.id.take() {
             let result = result.map(value).map_err(Into::into);

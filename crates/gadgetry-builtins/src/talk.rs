@@ -91,7 +91,7 @@ impl Gadget for TellUser {
     }
 }
 
-/// Ends the run.
+/// Ends the run at the request of the model.
 #[derive(Debug)]
 pub(crate) struct Finish;
 

@@ -80,7 +80,7 @@ fn program() -> Option<PathBuf> {
     Some(program)
 }
 
-/// One command.
+/// A command line, with the folder and the variables that it runs in.
 #[derive(Debug)]
 struct Job {
     /// The identity of its folder.
@@ -93,7 +93,7 @@ struct Job {
     without_env: Vec<String>,
     /// Variables that it sees although they hold secrets.
     env: Vec<String>,
-    /// For `sh -c`.
+    /// Command line that `sh -c` reads.
     line: OsString,
 }
 

@@ -43,7 +43,7 @@ pub enum TodoStatus {
     Pending,
     /// It is in progress.
     InProgress,
-    /// It is done.
+    /// The step is complete.
     Completed,
     /// It will not be done.
     Cancelled,

@@ -95,7 +95,7 @@ pub(crate) struct Options {
     partials: Option<bool>,
     /// Schema of every gadget.
     schema: Option<Value>,
-    /// By gadget name.
+    /// Schemas of single gadgets, by name.
     schemas: Option<BTreeMap<String, Value>>,
 }
 

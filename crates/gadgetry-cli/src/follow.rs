@@ -35,7 +35,7 @@ pub(crate) enum Log {
 
 /// What belongs to a run that is followed.
 pub(crate) struct Followed<'a> {
-    /// Its session.
+    /// The session that stores the run, if one does.
     pub(crate) kept: Option<&'a Kept>,
     /// Who approves its calls, if the agent has one.
     pub(crate) approver: &'a TerminalApprover,
@@ -193,7 +193,7 @@ fn incomplete(path: &Path, error: &dyn std::fmt::Display) -> Error {
 enum Output {
     /// Progress, and the answer.
     Answer,
-    /// Each event.
+    /// Each event, as a line of JSON.
     Events,
     /// Nothing before its end.
     Nothing,

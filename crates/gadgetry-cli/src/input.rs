@@ -27,7 +27,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Opens it.
+    /// Opens the file, or stdin.
     pub(crate) fn open(file: &OsStr) -> Result<Self, Error> {
         if file == "-" {
             return Ok(Self {

@@ -123,7 +123,7 @@ mod system {
 
     use super::Listener;
 
-    /// Ctrl-C.
+    /// Listener for Ctrl-C, the only signal outside Unix.
     #[derive(Debug)]
     pub(crate) struct Interrupts(Listener);
 

@@ -52,7 +52,7 @@ pub(crate) fn with_stdin(typed: &str, awaited: bool, printer: &Printer) -> Resul
     }
 }
 
-/// What stdin is.
+/// Kind of stdin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// A terminal or a device.

@@ -13,7 +13,7 @@ use crate::input::without_bom;
 /// Schemas by gadget.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schemas {
-    /// By lower-cased name.
+    /// Schemas of single gadgets, by name in lower case.
     by_name: BTreeMap<String, Schema>,
     /// Schema of all others.
     every: Option<Schema>,

@@ -25,7 +25,7 @@ const WORKTREES: &str = "worktrees";
 #[derive(Debug)]
 pub(crate) struct Worktree {
     name: String,
-    /// Its folder.
+    /// The folder of the working tree.
     folder: PathBuf,
     /// The branch that is checked out at the start.
     branch: String,

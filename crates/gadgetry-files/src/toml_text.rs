@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 /// A problem at an offset of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake<P> {
-    /// In bytes.
+    /// Offset of the problem, in bytes.
     pub at: usize,
     /// The problem.
     pub problem: P,

@@ -28,7 +28,7 @@ pub struct Settings {
     pub models: BTreeMap<String, RulesPatch>,
     /// Keys of the clients. Without any, every client that can reach the gateway can use it.
     pub keys: Vec<ClientKey>,
-    /// Limits.
+    /// Limits on connections, requests and their sizes.
     pub limits: ServerLimits,
     /// `true` if prompts and replies are logged, at the level `info`. Otherwise no part of them is logged.
     pub log_prompts: bool,

@@ -49,7 +49,7 @@ pub fn perfetto(recording: &Recording, redaction: &Redaction) -> String {
 struct Trace {
     out: Vec<Value>,
     agents: BTreeMap<String, Agent>,
-    /// In milliseconds.
+    /// Time of the latest event, in milliseconds.
     now: u64,
     cost: f64,
     arrows: usize,

@@ -13,7 +13,7 @@ pub(crate) struct Function {
     /// Without the attributes that [`Parameter`] holds.
     pub(crate) signature: Signature,
     body: TokenStream,
-    /// All but `self`.
+    /// The parameters, without `self`.
     pub(crate) parameters: Vec<Parameter>,
 }
 

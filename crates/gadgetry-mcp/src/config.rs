@@ -129,7 +129,7 @@ pub enum Protocol {
     /// 2025-11-25, and the older ones that the server may prefer.
     #[serde(rename = "2025-11-25")]
     V2025_11_25,
-    /// 2026-07-28.
+    /// Revision 2026-07-28 only.
     #[serde(rename = "2026-07-28")]
     V2026_07_28,
 }
@@ -403,7 +403,7 @@ pub enum ConfigError {
     /// A key that URLs do not have.
     #[error("`{0}` belongs to a server with a `command`; this one has a `url`")]
     OnlyWithCommand(&'static str),
-    /// Not a duration.
+    /// A value that is not a duration.
     #[error("`{key}` is a duration such as \"500ms\", \"30s\" or \"2m\", got {text:?}")]
     Duration {
         /// The key.

@@ -32,7 +32,7 @@ pub enum CallForm {
 }
 
 impl CallForm {
-    /// All forms.
+    /// Both forms, in the order of the variants.
     pub const ALL: [Self; 2] = [Self::Block, Self::Json];
 
     /// The name that [`FromStr`] reads.

@@ -153,7 +153,7 @@ impl Delta {
 pub enum DeltaKind {
     /// The text of the reply.
     Text,
-    /// Reasoning.
+    /// The reasoning of the model.
     Reasoning,
     /// A call through the provider's own interface.
     ToolCall,

@@ -50,9 +50,9 @@ impl Media {
 pub enum MediaKind {
     /// A picture that the model looks at.
     Image,
-    /// Audio.
+    /// A recording that the model listens to.
     Audio,
-    /// Anything else.
+    /// A file of any other type.
     File,
 }
 

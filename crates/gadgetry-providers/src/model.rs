@@ -146,7 +146,7 @@ pub struct ModelInfo {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ConstraintField {
-    /// None is known.
+    /// The server takes no grammar that is known.
     #[default]
     None,
     /// `grammar: "…"`.

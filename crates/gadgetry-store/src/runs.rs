@@ -23,7 +23,7 @@ use crate::sum;
 pub struct RunRecord {
     /// Name of the run.
     pub id: RunId,
-    /// When it began.
+    /// Time at which the run began.
     pub created: SystemTime,
     /// When it was written to for the last time.
     pub updated: SystemTime,
@@ -110,7 +110,7 @@ impl SqliteJournal {
         self.records(Which::Named(beginning.into())).await
     }
 
-    /// One run.
+    /// Returns the record of one run.
     ///
     /// # Errors
     ///

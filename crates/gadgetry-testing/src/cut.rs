@@ -13,7 +13,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cut {
-    /// Nowhere.
+    /// One piece: the text is not split.
     #[default]
     Whole,
     /// After every N characters; 0 counts as 1.

@@ -309,7 +309,7 @@ impl Matcher {
         self
     }
 
-    /// All conditions, formatted.
+    /// Formats the conditions for messages.
     pub(crate) fn label(&self) -> String {
         let labels: Vec<_> = self.conditions.iter().map(|it| it.label.as_str()).collect();
         if labels.is_empty() {

@@ -230,7 +230,7 @@ impl Reply {
         text
     }
 
-    /// All of it.
+    /// Returns the steps of the reply, in their order.
     pub(crate) fn steps(&self, format: &Format) -> Vec<Step> {
         let mut steps = Steps {
             reply: self,

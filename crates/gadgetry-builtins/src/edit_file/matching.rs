@@ -21,7 +21,7 @@ pub(super) struct Edit<'e> {
 /// Way in which the passage was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
-    /// As it is.
+    /// The passage is in the file character by character.
     Exact,
     /// Each run of whitespace in a line counts as one space; at the ends of lines as none.
     WhiteSpace,

@@ -14,7 +14,7 @@ pub(super) const REPORT: &str = "report.json";
 pub(crate) enum Mode {
     /// By namespaces, and Landlock where the kernel has it.
     Namespaces,
-    /// By Landlock alone.
+    /// Landlock alone.
     Landlock,
 }
 
@@ -52,7 +52,7 @@ impl Stage {
     }
 }
 
-/// One command.
+/// A command to confine, with the folders and the time that it has.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     /// The process that has started this one.
@@ -65,7 +65,7 @@ pub(super) struct Job {
     pub(super) cwd: PathBuf,
     /// A folder of the call: report, and temporary files where there are no namespaces.
     pub(super) private: PathBuf,
-    /// For `sh -c`.
+    /// Command line that `sh -c` reads.
     pub(super) line: OsString,
 }
 

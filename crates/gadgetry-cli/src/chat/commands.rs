@@ -27,7 +27,7 @@ const fn command(
     }
 }
 
-/// All commands.
+/// The slash commands of the chat.
 pub(crate) const COMMANDS: &[SlashCommand] = &[
     command("/help", "", "lists commands and keys"),
     command(

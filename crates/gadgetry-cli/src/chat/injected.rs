@@ -37,7 +37,7 @@ struct Message {
 enum Place {
     /// On its way to the run.
     Sent,
-    /// In the run.
+    /// The run has taken the message.
     Taken,
     /// In the next request, if there is one.
     Due,

@@ -17,7 +17,7 @@ const LEFT: &str =
 /// Result of a command.
 #[derive(Debug, Default)]
 pub(super) struct Performed {
-    /// What it shows.
+    /// Reports for the user.
     pub(super) reports: Vec<Report>,
     /// A message for the input line.
     pub(super) draft: Option<String>,

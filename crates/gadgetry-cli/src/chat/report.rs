@@ -11,11 +11,11 @@ const WIDEST: usize = 24;
 /// Style of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// For information.
+    /// Information without a problem.
     Plain,
-    /// Something needs attention.
+    /// A note that the user should read.
     Alert,
-    /// Something failed.
+    /// A failure.
     Bad,
 }
 

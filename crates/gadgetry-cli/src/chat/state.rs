@@ -76,7 +76,7 @@ pub(crate) enum Message {
     Facts(Facts),
     /// The command of the user has ended.
     ShellEnded(Vec<Report>),
-    /// Something to show.
+    /// A report for the user.
     Report(Report),
     /// A message to change and to send, unless another one is being typed.
     Draft(String),
@@ -102,7 +102,7 @@ pub(crate) enum Said {
 pub(crate) enum Failure {
     /// A request to the model has failed, and another one may succeed.
     Model(String),
-    /// Something else.
+    /// The run has failed for another reason.
     Run(String),
 }
 
@@ -127,7 +127,7 @@ pub(crate) enum Effect {
     Decide(RequestId, Verdict),
     /// Run this command line of the user.
     Shell(String),
-    /// End it.
+    /// End the command line of the user.
     CancelShell,
     /// Use this mode of approval.
     Mode(Mode),

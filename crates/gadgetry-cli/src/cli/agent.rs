@@ -231,7 +231,7 @@ pub(crate) enum ToolForm {
     Text,
     /// As native tool calls of the provider; blocks are ordinary text.
     Native,
-    /// Either way.
+    /// As blocks of text or as native tool calls.
     Both,
 }
 
@@ -240,7 +240,7 @@ pub(crate) enum ToolForm {
 pub(crate) enum WhenConstrained {
     /// Only where the server of the model is recognised and takes grammars.
     Auto,
-    /// Never.
+    /// No reply is constrained.
     Off,
 }
 
@@ -258,9 +258,9 @@ pub(crate) enum OnUnterminated {
 pub(crate) enum SearchGadgets {
     /// By their number, and the context window.
     Auto,
-    /// Always.
+    /// The model always looks gadgets up.
     Always,
-    /// Never.
+    /// The prompt describes every gadget.
     Never,
 }
 
@@ -269,7 +269,7 @@ pub(crate) enum SearchGadgets {
 pub(crate) enum OutputLimit {
     /// This part of its context window.
     Percent(f64),
-    /// All of it.
+    /// The model reads the whole result.
     Off,
 }
 

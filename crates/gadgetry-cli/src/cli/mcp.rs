@@ -129,7 +129,7 @@ pub(crate) enum ImportSource {
     ClaudeCode,
     /// Claude Desktop
     ClaudeDesktop,
-    /// Cursor
+    /// The editor Cursor
     Cursor,
 }
 

@@ -130,7 +130,7 @@ pub(crate) enum GatewayMarkers {
 pub(crate) enum GrammarForm {
     /// As the server takes it, if it is recognised
     Auto,
-    /// Not at all
+    /// No grammar is sent
     Off,
     /// As the field `grammar`
     LlamaCpp,

@@ -50,7 +50,7 @@ enum Subject {
     Agent,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// Nothing.
+    /// No subject: a matcher is a mistake.
     Nothing,
 }
 

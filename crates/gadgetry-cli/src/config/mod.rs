@@ -86,7 +86,7 @@ const PROFILE: &str = "profile";
 pub(crate) struct Config {
     /// The user's file, if files are read and there is a home directory.
     pub(crate) user_path: Option<PathBuf>,
-    /// Whether it exists.
+    /// Whether the user's file exists.
     pub(crate) has_user_file: bool,
     /// Status of the project's file.
     pub(crate) project: Status,

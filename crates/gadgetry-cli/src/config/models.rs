@@ -63,7 +63,7 @@ words!(
     Constrain {
         /// Only where the server takes one.
         Auto = "auto",
-        /// Never.
+        /// No reply is constrained.
         Off = "off"
     }
 );
@@ -116,7 +116,7 @@ impl ModelTables {
         self.0.extend(other.0);
     }
 
-    /// All of them.
+    /// Iterates over the models, with the position of each table.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &ModelSettings, &Place)> {
         let all = self.0.iter();
         all.map(|(name, (settings, place))| (name.as_str(), settings, place))

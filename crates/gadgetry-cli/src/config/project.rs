@@ -36,7 +36,7 @@ pub(crate) enum Asking {
     Prompt,
     /// A note says that the file is not used.
     Note,
-    /// Nothing.
+    /// The file is ignored without a note.
     Silent,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// As text.
+    /// Returns the text that reports show.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Unread => "not read",

@@ -33,7 +33,7 @@ pub(crate) enum ConfigVerb {
 }
 
 impl ConfigVerb {
-    /// All of them.
+    /// Every command that the configuration has options of.
     pub(crate) const ALL: [Self; 8] = [
         Self::Agent,
         Self::Chat,

@@ -31,7 +31,7 @@ pub(crate) enum Start {
 /// The way in which it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Another one follows.
+    /// The user has begun another conversation.
     #[cfg(feature = "chat")]
     Clear,
     /// The user has left.

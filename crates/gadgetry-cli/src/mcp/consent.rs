@@ -36,7 +36,7 @@ pub(crate) enum Consent {
 }
 
 impl Consent {
-    /// As text.
+    /// Returns the text that reports show.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::NotNeeded => "not needed",

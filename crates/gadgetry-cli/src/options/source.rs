@@ -10,9 +10,9 @@ use crate::error::Error;
 pub(crate) struct Place {
     /// The file, as it is named in messages.
     pub(crate) file: Arc<str>,
-    /// From 1.
+    /// One-based number of the line.
     pub(crate) line: usize,
-    /// In characters, from 1.
+    /// One-based column, in characters.
     pub(crate) column: usize,
 }
 

@@ -12,7 +12,7 @@ pub enum ClientApi {
 }
 
 impl ClientApi {
-    /// All APIs.
+    /// Every API that the gateway serves.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
 
     /// Returns the path of its endpoint, without `/v1`.

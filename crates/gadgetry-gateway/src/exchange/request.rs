@@ -40,7 +40,7 @@ pub struct ClientRequest {
 /// Form in which a reply is sent to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// As one document.
+    /// The reply is one JSON document.
     #[default]
     Document,
     /// As a stream of events.

@@ -14,7 +14,7 @@ pub enum Source {
     ClaudeCode,
     /// Claude Desktop.
     ClaudeDesktop,
-    /// Cursor.
+    /// The editor Cursor.
     Cursor,
 }
 

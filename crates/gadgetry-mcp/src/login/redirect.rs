@@ -90,7 +90,7 @@ impl Redirect {
 }
 
 impl Answer {
-    /// All of it.
+    /// Returns the whole URL, with the code.
     pub(super) fn url(&self) -> &str {
         self.url.as_str()
     }

@@ -297,7 +297,7 @@ pub(crate) enum LinePrefix {
     Blank(usize),
     /// Blanks and then backslashes, and how many bytes of both.
     Escaped(usize),
-    /// Any other text.
+    /// A line with other text: markers do not count in it.
     Other,
 }
 

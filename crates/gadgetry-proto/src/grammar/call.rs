@@ -19,7 +19,7 @@ use crate::schema::{Types, normalized, pointer};
 
 /// What begins a call of the JSON form.
 pub(super) const JSON_START: &str = "<tool_call>";
-/// What ends one.
+/// Text that ends a call of the JSON form.
 pub(super) const JSON_END: &str = "</tool_call>";
 
 /// Makes the rules of one grammar.

@@ -56,7 +56,7 @@ pub struct GrammarSpec<'a> {
     pub choice: &'a ToolChoice,
     /// Whether the reply ends after one call.
     pub is_single: bool,
-    /// Sizes.
+    /// Limits on the size of the grammar and of what it admits.
     pub limits: GrammarLimits,
 }
 

@@ -62,7 +62,7 @@ enum FieldKind {
     Object,
     /// Items on one line.
     List,
-    /// One value.
+    /// A single value.
     Value,
 }
 

@@ -257,7 +257,7 @@ impl Digest {
     }
 }
 
-/// FNV-1a.
+/// Adds a byte to a hash, by FNV-1a.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
 }

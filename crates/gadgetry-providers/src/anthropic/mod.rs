@@ -121,7 +121,7 @@ impl AnthropicBuilder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromptCache {
-    /// Not at all.
+    /// The provider caches nothing.
     Off,
     /// For five minutes after its last use.
     #[default]

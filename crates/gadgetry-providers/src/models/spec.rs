@@ -119,9 +119,9 @@ pub enum Feature {
     Streaming,
     /// Calls tools natively. Gadgets need it not.
     Tools,
-    /// Looks at pictures.
+    /// Accepts images as input.
     Vision,
-    /// Listens.
+    /// Accepts audio as input.
     Audio,
     /// Thinks before it answers.
     Reasoning,
@@ -132,7 +132,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// All of them.
+    /// Every feature, in the order of the variants.
     pub const ALL: [Self; 7] = [
         Self::Streaming,
         Self::Tools,
@@ -195,7 +195,7 @@ impl Features {
         self.0 & others.0 == others.0
     }
 
-    /// Adds one.
+    /// Adds a feature to the set.
     pub fn insert(&mut self, feature: Feature) {
         self.0 |= bit(feature);
     }

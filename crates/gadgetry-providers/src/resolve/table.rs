@@ -328,7 +328,7 @@ pub(super) struct Rule {
     pub(super) but: &'static [&'static str],
 }
 
-/// These refuse `max_tokens`.
+/// Models that refuse `max_tokens`.
 pub(super) const NEW_TOKEN_LIMIT: Rule = Rule {
     names: &["o1", "o3", "o4"],
     gpt_from: (5, 0),

@@ -46,11 +46,11 @@ pub enum ServerKind {
     Unknown,
     /// llama.cpp's server, and what is made from it.
     LlamaCpp,
-    /// vLLM.
+    /// The server of vLLM.
     Vllm,
     /// `SGLang`.
     Sglang,
-    /// Ollama.
+    /// The server of Ollama.
     Ollama,
     /// LM Studio.
     LmStudio,

@@ -88,7 +88,7 @@ impl EventLog {
         self.pick(|kind| Some(line::name(kind)))
     }
 
-    /// All visible text.
+    /// Returns the visible text of the run.
     pub fn text(&self) -> String {
         self.pick(|kind| match kind {
             EventKind::Text { text } => Some(text.clone()),

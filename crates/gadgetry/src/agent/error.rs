@@ -95,7 +95,7 @@ pub enum AgentError {
     SyntheticCall {
         /// The id of the call.
         id: String,
-        /// Reason.
+        /// Reason that the call cannot be written.
         error: WriteError,
     },
     /// Gadgets need approval, and there are no approvals.

@@ -19,7 +19,7 @@ const USUAL_WINDOW: u64 = 128_000;
 pub(super) enum OutputLimit {
     /// Percentage of the context window.
     Percent(f64),
-    /// As [`RunConfig::output_limit`] says.
+    /// The limit in [`RunConfig::output_limit`].
     Configured,
 }
 

@@ -214,7 +214,7 @@ fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
     reason = "there is one answer a question, and a box would be every caller's to write"
 )]
 pub enum Answer {
-    /// This call runs.
+    /// Allows this call alone.
     Once,
     /// This call runs, and so do all calls that the rule allows, as long as these approvals exist.
     Session(Rule),

@@ -13,7 +13,7 @@ const SIZE_LIMIT: usize = 4 << 20;
 pub(super) enum Wildcards {
     /// `*` matches any text without `/`, `**` any text.
     Segments,
-    /// Any text.
+    /// Both match any text.
     Anything,
     /// Text that a shell reads as words and nothing else.
     PlainWords,

@@ -88,7 +88,7 @@ pub enum BeforeCompaction {
 /// Decision about a reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum AfterModelCall {
-    /// Keeps it unchanged.
+    /// Keeps the reply unchanged.
     #[default]
     Proceed,
     /// Changes the part that the conversation keeps.
@@ -132,7 +132,7 @@ pub enum BeforeGadget {
 /// Decision about a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AfterGadget {
-    /// Keeps it.
+    /// Keeps the result unchanged.
     #[default]
     Proceed,
     /// Replaces it: the call succeeds with this result.

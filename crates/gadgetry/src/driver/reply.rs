@@ -34,7 +34,7 @@ impl Reply {
         self.0 = Some((runtime.reply(step, inputs.boxed()), span));
     }
 
-    /// Cancels it.
+    /// Cancels the reply that is being read.
     pub(super) fn close(&mut self) {
         self.0 = None;
     }

@@ -249,7 +249,7 @@ impl From<&str> for CallPreview {
             a text, or a `Result` of these"
 )]
 pub trait IntoPreview {
-    /// Converts it.
+    /// Converts the result of the function.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ impl Serialize for RunId {
     }
 }
 
-/// As [`RunId::parse_any`].
+/// Reads a name as [`RunId::parse_any`] does.
 impl<'de> Deserialize<'de> for RunId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;

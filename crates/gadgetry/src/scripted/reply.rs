@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// Maximum number of characters of a request that an unmet expectation shows.
 const SHOWN_CHARS: usize = 400;
 
-/// One reply.
+/// A reply of the script.
 #[derive(Debug)]
 pub(super) struct ScriptedReply {
     /// One-based line of the file.

@@ -25,7 +25,7 @@ enum Waiting {
 }
 
 impl Answers {
-    /// None yet.
+    /// Creates the list without open questions.
     pub(super) fn new(user_file: Option<PathBuf>) -> Self {
         Self {
             waiting: HashMap::new(),

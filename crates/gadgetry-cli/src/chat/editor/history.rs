@@ -66,7 +66,7 @@ impl History {
         found.unwrap_or_else(|| text.to_owned().into())
     }
 
-    /// Ends recalling.
+    /// Forgets which entry was recalled.
     pub(super) fn leave(&mut self) {
         self.recalled = None;
     }

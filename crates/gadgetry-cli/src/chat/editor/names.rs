@@ -9,7 +9,7 @@ pub(crate) struct Names {
     pub(crate) other_models: Vec<String>,
     /// With a note at the one in use.
     pub(crate) profiles: Vec<(String, String)>,
-    /// With their descriptions.
+    /// The skills, with their descriptions.
     pub(crate) skills: Vec<(String, String)>,
     /// Other sessions of the folder, once they were listed; with their first messages.
     pub(crate) sessions: Vec<(String, String)>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(super) struct Run {
     /// Current activity of the model.
     pub(super) activity: Activity,
-    /// When it began.
+    /// Time at which the activity began.
     pub(super) since: Duration,
     /// Whether the gadgets in flight were cancelled, and none has started since.
     pub(super) has_cancelled_gadgets: bool,

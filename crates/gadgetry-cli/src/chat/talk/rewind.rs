@@ -20,7 +20,7 @@ const LISTED: usize = 20;
 
 /// The conversation before an earlier message.
 pub(in crate::chat) struct Rewound {
-    /// That message.
+    /// The earlier message, to change and to send again.
     pub(in crate::chat) prompt: String,
     pub(in crate::chat) reports: Vec<Report>,
 }

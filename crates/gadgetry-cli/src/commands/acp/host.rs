@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::lines::{one_line, short};
 use crate::sessions::{Session, Sessions, details, title};
 
-/// Makes sessions.
+/// Creates the sessions of an ACP client.
 pub(super) struct AcpHost {
     ground: Arc<Ground>,
     sessions: Sessions,

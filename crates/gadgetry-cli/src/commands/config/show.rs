@@ -54,7 +54,7 @@ struct ShownVerb {
     values: Vec<ShownValue>,
 }
 
-/// One value.
+/// A value of the configuration, with its key and origin.
 #[derive(Serialize)]
 struct ShownValue {
     #[serde(skip_serializing_if = "String::is_empty")]

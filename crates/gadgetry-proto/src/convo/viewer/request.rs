@@ -21,7 +21,7 @@ pub struct ViewRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ViewMode {
-    /// Lines.
+    /// Whole lines.
     #[default]
     Line,
     /// Characters (Unicode scalar values), for text with very long lines.
