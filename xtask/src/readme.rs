@@ -8,7 +8,7 @@ use crate::disk;
 /// The crates that have it.
 const CRATES: [&str; 2] = ["gadgetry", "gadgetry-cli"];
 
-/// Writes them.
+/// Writes the READMEs of these packages.
 pub(crate) fn write(root: &Path, repository: &str) -> Result<(), String> {
     let text = absolute(&disk::read(&root.join("README.md"))?, repository);
     for name in CRATES {

@@ -29,7 +29,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         let sources = rust_files(&package.join("src"))?;
         problems.extend(errors::problems(&sources, root)?);
         problems.extend(causes::problems(&sources, root)?);
-        problems.extend(summaries::problem(
+        problems.extend(summaries::problems(
             &relative(root, &package),
             &sources,
             root,
@@ -37,9 +37,14 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     }
     let mut sources = rust_files(&root.join("crates"))?;
     for package in ["shared", "python", "node", "wasm", "wasm/pack"] {
-        sources.extend(rust_files(
-            &root.join("bindings").join(package).join("src"),
+        let package = root.join("bindings").join(package);
+        let binding = rust_files(&package.join("src"))?;
+        problems.extend(summaries::problems(
+            &relative(root, &package),
+            &binding,
+            root,
         )?);
+        sources.extend(binding);
     }
     for file in sources {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));

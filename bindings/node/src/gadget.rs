@@ -64,13 +64,13 @@ pub struct NativeGadget(pub(crate) Arc<dyn DynGadget>);
 
 #[napi]
 impl NativeGadget {
-    /// Its specification, as JSON.
+    /// Returns the specification of the gadget, as JSON.
     #[napi(getter)]
     pub fn spec(&self) -> napi::Result<String> {
         serde_json::to_string(self.0.spec()).map_err(bad)
     }
 
-    /// What holds for its calls without a rule.
+    /// Returns the permission of calls that no rule is about.
     #[napi(getter)]
     pub fn permission(&self) -> &'static str {
         self.0.permission().as_str()
@@ -107,7 +107,7 @@ impl McpServers {
         self.tools(&reserved).0
     }
 
-    /// What is wrong with servers and tools, as JSON.
+    /// Returns the problems of servers and tools, as JSON.
     #[napi]
     pub fn problems(&self, reserved: Vec<String>) -> String {
         json!(self.tools(&reserved).1).to_string()

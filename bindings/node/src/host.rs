@@ -27,7 +27,7 @@ pub(crate) type Dispatch<'env> = Function<'env, Arguments, ()>;
 /// The same, for any thread. It is weak: only what is awaited keeps the process alive.
 type Threadsafe = ThreadsafeFunction<Arguments, (), Arguments, Status, false, true>;
 
-/// What a function has returned: a word for what it is, and its text.
+/// Result of a function: a word for its kind, and its text.
 pub(crate) type Answer = (String, String);
 
 /// Calls that have no answer yet, by their numbers.

@@ -195,7 +195,7 @@ impl Ended {
     }
 }
 
-/// What was said in several runs.
+/// The messages of several runs.
 #[napi]
 pub struct Conversation(pub(crate) gadgetry::Conversation);
 

@@ -52,7 +52,7 @@ impl ChatRequest {
         self.0.question().to_owned()
     }
 
-    /// What was said before.
+    /// Returns the conversation before the question.
     #[napi(getter)]
     pub fn conversation(&self) -> Conversation {
         Conversation(self.0.conversation())

@@ -100,7 +100,7 @@ pub(crate) struct Locals {
 }
 
 impl Locals {
-    /// Those of the running task.
+    /// Returns the event loop and the context of the running task.
     pub(crate) fn current(py: Python<'_>) -> PyResult<Self> {
         let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
         let context = py.import("contextvars")?.call_method0("copy_context")?;
@@ -115,7 +115,7 @@ impl Locals {
 #[pyclass(frozen, module = "gadgetry._gadgetry")]
 pub(crate) struct Done(Mutex<Option<oneshot::Sender<Answer>>>);
 
-/// What a function has returned: a word for what it is, and its text.
+/// Result of a function: a word for its kind, and its text.
 pub(crate) type Answer = (String, String);
 
 #[pymethods]

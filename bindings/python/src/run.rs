@@ -162,7 +162,7 @@ pub(crate) fn result<'py>(py: Python<'py>, finished: &Finished) -> PyResult<Boun
     Ok(fields)
 }
 
-/// What was said in several runs.
+/// The messages of several runs.
 #[pyclass(frozen, module = "gadgetry._gadgetry")]
 pub(crate) struct Conversation(pub(crate) gadgetry::Conversation);
 

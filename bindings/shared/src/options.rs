@@ -90,7 +90,7 @@ pub fn agent(mut builder: AgentBuilder, mut options: Fields) -> Result<AgentBuil
     Ok(builder)
 }
 
-/// Which calls need the user. Approvals are always left open: the package answers them, or the holder of their ids.
+/// Sets which calls need the user. Approvals are always left open: the package answers them, or the holder of their ids.
 fn approving(builder: AgentBuilder, options: &mut Fields) -> Result<AgentBuilder, Problem> {
     let mode = options.take::<String>("approvals")?;
     let rules: Vec<String> = options.take("rules")?.unwrap_or_default();
@@ -112,7 +112,7 @@ fn approving(builder: AgentBuilder, options: &mut Fields) -> Result<AgentBuilder
     Ok(builder.approvals(approvals))
 }
 
-/// What takes the place of a block, as text; `None` leaves it.
+/// Function that returns the text to put in the place of a block; `None` leaves the block.
 pub type Transform = Box<dyn Fn(&CustomContentBlock) -> Option<String> + Send + Sync>;
 
 /// Makes a custom block of its fields `key`, `tag`, `description`, `instructions` and `mode`; `transform` is that of the mode `map`.
