@@ -206,7 +206,7 @@ impl Continued<'_> {
         verdict
     }
 
-    /// Drives an interrupted run on, with a further prompt perhaps.
+    /// Resumes an interrupted run, optionally with another prompt.
     async fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
         let replies = if connect::script(self.args.options.model.name()).is_some() {
             replies_read(&self.kept.sessions, &self.kept.run).await?

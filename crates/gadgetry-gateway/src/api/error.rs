@@ -114,7 +114,7 @@ pub enum Failure {
     #[error("unknown endpoint {0}")]
     NotFound(String),
     /// The endpoint has no such method.
-    #[error("the endpoint does not take this method")]
+    #[error("method not allowed")]
     Method,
 }
 

@@ -46,7 +46,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         .unwrap_or_default();
     let mut tools = Vec::new();
     for tool in body.list("tools")? {
-        // What a search of the client has not found yet is not offered.
+        // Deferred tools are omitted until the client's tool search returns them.
         let is_deferred = tool["defer_loading"] == true
             && tool["name"]
                 .as_str()
@@ -60,7 +60,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     let format = body
         .take("output_format")
         .unwrap_or_else(|| config["format"].clone());
-    // What is cached is the upstream's affair: prompts stay equal.
+    // `cache_control` is ignored: prompts are deterministic, so upstream caches still hit.
     if let Some(effort) = config["effort"].as_str() {
         body.put("output_config", json!({"effort": effort}));
     }

@@ -38,7 +38,7 @@ pub(super) struct Seals {
 }
 
 impl Seals {
-    /// Seals with a random key. `None` if the system gives no random numbers.
+    /// Seals with a random key. `None` if the system has no source of randomness.
     pub(super) fn new() -> Option<Self> {
         let codec = RequestStateCodec::try_new(random::<32>()?).ok()?;
         Some(Self {
@@ -187,7 +187,7 @@ impl OfClient {
             Open::Unanswered(reason) => return Some(Instead::Unanswered(reason)),
         };
         let Some(state) = seals.seal(&identity(request), &asked) else {
-            return Some(Instead::Unanswered("the system gives no random numbers"));
+            return Some(Instead::Unanswered("no source of randomness available"));
         };
         let inputs = asked
             .questions

@@ -83,7 +83,7 @@ impl GadgetServer {
     ///
     /// # Errors
     ///
-    /// [`ServeError::NoRandomness`] if the system gives no random numbers.
+    /// [`ServeError::NoRandomness`] if the system has no source of randomness.
     pub fn new(toolbox: Toolbox) -> Result<Self, ServeError> {
         let options = Options {
             toolbox,
@@ -180,8 +180,8 @@ impl std::fmt::Debug for GadgetServer {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The system gives no random numbers, which approvals need.
-    #[error("the system gives no random numbers")]
+    /// The system has no source of randomness, which approvals need.
+    #[error("no source of randomness available")]
     NoRandomness,
     /// Other machines could reach the server, and nothing keeps them out.
     #[error(
