@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times() {
+    fn unix_seconds_become_iso_8601() {
         let check = |seconds: u64, expected: &str| assert_eq!(iso_8601(seconds), expected);
         check(0, "1970-01-01T00:00:00Z");
         check(951_782_399, "2000-02-28T23:59:59Z");

@@ -30,7 +30,7 @@ fn call_update(id: &str, mut fields: Value) -> Value {
 }
 
 #[tokio::test]
-async fn handshake() {
+async fn initialize_answers_with_the_version_and_capabilities() {
     let mut connection = Connection::new("", &[]);
     // A later version than ours.
     let params = json!({ "protocolVersion": 9, "clientCapabilities": { "unknown": true } });
@@ -357,7 +357,7 @@ async fn questions_show_everything() {
 }
 
 #[tokio::test]
-async fn modes() {
+async fn modes_change_and_unknown_ones_are_refused() {
     let write = call("Write", &[("path", "a"), ("content", "hi")]);
     let replies = [json!({ "text": write }), json!({ "text": "Done." })];
     let mut connection = Connection::with_session(&script(&replies), &[]).await;
@@ -396,7 +396,7 @@ async fn modes() {
 }
 
 #[tokio::test]
-async fn questions() {
+async fn questions_are_forwarded_to_the_client() {
     let question = call("Ask", &[("question", "Which day?")]);
     let replies = |end: &str| {
         let last = json!({ "text": "Done.", "expect": { "contains": [end] } });
@@ -459,7 +459,7 @@ async fn waiting() -> Connection {
 }
 
 #[tokio::test]
-async fn cancellation() {
+async fn cancelling_ends_the_prompt_and_not_the_session() {
     for message in [
         json!({ "method": "session/cancel", "params": { "sessionId": "s1" } }),
         json!({ "method": "$/cancel_request", "params": { "requestId": 1 } }),
@@ -490,7 +490,7 @@ async fn cancellation() {
 }
 
 #[tokio::test]
-async fn sessions() {
+async fn sessions_are_listed_and_replayed() {
     let wait = call("Todo", &[("step", "x")]);
     let replies = [
         json!({ "text": wait }),
@@ -561,7 +561,7 @@ async fn sessions() {
 
 /// A run in progress ends with its connection, and with its session.
 #[tokio::test]
-async fn ends() {
+async fn a_run_ends_with_its_connection_and_its_session() {
     let connection = waiting().await;
     let left = connection.end().await;
     let answer = left.iter().find(|it| it["id"] == 1);

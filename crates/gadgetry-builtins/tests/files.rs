@@ -503,7 +503,7 @@ async fn changes_are_undone_from_the_last() {
 }
 
 #[tokio::test]
-async fn the_user_is_told_and_steps_are_listed() {
+async fn messages_reach_the_user_and_steps_are_listed() {
     let stage = Stage::new();
     let check = async |name, parameters, expected| stage.check(name, parameters, expected).await;
     check(

@@ -302,7 +302,7 @@ mod tests {
     use crate::cli::{Gadgetry, Verb};
 
     #[test]
-    fn processes_do_not_retry_in_step() {
+    fn processes_retry_at_different_times() {
         let seed = || {
             let args = Gadgetry::parse_from(["gadgetry", "complete", "--model", "openai:x"]);
             let Some(Verb::Complete(args)) = args.verb else {

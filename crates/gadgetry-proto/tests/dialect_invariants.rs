@@ -193,7 +193,7 @@ fn shown(log: &Log) -> String {
 
 /// The same through a whole run: the reply is executed, goes back as it was written, and its calls are not shown.
 #[test]
-fn a_run_executes_each_form_and_shows_none() {
+fn a_run_executes_each_form_and_hides_it() {
     for row in rows() {
         let text = TEXTS[5];
         let reply = format!("One.\n{}\n{}", row.call(text, "1"), row.call("b", "2"));

@@ -88,7 +88,7 @@ fn appended_to_the_last_system_message() {
 }
 
 #[test]
-fn a_system_message_is_made_if_there_is_none() {
+fn a_missing_system_message_is_created() {
     let mut messages = vec![Message::text(Role::User, "hello")];
     append_to_system(&mut messages, "");
     assert_eq!(messages.len(), 1);

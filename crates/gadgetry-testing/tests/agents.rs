@@ -88,7 +88,7 @@ async fn check(first: Reply, reason: FinishReason, error: Option<&str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ends() {
+async fn a_run_ends_as_its_last_reply_does() {
     check(reply().text("Hi."), FinishReason::Completed, None).await;
     check(call("Fast").into(), FinishReason::Completed, None).await;
     check(
@@ -208,7 +208,7 @@ async fn a_retry_waits_as_long_as_the_model_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn compaction_asks_for_a_summary_and_goes_on() {
+async fn compaction_requests_a_summary_and_the_run_continues() {
     let model = MockModel::builder()
         .when(|m| m.purpose(Purpose::Summary))
         .once()
@@ -239,7 +239,7 @@ async fn compaction_asks_for_a_summary_and_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hints_stand_behind_the_last_message() {
+async fn hints_follow_the_last_message() {
     let model = MockModel::builder()
         .when(|m| {
             m.last_message_contains("Go")

@@ -48,7 +48,7 @@ fn result(id: &str, gadget: &str) -> Content {
 }
 
 #[test]
-fn sound() {
+fn valid_conversations_have_no_problems() {
     check(conversation(), &[]);
     check(conversation().system("a").system("b").user("c"), &[]);
     check(two_calls().result("a", "1").result("b", "2"), &[]);

@@ -66,7 +66,7 @@ fn seeds() {
 }
 
 #[test]
-fn places() {
+fn offsets_inside_a_character_move_to_its_end() {
     let check = |offsets: &[usize], expected: &[&str]| {
         assert_eq!(split("aßc", &Cut::At(offsets.to_vec())), expected);
     };

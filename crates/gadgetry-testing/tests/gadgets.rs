@@ -238,7 +238,7 @@ fn a_gadget_that_ignores_its_timeout() {
 }
 
 #[test]
-fn cancellation() {
+fn cancelling_ends_a_gadget_and_a_timeout_spares_the_token() {
     let token = CancellationToken::new();
     let slow = MockGadget::builder("Slow")
         .delay(Duration::from_mins(1))
@@ -297,7 +297,7 @@ fn mocks_record_their_calls() {
 }
 
 #[test]
-fn what_a_mock_tells_the_model() {
+fn a_mock_has_the_specification_it_was_built_with() {
     let mock = MockGadget::builder("Mock")
         .description("Does nothing")
         .param("a", "integer")
@@ -328,7 +328,7 @@ fn what_a_mock_tells_the_model() {
 }
 
 #[test]
-fn a_cost_that_is_none() {
+fn invalid_costs_panic() {
     for cost in [-1.0, f64::NAN, f64::INFINITY] {
         let words = panic_of(|| MockGadget::builder("M").cost(cost));
         assert!(
@@ -407,7 +407,7 @@ fn a_spent_budget_and_a_model_that_the_test_does_not_give() {
 }
 
 #[test]
-fn a_person_answers_the_gadget() {
+fn questions_get_the_answers_of_the_test() {
     let ask_twice = || {
         with_context(|context| async move {
             let first = context.ask_human("One?").await?;

@@ -42,7 +42,7 @@ fn check(build: impl FnOnce(Matcher) -> Matcher, expected: &str) {
 }
 
 #[test]
-fn anything() {
+fn any_matches_every_request() {
     check(any(), "");
 }
 
@@ -173,7 +173,7 @@ fn an_empty_request() {
 }
 
 #[test]
-fn a_pattern_that_is_none() {
+fn invalid_patterns_panic() {
     let words = panic_of(|| MockModel::builder().when(|m| m.message_matches("(")));
     assert!(
         words.starts_with("the test's pattern is not a valid regular expression: "),

@@ -86,7 +86,7 @@ fn thoughts_and_other_deltas_keep_their_place() {
 }
 
 #[test]
-fn ends() {
+fn a_reply_ends_as_it_was_built() {
     let usage = Usage::default()
         .input_tokens(5)
         .output_tokens(2)

@@ -122,7 +122,7 @@ fn the_stream_of_an_unmatched_request() {
 }
 
 #[test]
-fn reports_come_on_their_own_only_if_nobody_asked() {
+fn an_unmatched_request_panics_on_drop_unless_it_was_checked() {
     let unmatched = || {
         let model = MockModel::builder().build();
         drop(model.stream(says("x")));

@@ -36,7 +36,7 @@ async fn check<R>(
 }
 
 #[tokio::test]
-async fn without_a_run_there_is_nobody() {
+async fn a_context_without_a_run_has_no_model_and_no_user() {
     let invocation = Invocation {
         gadget_name: "Test".to_owned(),
         invocation_id: "t".into(),
@@ -59,7 +59,7 @@ async fn without_a_run_there_is_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_gadget_tells_comes_before_its_result_and_not_after() {
+async fn progress_is_reported_only_before_the_result() {
     check(
         |_| {},
         |context| async move {
@@ -330,7 +330,7 @@ impl Limiter for Toll {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limiter_holds_all_requests_back() {
+async fn a_limiter_delays_all_requests() {
     let toll = Arc::new(Toll::default());
     let limiter: Arc<dyn Limiter> = toll.clone();
     let usage = |tokens: u64| json!({ "text": "Hi.", "usage": { "inputTokens": tokens } });

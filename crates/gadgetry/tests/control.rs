@@ -241,7 +241,7 @@ fn only_what_is_wanted_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn decisions_take_their_time_beside_everything_else() {
+async fn a_slow_decision_delays_only_its_own_call() {
     let slow_for_a = closures::before_gadget(|start: Start| async move {
         let milliseconds = if start.invocation_id.as_str() == "a" {
             300
@@ -351,7 +351,7 @@ async fn a_hook_that_never_decides_does_not_outlive_a_cancel() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_anybody_to_decide_the_run_proceeds() {
+async fn a_run_proceeds_without_hooks_and_user() {
     let services = services(&[json!(call("Echo:e")), json!("done")], &[echo()]);
     let config = RunConfig {
         asks: Asks {
@@ -402,7 +402,7 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_asked_one_thing_at_a_time_in_order() {
+async fn the_user_gets_one_question_at_a_time_in_order() {
     let speaking = Arc::new(Mutex::new(false));
     let human = move |question: HumanQuestion| {
         let speaking = Arc::clone(&speaking);
@@ -432,7 +432,7 @@ async fn a_person_is_asked_one_thing_at_a_time_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_who_cannot_answer() {
+async fn unanswered_questions_are_errors_of_the_call() {
     let calls = [
         json!(call("Curious:a") + &call("Deferring:c")),
         json!("done"),

@@ -407,7 +407,7 @@ fn costs_that_are_no_numbers_are_read_back() {
 }
 
 #[test]
-fn logs_that_are_none() {
+fn invalid_logs_are_not_replayed() {
     let play = |log: &str| {
         replay(log.as_bytes(), &mut |_: &Event| {})
             .unwrap_err()

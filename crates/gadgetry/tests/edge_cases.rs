@@ -82,7 +82,7 @@ async fn a_subagent_of_a_family_that_has_spent_everything_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
+async fn a_question_is_withdrawn_when_it_is_answered_elsewhere() {
     let asks = gadget("Ask", |context| async move {
         match context.ask_human("Sure?").await {
             Ok(answer) => Outcome::ok(answer),
@@ -124,7 +124,7 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clock_of_a_run_that_was_saved_goes_on() {
+async fn a_loaded_run_continues_at_its_saved_time() {
     let spec = GadgetSpec {
         name: "Never".to_owned(),
         timeout_ms: Some(1_000),
@@ -327,7 +327,7 @@ async fn a_subagent_ends_with_the_gadget_that_has_started_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_that_has_come_is_not_late_because_nobody_polled() {
+async fn a_result_in_time_counts_although_it_is_polled_late() {
     let check = async |reports: bool| {
         let spec = |name: &str| GadgetSpec {
             name: name.to_owned(),
@@ -406,7 +406,7 @@ impl Model for Slowly {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
+async fn a_run_that_is_not_polled_does_not_block_others() {
     let limits = RateLimits {
         tokens_per_minute: Some(1),
         ..RateLimits::default()

@@ -87,7 +87,7 @@ async fn execute(gadget: impl IntoGadget, parameters: Value) -> Outcome {
 }
 
 #[test]
-fn the_model_is_told_what_the_function_says() {
+fn the_specification_follows_the_function() {
     let expected = json!({
         "name": "Weather",
         "description": "Get weather for a city.\n\nKnows the coming days.",
@@ -236,7 +236,7 @@ mod parameters {
     }
 
     #[tokio::test]
-    async fn defaults_are_told_and_used() {
+    async fn defaults_are_in_the_schema_and_used() {
         let parameters = spec_of(Defaults).parameters;
         let told = |name: &str| parameters["properties"][name].get("default").cloned();
         assert_eq!(parameters.get("required"), None);

@@ -196,7 +196,7 @@ async fn a_budget_holds_for_the_whole_family() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subagents_may_not_be_nested_for_ever() {
+async fn nesting_of_subagents_is_limited() {
     let told = Told::default();
     let mut innermost = delegate("Inside", &[reply("here", 0, 1)], &[], &told);
     for _ in 0..3 {
@@ -243,7 +243,7 @@ async fn a_cancel_reaches_the_innermost_gadget_and_its_costs_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_subagents_of_one_call_are_told_apart() {
+async fn two_subagents_of_one_call_have_different_ids() {
     let twice = gadget("Twice", |context| async move {
         let run = |text: &str| {
             let own = Services::new(Arc::new(script(&[json!(text)])), Toolbox::default());

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn colors_are_those_of_the_background_or_none() {
+    fn colors_fit_the_background_and_can_be_off() {
         let check = |colors: Colors, color: Color, expected: &str| {
             let mut region = Region::new(colors, true);
             let style = Style::new().fg(color).add_modifier(Modifier::BOLD);

@@ -137,7 +137,7 @@ fn without_a_model() {
 
 /// A session is listed, closed, resumed, and loaded in another process with everything that was shown.
 #[test]
-fn sessions() {
+fn a_session_is_loaded_in_another_process() {
     let edit = call(
         "WriteFile",
         "!!!ARG:filePath\na.txt\n!!!ARG:content\nhello\n",

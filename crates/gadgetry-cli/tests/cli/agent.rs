@@ -286,7 +286,7 @@ fn custom_blocks_are_no_part_of_the_answer() {
 }
 
 #[test]
-fn nobody_needs_to_listen_to_progress() {
+fn a_run_completes_when_stderr_is_closed() {
     let workshop = Workshop::new(&(reply(&block("Echo", "x")) + &reply("Done.")));
     let mut command = workshop.agent(&[]);
     let mut child = command.spawn().expect("it starts");

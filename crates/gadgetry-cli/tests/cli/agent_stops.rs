@@ -92,7 +92,7 @@ fn a_run_has_so_much_time() {
 }
 
 #[test]
-fn a_person_is_told_in_one_line() {
+fn an_interrupted_run_ends_with_one_line() {
     let workshop = Workshop::new(&streaming());
     let (child, alive) = start(&workshop, &[]);
     signal(&child, "INT");
@@ -158,7 +158,7 @@ fn a_reader_who_goes_ends_the_run() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_no_error() {
+fn a_run_succeeds_when_stdout_is_closed() {
     let workshop = Workshop::new(&(reply(&block("Touch:a", "")) + &reply("Done.")));
     let mut child = workshop.agent(&[]).spawn().expect("it starts");
     drop(child.stdout.take());

@@ -94,7 +94,7 @@ fn the_command_line_gives_the_defaults() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_lines_are_errors_with_their_number() {
     mistake("nonsense", "null", "line 1: the line is not a JSON object");
     mistake("\n\n[1]", "null", "line 3: the line is not a JSON object");
     mistake(

@@ -207,7 +207,7 @@ fn rules_about_tools_of_servers() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_options_of_built_in_gadgets_are_refused() {
     let check = |options: &[&str], error: &str| {
         let args = [&["agent", "Go!", "--model", "script:script.jsonl"], options].concat();
         let ended = Ended::of(&mut workshop().command(&args));

@@ -157,7 +157,7 @@ fn earlier_changes_are_mentioned_if_there_are_some() {
 }
 
 #[test]
-fn a_conversation_is_forked_and_begun_anew() {
+fn fork_and_clear_start_other_conversations() {
     let script = reply("First answer.")
         + &expecting("Second answer.", &["First answer."])
         + &reply("Third answer.");

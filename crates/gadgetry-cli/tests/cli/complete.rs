@@ -144,7 +144,7 @@ fn stdin_is_read_when_it_is_asked_for() {
 }
 
 #[test]
-fn pictures_and_sounds() {
+fn images_and_audio_are_sent_as_parts_of_the_message() {
     let server = Server::start([Reply::says("A cat.")]);
     let workshop = Workshop::new("");
     std::fs::write(workshop.path("cat.png"), b"\x89PNG\r\n\x1a\nmeow").expect("a file");
@@ -274,7 +274,7 @@ fn what_may_pass_is_asked_again() {
 }
 
 #[test]
-fn progress_is_not_told_where_nobody_watches() {
+fn progress_is_not_printed_without_a_terminal() {
     let server = Server::start([Reply::says("Yes.")]);
     ask(&Workshop::new(""), &server, &["Hi!"]).check("Yes.\n", "", 0);
 }

@@ -379,7 +379,7 @@ fn tables_that_are_wrong() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_arguments_are_refused() {
     let check = |args: &[&str], error: &str| {
         let configured = Configured::new("");
         let ended = configured.ended(&[&["eval"], args].concat());

@@ -122,7 +122,7 @@ fn what_info_prints_is_what_the_model_reads() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_arguments_are_refused() {
     let check = |args: &[&str], error: &str| check(args, "", &format!("error: {error}\n"), 2);
     check(
         &[],

@@ -152,7 +152,7 @@ fn a_table_from_a_server() {
 }
 
 #[test]
-fn mistakes() {
+fn filters_without_a_match_are_errors() {
     let workshop = updated();
     workshop.write("empty.json", "{}");
     workshop.write("script.txt", "no table");

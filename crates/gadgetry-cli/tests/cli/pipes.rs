@@ -154,7 +154,7 @@ fn a_broken_pipe_is_no_error() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn output_that_cannot_be_written_is_told() {
+fn a_full_disk_ends_with_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     // A limit stands for a disk that is full: not a byte can be written to a file.
     let limited = "trap '' XFSZ; ulimit -f 0; exec \"$0\" --help > file";

@@ -11,7 +11,7 @@ use super::workshop::without_config;
 use super::{GADGETRY, check};
 
 #[test]
-fn mistakes() {
+fn invalid_arguments_are_refused() {
     let refused = |args: &[&str], problem: &str| {
         let args = [&["serve"], args].concat();
         check(&args, "", "", &format!("error: {problem}\n"), 2);

@@ -25,7 +25,7 @@ const MODEL: &str = "--model script:script.jsonl";
 const CLEARED: &str = "\u{1b}[2K";
 
 #[test]
-fn progress_stands_at_the_end_and_goes_away() {
+fn the_progress_line_is_cleared_when_a_run_ends() {
     let agent = format!("{GADGETRY} agent Go! --gadgets gadgets.toml {MODEL}");
     let seen = seen(&workshop(), &agent);
     let (progress, end) = seen.rsplit_once(CLEARED).expect("a spinner");

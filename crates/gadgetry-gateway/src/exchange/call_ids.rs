@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_others_are_none_of_ours() {
+    fn ids_of_other_formats_are_not_parsed() {
         for id in [
             "",
             "call_abc",

@@ -127,7 +127,7 @@ fn a_call_is_sent_before_the_reply_is_over() {
 }
 
 #[test]
-fn invalid_calls_are_corrected_where_nobody_sees_it() {
+fn invalid_calls_are_corrected_without_the_client() {
     let check = |replies: &[&str], text: &str, calls: &[(String, Value)]| {
         let received = Client::new(ClientApi::Chat).receive(ask("Hi"), replies);
         assert_eq!(
@@ -283,7 +283,7 @@ fn how_a_reply_was_cut_is_how_it_ends() {
 }
 
 #[test]
-fn native_calls_are_mended() {
+fn arguments_of_native_calls_are_repaired() {
     let check = |json: &str, expected: Option<Value>| {
         let mut client = Client::new(ClientApi::Chat);
         client.is_native = true;

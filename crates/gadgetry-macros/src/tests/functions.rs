@@ -75,7 +75,7 @@ fn arguments_are_named_and_owned() {
 }
 
 #[test]
-fn a_function_stands_alone() {
+fn gadgets_are_free_functions_without_generics() {
     for (function, expected) in [
         (
             "fn ring(&self) {}",

@@ -341,7 +341,7 @@ fn an_announced_call_that_never_comes() {
 
 /// A reply that is nothing but calls was not written as text, and none is sent for it.
 #[test]
-fn a_reply_without_text_has_none() {
+fn a_reply_of_calls_alone_has_no_raw_text() {
     let script = native([echo()]).replies(deltas([whole("a", "Echo", json!({ "text": "x" }))]));
     let log = play(&script);
     let reply = &log.history[log.opening.len()];

@@ -79,7 +79,7 @@ fn a_refusal_carries_the_usage_and_the_format_with_the_markers_of_the_run() {
 }
 
 #[test]
-fn a_usage_is_bounded_and_errors_of_other_kinds_have_none() {
+fn usage_text_is_bounded_and_only_for_invalid_calls() {
     let long = cook().with(|spec| spec.description = "long ".repeat(10_000));
     let script = Script::default().gadget(long).reply(block("Cook:a", &[]));
     assert!(told(&script).len() < 3_000);

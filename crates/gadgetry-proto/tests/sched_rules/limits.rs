@@ -124,7 +124,7 @@ fn exclusive_lets_earlier_ones_go_first() {
 }
 
 #[test]
-fn exclusive_holds_back_only_when_ready() {
+fn an_exclusive_call_blocks_others_only_when_ready() {
     check(
         &parallel(),
         r"

@@ -53,7 +53,7 @@ impl DeltaTransform for Count {
 }
 
 #[tokio::test]
-async fn the_model_is_told_of_all_tags_and_its_own_come_first() {
+async fn the_prompt_lists_all_tags_and_the_models_own_first() {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&requests);
     let adapter = Adapter::builder("m")
@@ -170,7 +170,7 @@ async fn one_reply_without_an_agent() {
 }
 
 #[tokio::test]
-async fn tags_that_cannot_be_told_apart_are_an_error_of_the_reply() {
+async fn a_tag_registered_twice_is_an_error_of_the_reply() {
     let adapter = streaming(vec![Delta::text("a")])
         .custom_block(CustomBlock::new("x"))
         .custom_block(CustomBlock::new("x"))

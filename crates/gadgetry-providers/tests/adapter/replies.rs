@@ -116,7 +116,7 @@ async fn errors_say_what_they_mean() {
 }
 
 #[tokio::test]
-async fn a_client_is_asked_when_somebody_reads() {
+async fn a_request_is_sent_when_the_reply_is_polled() {
     let (sender, mut asked) = tokio::sync::mpsc::unbounded_channel();
     let adapter = Adapter::builder("m")
         .prepare_input(|request| request.iteration)

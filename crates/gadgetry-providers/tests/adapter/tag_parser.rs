@@ -26,7 +26,7 @@ fn handler(told: &Told) -> TagHandler {
 }
 
 #[test]
-fn handlers_are_told_in_order() {
+fn handlers_are_called_in_order() {
     let cases: [(&[&str], &str, &[&str]); 4] = [
         (
             &["a<t", "ag k=1>b", "c</tag>d"],

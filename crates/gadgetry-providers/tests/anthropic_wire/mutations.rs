@@ -298,7 +298,7 @@ fn halves_of_characters() {
 }
 
 #[test]
-fn ends() {
+fn stop_reasons_are_mapped() {
     let delta = |reason: &str| {
         format!(
             r#"{{"type":"message_delta","delta":{{"stop_reason":{reason}}},"usage":{{"output_tokens":5}}}}"#

@@ -173,7 +173,7 @@ fn system_messages_are_blocks() {
 }
 
 #[test]
-fn the_cache_is_marked_behind_what_stays() {
+fn the_cache_mark_follows_the_stable_prefix() {
     let request = request(vec![
         system("a"),
         system("b"),

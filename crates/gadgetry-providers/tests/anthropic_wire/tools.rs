@@ -33,7 +33,7 @@ fn close(index: u32) -> String {
 }
 
 #[test]
-fn calls() {
+fn native_calls_are_assembled_from_their_pieces() {
     let (a, b) = (open(0, "a", "{}"), open(1, "b", "{}"));
     let first = piece(0, r#""{\"x\"""#);
     let second = piece(0, r#"": 1}""#);

@@ -337,7 +337,7 @@ async fn a_reply_cut_after_some_text_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_no_retry_can_help_is_told_at_once() {
+async fn permanent_errors_are_reported_without_a_retry() {
     let refused = |name: &str, status: u16, kind: &str, message: &str| {
         json!({
             "match": { "userMessage": format!("{name}.") },

@@ -8,7 +8,7 @@ use gadgetry_providers::models::{Feature, ModelFilter, ModelRegistry, ModelSpec}
 use super::{day, usage};
 
 #[test]
-fn the_head_tells_where_it_comes_from() {
+fn the_built_in_table_names_its_source() {
     let models = ModelRegistry::builtin();
     let head = models.provenance();
     assert_eq!(head.source, "litellm");

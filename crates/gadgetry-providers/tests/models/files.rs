@@ -55,7 +55,7 @@ fn the_table_in_the_crate_is_as_it_would_be_written_now() {
 }
 
 #[test]
-fn what_is_no_table_is_told() {
+fn invalid_model_tables_are_errors() {
     let cases: [(&[u8], &str); 8] = [
         (b"", "EOF while parsing"),
         (b"{", "EOF while parsing"),
@@ -96,7 +96,7 @@ fn a_bomb_is_not_unpacked() {
 }
 
 #[test]
-fn an_update_tells_what_it_changes() {
+fn an_update_lists_its_changes() {
     let batch = ModelSpec {
         batch_price: Some(flat(0.5, 0.5)),
         ..priced("acme/batch", 1.0, 1.0)

@@ -54,7 +54,7 @@ fn names_in_the_builtin_table() {
 }
 
 #[test]
-fn a_bare_name_means_one_model_or_none() {
+fn a_bare_name_resolves_only_if_it_is_unique() {
     let mut models = registry([
         priced("acme/large", 1.0, 1.0),
         priced("bolt/vendor/large", 2.0, 2.0),

@@ -231,7 +231,7 @@ fn a_price_of_nothing_is_unknown() {
 }
 
 #[test]
-fn a_model_is_told_what_it_is() {
+fn a_specification_converts_to_model_info() {
     let spec = ModelSpec {
         context_window: Some(8_000),
         features: [Feature::Vision].into(),

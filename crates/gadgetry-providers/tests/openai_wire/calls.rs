@@ -41,7 +41,7 @@ fn without_arguments() {
 }
 
 #[test]
-fn a_call_starts_while_the_reply_goes_on() {
+fn a_complete_call_ends_before_the_reply_does() {
     let a = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"s\":\"}{\\\"\",\"o\":{\"l\":[1]}} \n"}}"#;
     let again = r#"{"index":0,"function":{"arguments":"{\"s\":2}"}}"#;
     let call = r#"call a f | args a {"s":"}{\"","o":{"l":[1]}} | end a"#;
@@ -54,7 +54,7 @@ fn a_call_starts_while_the_reply_goes_on() {
 }
 
 #[test]
-fn what_is_no_object_goes_on_to_the_end() {
+fn arguments_that_are_not_an_object_end_with_the_reply() {
     let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"[1]"}}"#;
     let more = r#"{"index":0,"function":{"arguments":", {}"}}"#;
     pieces(

@@ -435,7 +435,7 @@ async fn a_reply_that_was_complete_before_the_break_is_whole() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn a_refused_connection_asks_whether_the_server_runs() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -503,7 +503,7 @@ async fn what_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn mistakes_in_what_is_set_are_told_at_once() {
+async fn invalid_settings_are_refused_when_a_model_is_built() {
     let table = [
         (
             OpenAi::builder("m").base_url("localhost:8080"),
@@ -533,7 +533,7 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn encryption_is_our_own_and_nobody_elses() {
+async fn tls_needs_no_default_provider_of_the_process() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = async {

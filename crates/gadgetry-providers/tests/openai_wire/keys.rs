@@ -125,7 +125,7 @@ fn errors_lose_the_key() {
 }
 
 #[tokio::test]
-async fn what_a_provider_repeats_is_not_handed_on() {
+async fn keys_that_a_provider_echoes_are_redacted() {
     let frames = |frame: String| vec![head(), chunk(&format!("data: {frame}\n\n")), chunk("")];
     let echo = format!("wrong {KEY} and {OTHER}");
     let error = format!(r#"{{"error":{{"message":"{echo}","code":"{KEY}"}}}}"#);
@@ -195,7 +195,7 @@ async fn asked(acts: Vec<Act>, user: &str, query: &str) -> Vec<Delta> {
 }
 
 #[tokio::test]
-async fn passwords_and_keys_of_a_base_url_are_not_handed_on() {
+async fn passwords_and_keys_of_a_base_url_are_redacted() {
     // User and password, query, and what the server repeats of them.
     let table = [
         ("bob:hunter2@", "", "hunter2"),

@@ -530,7 +530,7 @@ fn a_stream_cut_anywhere_never_looks_whole() {
 }
 
 #[test]
-fn frames_that_mean_nothing_known_are_handed_on() {
+fn unknown_frames_are_passed_through() {
     let mut frames = good();
     frames.insert(1, json!({"type": "ping", "cost": 0.5}));
     check(

@@ -185,7 +185,7 @@ fn finish_reasons() {
 }
 
 #[test]
-fn a_refusal_ends_the_text_and_is_none() {
+fn a_refusal_ends_the_text_and_is_not_part_of_it() {
     let refused = r#"{"type":"diagnostic","code":"refusal","message":"the provider refused: I cannot","span":{"start":0,"end":0}}"#;
     let whole = delta(r#"{"refusal":"I cannot"}"#);
     let empty = delta(r#"{"content":"Hi","refusal":""}"#);

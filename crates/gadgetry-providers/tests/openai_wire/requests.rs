@@ -125,7 +125,7 @@ fn the_system_comes_first_and_once() {
 }
 
 #[test]
-fn neighbours_are_merged_unless_told_otherwise() {
+fn adjacent_messages_of_one_role_are_merged_by_default() {
     let messages = vec![user("u"), user("v"), assistant(""), user("w")];
     sends(
         model(),
@@ -186,7 +186,7 @@ fn trailing_messages_are_sent() {
 }
 
 #[test]
-fn pictures_and_sounds() {
+fn media_are_sent_only_to_models_that_accept_them() {
     let sees = ModelInfo::default().reads_images(true);
     let hears = ModelInfo::default().reads_audio(true);
     let linked = medium(
@@ -485,7 +485,7 @@ fn arguments_are_always_an_object() {
 }
 
 #[test]
-fn pictures_of_results_follow_behind_all_results() {
+fn images_of_results_follow_all_results() {
     let sees = ModelInfo::default().reads_images(true);
     let called = message(Role::Assistant, vec![tool_use("a", "f", json!({}))]);
     let results = message(Role::User, vec![result("a", "1", vec![image()])]);

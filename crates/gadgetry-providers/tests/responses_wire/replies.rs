@@ -227,7 +227,7 @@ fn refusals() {
 }
 
 #[test]
-fn calls() {
+fn a_call_ends_with_its_item_or_its_arguments() {
     check(
         "a call ends with its item",
         &[CALL, X, CALL_DONE, HI],
@@ -447,7 +447,7 @@ fn items_without_the_numbers_or_ids_of_the_api() {
 }
 
 #[test]
-fn ends() {
+fn the_end_of_a_response_gives_the_stop_reason() {
     let end = |event: &str, response: &str| frame(event, &format!(r#""response":{response}"#));
     for (event, response, word) in [
         ("completed", r#"{"status":"completed"}"#, "stop"),

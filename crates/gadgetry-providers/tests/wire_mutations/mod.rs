@@ -96,7 +96,7 @@ async fn whole_replies_to_a_request_for_a_stream() {
 /// Whatever a stream is cut behind: no call that the whole stream does not have, no other text, and no success
 /// without a reason to stop.
 #[tokio::test]
-async fn cut_behind_every_byte() {
+async fn a_stream_cut_at_any_byte_never_succeeds_without_its_end() {
     let golden = [
         chat::whole("golden", &chat::GOLDEN),
         completions::whole("golden", &completions::GOLDEN),
@@ -143,7 +143,7 @@ async fn cut_behind_every_byte() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn a_refused_connection_is_a_transport_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .expect("a port");

@@ -163,7 +163,7 @@ async fn agents_run_in_parallel() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on() {
+async fn a_finished_run_continues_its_conversation() {
     let model = Mock::new([
         call("Echo", "e", &[("text", "hi")]),
         "One.".into(),

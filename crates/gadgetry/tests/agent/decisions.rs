@@ -223,7 +223,7 @@ async fn a_hook_that_panics_stops_the_run() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked() {
+async fn a_gadget_asks_the_user() {
     let ask = || {
         gadget("Ask", |context: gadgetry::ExecutionContext| async move {
             match context.ask_human("Really?").await {

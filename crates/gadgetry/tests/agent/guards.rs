@@ -176,7 +176,7 @@ async fn told(
 }
 
 #[tokio::test]
-async fn a_gadget_that_comes_to_need_approval_is_denied_at_the_call() {
+async fn a_call_that_needs_approval_later_is_denied_without_approvals() {
     let denied = "r failed: Denied: Rm needs approval, but this agent has no approvals";
     let ran = r#"r: deleted {"path":"x","folder":"home","times":1}"#;
     for (options, expected) in [

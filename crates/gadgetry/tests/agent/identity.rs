@@ -121,7 +121,7 @@ fn curious() -> impl gadgetry::IntoGadget {
 }
 
 #[tokio::test]
-async fn a_subagent_names_its_parent_and_everyone_is_told_the_run() {
+async fn a_subagent_names_its_parent_and_questions_carry_the_run() {
     type Asked = Arc<Mutex<Vec<(String, Arc<RunInfo>)>>>;
     let asked = Asked::default();
     let (approver, human) = (Arc::clone(&asked), Arc::clone(&asked));

@@ -350,7 +350,7 @@ async fn it_shares_retries_and_rate_limits() {
 
 /// One person, one question at a time, however deep.
 #[tokio::test(start_paused = true)]
-async fn it_asks_the_same_person() {
+async fn it_asks_the_same_user_one_question_at_a_time() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let human = {
         let asked = Arc::clone(&asked);

@@ -23,7 +23,7 @@ fn rating(stars: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_refused_call_is_mended_and_a_text_is_reminded() {
+async fn a_typed_answer_is_requested_until_it_is_valid() {
     let replies = [
         "Four stars.".to_owned(),
         rating("six"),

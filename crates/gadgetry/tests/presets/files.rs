@@ -108,7 +108,7 @@ fn requests_and_replies_are_files() {
 }
 
 #[test]
-fn a_folder_that_fails_is_told_at_the_end() {
+fn an_unwritable_folder_is_an_error_at_the_end() {
     let root = tempfile::tempdir().unwrap();
     let start = events(&[json!({ "type": "model_call_start", "iteration": 1 })]);
 

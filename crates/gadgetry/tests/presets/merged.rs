@@ -36,7 +36,7 @@ impl Observer for Echo<'_> {
 }
 
 #[test]
-fn merged_observers_are_all_told_in_order() {
+fn merged_observers_are_called_in_order() {
     let told = Mutex::new(Vec::new());
     let events = events(&[json!({ "type": "iteration_end", "iteration": 1 })]);
     let shared = Shared::new(Echo("c", &told));

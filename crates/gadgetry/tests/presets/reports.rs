@@ -14,7 +14,7 @@ use super::logging::{logged, logged_by_logging};
 use super::support::{FAILURES, end, eventful, events, watch};
 
 #[test]
-fn progress_is_told_after_everything_that_costs() {
+fn progress_is_reported_after_everything_that_costs() {
     let mut lines = Vec::new();
     let on_progress = |p: &Progress| {
         assert_eq!(p.max_iterations, Some(4));
@@ -80,7 +80,7 @@ fn timing_and_tokens_are_reported() {
 }
 
 #[test]
-fn errors_are_told_in_lines() {
+fn errors_are_formatted_as_lines() {
     let mut lines = Vec::new();
     let mut errors = ErrorLogging::new(|failure: &Failure| lines.push(failure.to_string()));
     watch(&mut errors, &eventful());

@@ -74,7 +74,7 @@ fn lists_names_and_descriptions() {
 }
 
 #[test]
-fn no_skills_are_told() {
+fn an_empty_set_is_described_as_such() {
     let none = spec(&Skills::new());
     assert!(
         none.description.ends_with("There are no skills."),

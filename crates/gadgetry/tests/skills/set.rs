@@ -74,7 +74,7 @@ fn several_folders_are_one_set_and_names_differ() {
 }
 
 #[test]
-fn mistakes_are_told_not_skipped() {
+fn invalid_skills_are_errors() {
     let folder = folder();
     let missing = folder.path().join("missing");
     let error = Skills::from_dir(&missing).expect_err("no folder");
@@ -98,7 +98,7 @@ fn mistakes_are_told_not_skipped() {
 
 #[cfg(unix)]
 #[test]
-fn a_skill_file_that_leads_nowhere_is_told() {
+fn a_dangling_link_to_a_skill_is_an_error() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("s")).expect("a folder");
     std::os::unix::fs::symlink("nowhere", folder.path().join("s/SKILL.md")).expect("a link");

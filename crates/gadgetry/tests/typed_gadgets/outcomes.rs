@@ -128,7 +128,7 @@ async fn media_belong_to_a_result() {
 }
 
 #[tokio::test]
-async fn errors_are_told_with_their_causes() {
+async fn errors_include_their_causes() {
     let told = async |words: &'static [&'static str], text: &str| {
         let fails = move || Err::<(), _>(chain(words).into());
         check(fails, costs(0.25, Outcome::error(text))).await;

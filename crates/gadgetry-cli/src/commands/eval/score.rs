@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn values() {
+    fn values_are_compared_by_their_declared_types() {
         let schema = json!({
             "n": { "type": "integer" }, "d": { "type": "number" }, "t": { "type": "string" },
             "w": { "type": "array", "items": { "type": "string" } }, "x": { "type": "array", "items": { "type": "number" } },

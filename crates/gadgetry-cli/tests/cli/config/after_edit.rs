@@ -81,7 +81,7 @@ fn those_of_a_project_need_consent() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_commands_after_edits_are_refused() {
     let check = |text: &str, problem: &str| {
         let ended = Configured::new(text).ended(&["config"]);
         assert!(ended.stderr.contains(problem), "{text}: {ended:?}");

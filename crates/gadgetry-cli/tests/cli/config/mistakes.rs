@@ -368,7 +368,7 @@ fn variables() {
 
 #[test]
 #[cfg(unix)]
-fn files_that_are_none() {
+fn configuration_that_is_not_a_readable_file_is_refused() {
     use std::os::unix::fs::symlink;
 
     let configured = Configured::new("");

@@ -239,7 +239,7 @@ fn mistakes_of_a_project_are_notes_until_it_is_trusted() {
 
 #[test]
 #[cfg(unix)]
-fn files_of_projects_that_are_none() {
+fn project_files_that_cannot_be_read_are_refused() {
     use std::os::unix::fs::symlink;
 
     let configured = Configured::new("");

@@ -152,7 +152,7 @@ fn addresses_of_other_lists_are_disabled() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_files_are_refused() {
     let configured = Configured::new("");
     configured.0.write("broken.json", "{");
     configured.0.write("none.json", "{}");

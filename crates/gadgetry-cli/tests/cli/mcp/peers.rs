@@ -42,7 +42,7 @@ fn check(server: &str, name: &str, arguments: &str, shown: &str) {
 }
 
 #[test]
-fn calls() {
+fn tools_of_other_servers_are_called() {
     if let Some(server) = everything() {
         let echo = "!!!ARG:message\nhello\n";
         check(

@@ -241,7 +241,7 @@ fn over_http_with_keys() {
 }
 
 #[test]
-fn mistakes() {
+fn invalid_arguments_are_refused() {
     let workshop = Workshop::new("");
     workshop.write("none.txt", "# none\n");
     workshop.write("short.txt", "short\n");

@@ -71,7 +71,7 @@ fn dependencies_without_empty_ones_and_repetitions() {
 }
 
 #[test]
-fn empty() {
+fn empty_headers_get_a_numbered_id() {
     check(&[
         ("", "", "gadget_1", &[]),
         (" \r", "", "gadget_2", &[]),

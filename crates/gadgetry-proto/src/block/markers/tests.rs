@@ -27,7 +27,7 @@ fn white_space(name: &'static str, marker: &str) -> MarkerError {
 }
 
 #[test]
-fn good() {
+fn different_markers_are_valid() {
     for markers in [
         ["!!!GADGET_START:", "!!!GADGET_END", "!!!ARG:"],
         ["a", "b", "c"],
@@ -41,7 +41,7 @@ fn good() {
 }
 
 #[test]
-fn empty() {
+fn empty_markers_are_refused() {
     check(["", "b", "c"], &Err(MarkerError::Empty { name: "start" }));
     check(["a", "", "c"], &Err(MarkerError::Empty { name: "end" }));
     check(
@@ -63,7 +63,7 @@ fn line_breaks_and_white_space() {
 }
 
 #[test]
-fn equal() {
+fn equal_markers_are_refused() {
     let equal = |name, other_name| {
         Err(MarkerError::Equal {
             name,

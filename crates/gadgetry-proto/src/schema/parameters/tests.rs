@@ -65,7 +65,7 @@ fn trees() {
 }
 
 #[test]
-fn mistakes() {
+fn pointers_that_do_not_form_a_tree_are_refused() {
     for (arguments, error) in [
         (&[("a", "1"), ("a", "2")][..], "Duplicate pointer: a"),
         (&[("a/b", "1"), ("a/b", "2")], "Duplicate pointer: a/b"),

@@ -26,7 +26,7 @@ fn read(text: &str) -> String {
 }
 
 #[test]
-fn ends() {
+fn an_opening_tag_ends_at_its_bracket() {
     check(&[
         (">", "{}"),
         (" \t\r\n>", "{}"),
