@@ -59,8 +59,8 @@ fn main() {
         });
         row(name, &ours);
         match name {
-            "prose" => beside(name, &ours, "memmem", &search),
-            "value" | "tag" | "cut closing tags" => beside(name, &ours, "memmem + memcpy", &kept),
+            "prose" => versus(name, &ours, "memmem", &search),
+            "value" | "tag" | "cut closing tags" => versus(name, &ours, "memmem + memcpy", &kept),
             _ => {}
         }
     }
@@ -93,7 +93,7 @@ fn row(name: &str, costs: &[Costs; CHUNKS.len()]) {
 }
 
 /// A long text does not fit into the caches where a short one does: how much of the ratio is ours?
-fn beside(name: &str, ours: &[Costs; CHUNKS.len()], base: &str, baseline: &[Costs; CHUNKS.len()]) {
+fn versus(name: &str, ours: &[Costs; CHUNKS.len()], base: &str, baseline: &[Costs; CHUNKS.len()]) {
     print!("| {name}: ratio ÷ that of {base} |");
     let mut ratios = [0.0; CHUNKS.len()];
     for (at, ratio) in ratios.iter_mut().enumerate() {

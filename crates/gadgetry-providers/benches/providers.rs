@@ -204,19 +204,19 @@ fn measure(runtime: &Runtime, said: Said, model: impl Fn() -> Arc<dyn Model>) ->
             }));
         let agent = agent.build().expect("it is well formed");
         seconds(|| {
-            let mut told = 0;
+            let mut pieces = 0;
             let run = agent.ask("Go on.").on_event(|event| {
                 let is_piece = matches!(
                     event.kind,
                     EventKind::Text { .. } | EventKind::GadgetArgsPartial { .. }
                 );
-                told += usize::from(is_piece);
+                pieces += usize::from(is_piece);
             });
             runtime.block_on(run).expect("the model is done at the end");
             match said {
-                Said::Prose => assert!(told >= TOKENS, "{told}"),
+                Said::Prose => assert!(pieces >= TOKENS, "{pieces}"),
                 // A piece may wait for the next one, because it may begin a marker.
-                Said::Value => assert!(told >= TOKENS * 9 / 10, "{told}"),
+                Said::Value => assert!(pieces >= TOKENS * 9 / 10, "{pieces}"),
             }
         })
     })

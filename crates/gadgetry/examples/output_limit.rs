@@ -64,12 +64,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let notice = "[Gadget \"Search\" returned too much data: 172,203 bytes, 4,200 lines. \
                   Use GadgetOutputViewer with id \"Search_";
     let requests = model.requests();
-    let told = requests[1]
+    let sent = requests[1]
         .messages
         .last()
         .map(prompt_text)
         .unwrap_or_default();
-    assert!(told.contains(notice), "{told}");
+    assert!(sent.contains(notice), "{sent}");
     // Four lines with two lines before and after each.
     assert!(
         view.starts_with("[Mode: line | Showing 20 of 4200 lines]"),

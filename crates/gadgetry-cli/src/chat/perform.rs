@@ -103,7 +103,7 @@ async fn reports(
         Entered::Undo(count) => talk.undo(count).await?,
         Entered::Rewind(_) => talk.turns().await?,
         Entered::Fork => vec![talk.fork()?],
-        Entered::New => talk.anew().await,
+        Entered::New => talk.start_over().await,
         Entered::Export(path) => {
             let written = export::write(Path::new(&path), talk.messages());
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;

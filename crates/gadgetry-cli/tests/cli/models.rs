@@ -201,8 +201,8 @@ fn filters_without_a_match_are_errors() {
         "{ended:?}"
     );
     updated();
-    let mended = models(&workshop, &["update", "--from", "table.json"]);
-    assert_eq!(mended.code, Some(0), "{mended:?}");
+    let repaired = models(&workshop, &["update", "--from", "table.json"]);
+    assert_eq!(repaired.code, Some(0), "{repaired:?}");
 }
 
 /// Without `--all`, the list has what can be used now: by the keys that are set, and from servers that answer.

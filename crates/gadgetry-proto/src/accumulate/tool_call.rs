@@ -80,15 +80,15 @@ fn without_lone_halves(json: &str) -> Option<Value> {
         let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
     };
-    let mut mended = String::with_capacity(json.len());
+    let mut repaired = String::with_capacity(json.len());
     let (mut kept, mut at) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
         at += found;
         match unit(at) {
             Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
             Some(0xD800..=0xDFFF) => {
-                mended.push_str(&json[kept..at]);
-                mended.push('\u{FFFD}');
+                repaired.push_str(&json[kept..at]);
+                repaired.push('\u{FFFD}');
                 at += 6;
                 kept = at;
             }
@@ -100,8 +100,8 @@ fn without_lone_halves(json: &str) -> Option<Value> {
     if kept == 0 {
         return None;
     }
-    mended.push_str(&json[kept..]);
-    read_value(&mended).ok()
+    repaired.push_str(&json[kept..]);
+    read_value(&repaired).ok()
 }
 
 /// Returns `true` if a number may be read with other digits: it has more than 64 bits hold, a fraction or an exponent.

@@ -122,12 +122,12 @@ impl Writer<'_> {
             arguments: Vec::new(),
         };
         let root = schema.map(Schema::root);
-        let told = map.iter().all(|(key, value)| {
+        let is_writable = map.iter().all(|(key, value)| {
             let place = root.as_ref().map(|root| root.property(key));
             leaves.tell(&pointer::encode(key), value, place.as_ref())
         });
         let marker = self.markers.arg();
-        if told {
+        if is_writable {
             let arguments = leaves
                 .arguments
                 .iter()

@@ -177,7 +177,7 @@ impl<'s> Coercion<'s> {
             return plain(text).or_else(|| if is_quoted { strict_string(word) } else { None });
         };
         if view.admits_text() {
-            return self.beside_text(text, types, view);
+            return self.text_or_value(text, types, view);
         }
         if view.lists(word) {
             return Some(Value::from(word));
@@ -193,7 +193,7 @@ impl<'s> Coercion<'s> {
     }
 
     /// The reading where the text itself may be meant.
-    fn beside_text(&mut self, text: &str, types: Types, view: &View<'_>) -> Option<Value> {
+    fn text_or_value(&mut self, text: &str, types: Types, view: &View<'_>) -> Option<Value> {
         let word = text.trim();
         let one_line = !text.contains('\n');
         let digits = |value: &Value| !value.is_f64() || json::keeps_digits(value, word);

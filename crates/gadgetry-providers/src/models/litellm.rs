@@ -189,8 +189,8 @@ fn fill_in_writes(price: &mut Price, like: &Price) {
 }
 
 /// Scales `rate` from its own input rate to another input rate.
-fn share(rate: Option<f64>, beside: &Price, input: f64) -> Option<f64> {
-    rate.map(|rate| (rate * input / beside.input * 1e9).round() / 1e9)
+fn share(rate: Option<f64>, own: &Price, input: f64) -> Option<f64> {
+    rate.map(|rate| (rate * input / own.input * 1e9).round() / 1e9)
 }
 
 /// Dollars a million tokens, from dollars a token, by moving the decimal point.

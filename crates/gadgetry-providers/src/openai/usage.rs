@@ -89,9 +89,9 @@ fn counts(usage: &Value) -> Option<Usage> {
     );
     // Some servers do not include reasoning in the output, as their total shows: with 10 tokens in, 20 out and 5 of
     // reasoning the total is 30 if it is included, and 35 if not. Ours always includes it.
-    let is_beside =
+    let is_separate =
         reasoning > output || total == input.saturating_add(output).saturating_add(reasoning);
-    let output = if is_beside {
+    let output = if is_separate {
         output.saturating_add(reasoning)
     } else {
         output

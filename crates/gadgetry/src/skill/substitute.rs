@@ -5,7 +5,7 @@
 pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
     let arguments = arguments.trim();
     let words = words(arguments);
-    let mut told = arguments.is_empty();
+    let mut has_arguments = arguments.is_empty();
     let mut out = String::with_capacity(text.len() + arguments.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -22,7 +22,7 @@ pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
                 Placeholder::Arguments => arguments,
                 Placeholder::Word(index) => words.get(index).copied()?,
             };
-            told |= what != Placeholder::Folder;
+            has_arguments |= what != Placeholder::Folder;
             Some((text, length))
         });
         let (text, length) = filled_in.unwrap_or_else(|| {
@@ -34,7 +34,7 @@ pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
         rest = &here[length..];
     }
     out.push_str(rest);
-    if !told {
+    if !has_arguments {
         out.push_str("\n\nArguments: ");
         out.push_str(arguments);
     }

@@ -94,7 +94,7 @@ impl Talk {
     }
 
     /// Begins a new conversation.
-    pub(in crate::chat) async fn anew(&mut self) -> Vec<Report> {
+    pub(in crate::chat) async fn start_over(&mut self) -> Vec<Report> {
         let name = self.name().map(ToString::to_string);
         let notes = self.moments.end(name.as_deref(), Ending::Clear).await;
         let commands = Commands::of(

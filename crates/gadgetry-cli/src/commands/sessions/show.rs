@@ -29,7 +29,7 @@ pub(super) async fn run(args: &ShowArgs, printer: &Printer) -> Result<(), Error>
         if only.is_some_and(|(only, _)| only != *number) {
             continue;
         }
-        printer.text(&told(&sessions, run).await?);
+        printer.text(&transcript(&sessions, run).await?);
     }
     Ok(())
 }
@@ -57,7 +57,7 @@ fn head(session: &Session) -> Result<String, Error> {
 }
 
 /// The prompts and the answer of a run.
-async fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
+async fn transcript(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
     let mut text = String::new();
     let added = details(run).map(|it| it.added).unwrap_or_default();
     let prompt = text_of(&sessions.prompt(&run.id).await?);
