@@ -1,4 +1,14 @@
-//! The runs of a journal: what they are, and what others can do to them.
+//! The runs of a journal: their records, and the operations of other processes on them.
+//!
+//! A record is read from `runs`, `headers` and `details`, never from the log, so listing a run costs the same however long it is. Its
+//! progress is stored in one transaction with the entries that led to it, so it is never ahead of the log.
+//!
+//! Only the owner of a run appends entries. An answer or a command from outside is a row of `messages`, also while no process drives
+//! the run; the owner records it as an entry, and removes the row in the same transaction. [`SqliteJournal::cancel`] becomes the owner
+//! for a moment if the run has none.
+//!
+//! Checkpoints, headers and messages are removed with the row of their run, by foreign keys. Entries have none: their ids are a range
+//! that follows from the key of the run, which is never used twice. A long value is removed with the last run or item that needs it.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,14 @@
-//! The one thread that writes. What arrives while it is busy is committed together.
+//! The one thread that writes. Work that arrives while it is busy is committed together.
+//!
+//! An append is never split over transactions: the row of log entries, the long values that its lines refer to, the progress and the
+//! count of rows of the run, and the messages that the run has taken are stored together or not at all. So every reference in a stored
+//! line has its value, a message is either in the log or still unread, and a row that is missing below the count is damage.
+//!
+//! Rows of a run have no gaps. An append first updates the row of the run on the condition that this process owns it, and stores
+//! nothing if another process has taken the run up; after an append that was lost or failed, [`Failed`] refuses all later ones.
+//!
+//! A checkpoint names the last row that it includes. It is sent after the append of that row, so it is stored later and never claims
+//! rows that are not there. A run can be resumed without it, from the header and all rows, so it is not synced on its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
