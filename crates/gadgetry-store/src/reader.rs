@@ -25,7 +25,7 @@ struct Inbox {
     /// The last message that was delivered.
     last: i64,
     /// Whether the file may have changed since it was looked at for this run.
-    is_behind: bool,
+    is_stale: bool,
     sender: mpsc::UnboundedSender<RunMessage>,
 }
 
@@ -85,7 +85,7 @@ impl Reader {
             owner,
             last: 0,
             // Messages may have arrived long ago.
-            is_behind: true,
+            is_stale: true,
             sender,
         };
         self.lock().push(inbox);
@@ -155,14 +155,14 @@ impl Thread {
         let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut looked = Ok(());
         inboxes.retain_mut(|inbox| {
-            inbox.is_behind |= has_changed;
-            if !inbox.is_behind {
+            inbox.is_stale |= has_changed;
+            if !inbox.is_stale {
                 return true;
             }
             let delivered = deliver(&self.connection, inbox);
             match delivered.and_then(|()| is_owned(&self.connection, inbox)) {
                 Ok(is_owned) => {
-                    inbox.is_behind = false;
+                    inbox.is_stale = false;
                     is_owned
                 }
                 Err(error) => {

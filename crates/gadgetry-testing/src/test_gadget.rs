@@ -17,7 +17,7 @@ use gadgetry::{
 };
 use serde_json::Value;
 
-use surroundings::{Person, Surroundings};
+use surroundings::{Surroundings, User};
 
 /// Maximum time for a gadget to tidy up after its timeout, as in a run.
 const GRACE: Duration = Duration::from_secs(2);
@@ -221,14 +221,14 @@ impl GadgetTest {
     #[must_use]
     pub fn answers<A: Into<String>>(mut self, answers: impl IntoIterator<Item = A>) -> Self {
         let answers = answers.into_iter().map(Into::into).collect();
-        self.surroundings.person = Some(Person::Answers(answers));
+        self.surroundings.user = Some(User::Answers(answers));
         self
     }
 
     /// Human input, such as an async closure from the question to the answer, or `None`.
     #[must_use]
     pub fn human(mut self, human: impl Human + 'static) -> Self {
-        self.surroundings.person = Some(Person::Human(Arc::new(human)));
+        self.surroundings.user = Some(User::Human(Arc::new(human)));
         self
     }
 

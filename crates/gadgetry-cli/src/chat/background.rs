@@ -20,9 +20,9 @@ pub(super) struct Listener {
     text: String,
 }
 
-/// An event is this.
+/// Meaning of an event.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum Decoded {
     /// A part of an answer, perhaps.
     Held,
     /// Events for the conversation.
@@ -33,27 +33,27 @@ pub(super) enum Heard {
 
 impl Listener {
     /// Takes the next event.
-    pub(super) fn hear(&mut self, event: Event) -> Heard {
+    pub(super) fn decode(&mut self, event: Event) -> Decoded {
         let Event::Key(key) = event else {
-            return Heard::Events(vec![event]);
+            return Decoded::Events(vec![event]);
         };
         if key.kind != KeyEventKind::Press {
-            return Heard::Events(vec![event]);
+            return Decoded::Events(vec![event]);
         }
         if ends(key) && BEGINNINGS.iter().any(|it| self.text.starts_with(it)) {
             let text = mem::take(&mut self.text);
             self.held.clear();
-            return Heard::Background(is_light(&text));
+            return Decoded::Background(is_light(&text));
         }
         self.held.push(event);
         if let KeyCode::Char(c) = key.code {
             self.text.push(c);
             if self.held.len() < LONGEST && may_be(&self.text) {
-                return Heard::Held;
+                return Decoded::Held;
             }
         }
         self.text.clear();
-        Heard::Events(mem::take(&mut self.held))
+        Decoded::Events(mem::take(&mut self.held))
     }
 }
 
@@ -108,12 +108,12 @@ mod tests {
             all.push(Event::Key(KeyEvent::new(KeyCode::Char(code), own)));
         }
         for event in all {
-            match listener.hear(event) {
-                Heard::Held => {}
-                Heard::Events(more) => events.extend(more),
-                Heard::Background(Some(true)) => found = "light",
-                Heard::Background(Some(false)) => found = "dark",
-                Heard::Background(None) => found = "unknown",
+            match listener.decode(event) {
+                Decoded::Held => {}
+                Decoded::Events(more) => events.extend(more),
+                Decoded::Background(Some(true)) => found = "light",
+                Decoded::Background(Some(false)) => found = "dark",
+                Decoded::Background(None) => found = "unknown",
             }
         }
         let keys_of = |event: &Event| event.as_key_event().and_then(|key| key.code.as_char());

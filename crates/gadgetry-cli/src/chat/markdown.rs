@@ -147,8 +147,8 @@ impl Markdown {
             }
             return;
         }
-        let goes_on = line.starts_with([' ', '\t']) || is_item(line);
-        if self.is_after_blank && !goes_on || self.block.len() >= LARGEST_BLOCK {
+        let continues = line.starts_with([' ', '\t']) || is_item(line);
+        if self.is_after_blank && !continues || self.block.len() >= LARGEST_BLOCK {
             self.settle_block();
         }
         self.is_after_blank = false;

@@ -95,11 +95,11 @@ impl Plain<'_> {
     ) -> Result<(), Error> {
         if let Some(run) = run {
             let done = self.follow(run).await;
-            self.go_on_after(done)?;
+            self.continue_after(done)?;
         }
         if let Some(first) = first {
             let done = self.exchange(first).await;
-            self.go_on_after(done)?;
+            self.continue_after(done)?;
         }
         while let Some(line) = next_line(self.printer).await? {
             let done = match Entered::of(&line, &self.talk.facts().names.named) {
@@ -108,13 +108,13 @@ impl Plain<'_> {
                 Some(Entered::Quit) => break,
                 Some(command) => self.perform(command).await,
             };
-            self.go_on_after(done)?;
+            self.continue_after(done)?;
         }
         Ok(())
     }
 
     /// A run without an answer and a command that fails end the conversation, unless a user is there to say more.
-    fn go_on_after(&mut self, done: Result<(), Error>) -> Result<(), Error> {
+    fn continue_after(&mut self, done: Result<(), Error>) -> Result<(), Error> {
         match done {
             Err(error @ (Error::Failed(_) | Error::Input(_))) if io::stdin().is_terminal() => {
                 self.printer.progress(&format!("{error}\n"));

@@ -21,7 +21,7 @@ use gadgetry::proto::visible::{visible, visible_line};
 use ratatui_core::text::Line;
 use tokio::time::Instant;
 
-use super::background::{self, Heard, Listener};
+use super::background::{self, Decoded, Listener};
 use super::screen::{Colors, Region, View};
 use crate::cli::Theme;
 
@@ -111,7 +111,7 @@ impl Terminal {
     pub(super) async fn next(&mut self) -> Option<io::Result<Input>> {
         while self.read.is_empty() {
             let event = self.events.next().await?;
-            self.hear(event);
+            self.receive(event);
         }
         let event = self.read.pop_front()?;
         let Some(first) = event.as_ref().ok().and_then(character) else {
@@ -135,21 +135,21 @@ impl Terminal {
     /// Returns the next event, if it is there.
     fn read_at_once(&mut self) -> Option<io::Result<Event>> {
         while self.read.is_empty() && matches!(event::poll(AT_ONCE), Ok(true)) {
-            self.hear(event::read());
+            self.receive(event::read());
         }
         self.read.pop_front()
     }
 
     /// Adds an event to those that were read, unless it belongs to the answer about the background.
-    fn hear(&mut self, event: io::Result<Event>) {
+    fn receive(&mut self, event: io::Result<Event>) {
         let (event, listener) = match (event, &mut self.listener) {
             (Ok(event), Some(listener)) => (event, listener),
             (event, _) => return self.read.push_back(event),
         };
-        match listener.hear(event) {
-            Heard::Held => {}
-            Heard::Events(events) => self.read.extend(events.into_iter().map(Ok)),
-            Heard::Background(is_light) => {
+        match listener.decode(event) {
+            Decoded::Held => {}
+            Decoded::Events(events) => self.read.extend(events.into_iter().map(Ok)),
+            Decoded::Background(is_light) => {
                 self.listener = None;
                 if let Some(is_light) = is_light {
                     self.region.use_background(is_light);

@@ -60,8 +60,8 @@ fn unique<'a>(
     provider: Option<&str>,
 ) -> Option<&'a ModelSpec> {
     let mut found = registry.entries().iter().filter_map(|(key, entry)| {
-        let behind = key.strip_suffix(bare)?;
-        let whole = behind.is_empty() || behind.ends_with('/');
+        let prefix = key.strip_suffix(bare)?;
+        let whole = prefix.is_empty() || prefix.ends_with('/');
         (whole && provider.is_none_or(|name| entry.provider() == name)).then_some(entry)
     });
     let first = found.next()?;

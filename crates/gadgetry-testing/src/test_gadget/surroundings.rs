@@ -16,14 +16,14 @@ use gadgetry::{Human, HumanQuestion, Model, Services, Toolbox, Values};
 pub(super) struct Surroundings {
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) models: BTreeMap<String, Arc<dyn Model>>,
-    pub(super) person: Option<Person>,
+    pub(super) user: Option<User>,
     pub(super) budget: Option<f64>,
     pub(super) values: Values,
 }
 
-/// The model.
+/// Source of the answers to questions.
 #[derive(Clone)]
-pub(super) enum Person {
+pub(super) enum User {
     /// Says this, one after the other, and then nothing.
     Answers(Vec<String>),
     Human(Arc<dyn Human>),
@@ -34,16 +34,16 @@ impl Surroundings {
     pub(super) fn services(&self) -> Option<(Services, Arc<Asked>)> {
         let nothing = self.model.is_none()
             && self.models.is_empty()
-            && self.person.is_none()
+            && self.user.is_none()
             && self.values.is_empty()
             && self.budget.is_none();
         if nothing {
             return None;
         }
         let asked = Arc::new(Asked {
-            answers: match &self.person {
-                Some(Person::Human(human)) => Answers::Human(Arc::clone(human)),
-                Some(Person::Answers(answers)) => Answers::Left(Mutex::new(answers.clone().into())),
+            answers: match &self.user {
+                Some(User::Human(human)) => Answers::Human(Arc::clone(human)),
+                Some(User::Answers(answers)) => Answers::Left(Mutex::new(answers.clone().into())),
                 None => Answers::Left(Mutex::default()),
             },
             questions: Mutex::default(),
@@ -51,7 +51,7 @@ impl Surroundings {
         let model = self.model.clone().unwrap_or_else(|| Arc::new(NoModel));
         let mut services = Services::new(model, Toolbox::default());
         services.models = self.models.clone().into_iter().collect();
-        if self.person.is_some() {
+        if self.user.is_some() {
             services.human = Some(Arc::clone(&asked) as Arc<dyn Human>);
         }
         services.scope.budget = self.budget;

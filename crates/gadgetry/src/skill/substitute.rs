@@ -62,11 +62,11 @@ fn placeholder(text: &str) -> Option<(Placeholder, usize)> {
             let closed = rest[length..].starts_with(']');
             return closed.then_some((Placeholder::Word(index), ARGUMENTS.len() + length + 2));
         }
-        return (!goes_on(rest)).then_some((Placeholder::Arguments, ARGUMENTS.len()));
+        return (!continues(rest)).then_some((Placeholder::Arguments, ARGUMENTS.len()));
     }
     let (position, length) = number(text.strip_prefix('$')?)?;
     let rest = &text[1 + length..];
-    if goes_on(rest) || is_amount(rest) {
+    if continues(rest) || is_amount(rest) {
         return None;
     }
     Some((Placeholder::Word(position.checked_sub(1)?), 1 + length))
@@ -83,7 +83,7 @@ fn number(text: &str) -> Option<(usize, usize)> {
 }
 
 /// Returns whether a word continues with `rest`: `$ARGUMENTS_FILE` and `$1st` are not placeholders.
-fn goes_on(rest: &str) -> bool {
+fn continues(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
@@ -115,8 +115,8 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
     let inside = text.strip_prefix(['"', '\''])?;
     let mut ends = inside.match_indices(quote);
     let (length, _) = ends.find(|(at, _)| {
-        let behind = &inside[at + 1..];
-        behind.is_empty() || behind.starts_with(char::is_whitespace)
+        let after = &inside[at + 1..];
+        after.is_empty() || after.starts_with(char::is_whitespace)
     })?;
     Some(length)
 }

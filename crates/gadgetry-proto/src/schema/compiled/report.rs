@@ -290,8 +290,8 @@ impl<'a> ProblemReport<'a> {
                     let declared = view.declared().position(|name| name == key);
                     let map = value.and_then(Value::as_object);
                     let given = map.and_then(|map| map.keys().position(|name| name == key));
-                    let behind = view.declared().count();
-                    order.push(declared.unwrap_or(behind + given.unwrap_or_default()));
+                    let after = view.declared().count();
+                    order.push(declared.unwrap_or(after + given.unwrap_or_default()));
                     view = view.property(key);
                     value = map.and_then(|map| map.get(key));
                 }

@@ -11,7 +11,7 @@ use crate::wire::Wire as _;
 
 /// Messages of the user where the API requires one.
 const BEGINS: &str = "(The conversation begins here.)";
-const GOES_ON: &str = "Continue.";
+const CONTINUE: &str = "Continue.";
 
 /// System texts and turns, ready to be sent.
 pub(super) struct Conversation<'w> {
@@ -84,7 +84,7 @@ impl<'w> Conversation<'w> {
             .last()
             .is_some_and(|turn| turn.role == Role::Assistant)
         {
-            turns.push(Turn::said(GOES_ON));
+            turns.push(Turn::said(CONTINUE));
         }
         let turns = self.turns.into_iter().map(|turn| {
             let role = if turn.role == Role::Assistant {
