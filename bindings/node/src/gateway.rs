@@ -19,7 +19,7 @@ pub struct InProcess(Router);
 
 #[napi]
 impl InProcess {
-    /// Creates a router for requests of this process.
+    /// Creates a gateway to the server at `base_url`.
     #[napi(constructor)]
     pub fn new(base_url: String, api_key: Option<String>, api: String) -> napi::Result<Self> {
         let made = gateway::router(base_url, api_key, &api);
@@ -60,7 +60,7 @@ pub struct Abort(Arc<Notify>);
 
 #[napi]
 impl Abort {
-    /// Creates a signal that no request has received.
+    /// Creates a signal for one request.
     #[napi(constructor)]
     pub fn new() -> Self {
         Self(Arc::new(Notify::new()))
@@ -107,7 +107,7 @@ impl Reply {
         }))
     }
 
-    /// Ends the request, with what remains of its body.
+    /// Ends the request; the rest of its body is not read.
     #[napi]
     pub fn close(&self) {
         self.0.close();

@@ -29,7 +29,7 @@ pub(crate) struct Owner {
     /// Name in the table: `pid-random`.
     pub(crate) name: String,
     path: PathBuf,
-    /// The file of the lease, locked as long as the owner lives.
+    /// The file at `path`, locked as long as the owner is alive.
     _file: File,
 }
 

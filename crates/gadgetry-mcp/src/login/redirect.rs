@@ -90,7 +90,7 @@ impl Redirect {
 }
 
 impl Answer {
-    /// Returns the whole URL, with the code.
+    /// Returns the whole URL that the browser has requested.
     pub(super) fn url(&self) -> &str {
         self.url.as_str()
     }
