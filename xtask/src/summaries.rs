@@ -14,8 +14,8 @@ const WORDS: [&str; 11] = [
 /// Words that a summary of two or three words does not begin with.
 const FRAGMENTS: [&str; 30] = [
     "All", "Any", "Anything", "As", "At", "By", "For", "From", "In", "Into", "It", "Its", "None",
-    "Not", "Nothing", "Of", "On", "Per", "Since", "That", "Their", "These", "They", "This", "Those",
-    "To", "Until", "When", "With", "Without",
+    "Not", "Nothing", "Of", "On", "Per", "Since", "That", "Their", "These", "They", "This",
+    "Those", "To", "Until", "When", "With", "Without",
 ];
 
 /// Percent of the doc comments of a crate.

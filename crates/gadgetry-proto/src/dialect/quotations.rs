@@ -43,7 +43,7 @@ const TOKEN: usize = 64;
 /// Maximum digits of a line number.
 const LINE_NUMBER: usize = 7;
 
-/// Tells calls of a model from forms that it only repeats: those that the data of the conversation contains.
+/// Distinguishes calls of a model from forms that it only repeats: those that the data of the conversation contains.
 ///
 /// ```
 /// use gadgetry_proto::dialect::{Dialects, Quotations};

@@ -38,7 +38,7 @@
 // | retry ephemeral config constraints plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
 // | questions context native said dialects pipeline | tools of the larger parts |
-// | calls conversation summary reply progress turn verdict | the cycle |
+// | calls conversation summary ended_reply reply progress turn verdict | the cycle |
 // | state shared snapshot | all of it together |
 
 mod calls;
@@ -47,6 +47,7 @@ mod constraints;
 mod context;
 mod conversation;
 mod dialects;
+mod ended_reply;
 mod ephemeral;
 mod interceptor;
 mod io;

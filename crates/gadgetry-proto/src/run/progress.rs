@@ -8,9 +8,10 @@ use crate::event::FinishReason;
 use crate::run::calls::Calls;
 use crate::run::context::Context;
 use crate::run::conversation::RunConversation;
+use crate::run::ended_reply::EndedReply;
 use crate::run::money::Money;
 use crate::run::pipeline::Pipeline;
-use crate::run::reply::{EndedReply, StreamedReply};
+use crate::run::reply::StreamedReply;
 use crate::run::summary::SummaryReply;
 use crate::time::Time;
 

@@ -11,7 +11,7 @@ use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
 use crate::dialect::{Gate, Gated, Quotations};
 use crate::error::{Diagnostic, DiagnosticCode, ModelError, ModelErrorKind};
-use crate::event::{EventKind, FinishReason};
+use crate::event::EventKind;
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::{Content, Message};
 use crate::piece::CallStart;
@@ -20,6 +20,7 @@ use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
 use crate::run::conversation::RunConversation;
 use crate::run::dialects::{self, Foreign};
+use crate::run::ended_reply::{EndedReply, ReadReply};
 use crate::run::io::Close;
 use crate::run::native;
 use crate::run::pipeline::Pipeline;
@@ -66,49 +67,6 @@ pub(super) struct StreamedReply {
     /// The place where it was ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stopped: Option<Stopped>,
-}
-
-/// The facts about a reply that the run needs after it was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct EndedReply {
-    pub(super) truncation: Option<Truncation>,
-    /// The error, if it failed.
-    pub(super) error: Option<ModelError>,
-    pub(super) refusal: Option<String>,
-    /// Whether it ended as if it had called something, and had called nothing.
-    pub(super) lacks_call: bool,
-    /// Whether it is empty, there is no earlier answer, and that counts as a failure.
-    pub(super) lacks_answer: bool,
-}
-
-impl EndedReply {
-    /// The error that ends a run for this reason.
-    pub(super) fn error(self, reason: FinishReason) -> Option<ModelError> {
-        let refused = |words| ModelError::new(ModelErrorKind::ContentFilter, words);
-        match reason {
-            FinishReason::ModelError => self.error,
-            FinishReason::Withheld => self.refusal.map(refused),
-            FinishReason::Completed
-            | FinishReason::TaskCompleted
-            | FinishReason::MaxIterations
-            | FinishReason::Truncated
-            | FinishReason::Cancelled
-            | FinishReason::BudgetExceeded
-            | FinishReason::GadgetError
-            | FinishReason::Stopped => None,
-        }
-    }
-}
-
-/// A reply whose message is in the conversation. Its calls may still run.
-pub(super) struct ReadReply {
-    pub(super) ended: EndedReply,
-    /// Whether the conversation has a message of it: whitespace alone is not a message.
-    pub(super) has_message: bool,
-    pub(super) stop_reason: Option<StopReason>,
-    pub(super) usage: Usage,
-    /// The failure, for the event.
-    pub(super) failure: Option<ModelError>,
 }
 
 impl StreamedReply {

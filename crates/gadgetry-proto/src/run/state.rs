@@ -9,6 +9,7 @@ use crate::id::CallId;
 use crate::message::Message;
 use crate::run::calls::Calls;
 use crate::run::conversation::RunConversation;
+use crate::run::ended_reply::EndedReply;
 use crate::run::io::{Input, Misuse, Output, Summary};
 use crate::run::money::Money;
 use crate::run::outbox::Outbox;
@@ -16,7 +17,6 @@ use crate::run::pending::PendingWork;
 use crate::run::plan::Plan;
 use crate::run::question::{QuestionId, QuestionKind};
 use crate::run::questions::{Questions, Subject};
-use crate::run::reply::EndedReply;
 use crate::run::turn::ModelTurn;
 use crate::time::Time;
 

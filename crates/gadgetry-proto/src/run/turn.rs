@@ -17,19 +17,19 @@ use crate::error::{ModelError, ModelErrorKind};
 use crate::event::{EventKind, FinishReason};
 use crate::message::{Purpose, Request};
 use crate::run::conversation::hold_to_choice;
+use crate::run::ended_reply::EndedReply;
 use crate::run::ephemeral::RunStatus;
 use crate::run::io::Close;
 use crate::run::progress::{CancelledTurn, Parts, Progress, Stage};
 use crate::run::question::{CompactionTrigger, Decision, QuestionKind};
 use crate::run::questions::Subject;
-use crate::run::reply::{EndedReply, StreamedReply};
+use crate::run::reply::StreamedReply;
 use crate::run::summary::SummaryReply;
 use crate::run::truncation::Truncation;
 use crate::time::Time;
 use crate::usage::Usage;
 
-/// Maximum number of times a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
-/// least, so less than a hundredth is left.
+/// Maximum number of compactions for one reply, because the model found it too long: each takes a third, so a hundredth is left.
 const MAX_OVERFLOWS: u32 = 12;
 
 /// A request, and its outcome so far.
@@ -281,14 +281,8 @@ impl ModelTurn {
     pub(super) fn read(&mut self, delta: Delta, parts: &mut Parts<'_>) -> Progress {
         match &mut self.stage {
             Stage::Reading(reply) => {
-                let conversation = &*parts.conversation;
-                reply.read(
-                    delta,
-                    parts.pipeline,
-                    parts.calls,
-                    conversation,
-                    &mut parts.cx,
-                );
+                let said = &*parts.conversation;
+                reply.read(delta, parts.pipeline, parts.calls, said, &mut parts.cx);
                 if reply.is_full() {
                     parts.cx.out.close_model();
                     reply.end_full(&mut parts.cx);

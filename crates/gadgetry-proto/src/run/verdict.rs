@@ -2,8 +2,8 @@
 
 use crate::event::FinishReason;
 use crate::run::config::OnTextOnlyReply;
+use crate::run::ended_reply::EndedReply;
 use crate::run::plan::Plan;
-use crate::run::reply::EndedReply;
 use crate::run::truncation::Truncation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
