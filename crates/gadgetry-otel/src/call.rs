@@ -4,7 +4,6 @@ use std::time::SystemTime;
 
 use gadgetry::proto::event::CallAnswer;
 use gadgetry::proto::id::{CallId, InvocationId};
-use gadgetry::proto::piece::CallStart;
 use gadgetry::serde_json::Value;
 use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, Tracer};
 use opentelemetry::{Context, KeyValue};
@@ -29,10 +28,10 @@ pub(crate) struct Identity<'a> {
 }
 
 impl<S: Span> CallSpan<S> {
-    pub(crate) fn of(start: &CallStart, reply: Context) -> Self {
+    pub(crate) fn after(dependencies: Vec<InvocationId>, reply: Context) -> Self {
         Self {
             reply,
-            dependencies: start.dependencies.clone(),
+            dependencies,
             arguments: None,
             span: None,
         }

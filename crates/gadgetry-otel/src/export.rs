@@ -2,21 +2,22 @@
 
 use std::env;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use gadgetry::proto::error::{Classified, Fault};
 use http::{Request, Response};
+use opentelemetry::Key;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData};
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use tokio::runtime::Handle;
 
+use crate::delivery::{Counted, Delivery, Full};
 use crate::spans::Spans;
 
 /// Time for a connection to the collector.
@@ -25,8 +26,6 @@ const CONNECTING: Duration = Duration::from_secs(2);
 const REQUEST: Duration = Duration::from_secs(10);
 /// Time for the last spans when a program ends.
 const ENDING: Duration = Duration::from_secs(3);
-/// Time in which nothing is sent to a collector that did not take spans.
-const PAUSE: Duration = Duration::from_mins(1);
 
 /// Bytes of an answer of the collector, which has nothing to say but what it did not take.
 const LONGEST_ANSWER: usize = 1 << 20;
@@ -77,8 +76,27 @@ impl Exporter {
     ///
     /// If it is called outside of a tokio runtime, and the environment asks for an exporter.
     pub fn from_env(service: &str) -> Result<Option<Self>, ExporterError> {
+        Self::wanted(service, Full::Drops)
+    }
+
+    /// Makes the exporter that the environment asks for, as [`from_env`](Self::from_env) does, for the spans of saved runs, which are made as
+    /// quickly as a file is read. Where the queue is full, it drops no span but blocks the thread until there is room: replay in a thread
+    /// that may block, such as that of [`tokio::task::spawn_blocking`].
+    ///
+    /// # Errors
+    ///
+    /// [`ExporterError::Environment`] if a variable cannot be used, as an invalid URL.
+    ///
+    /// # Panics
+    ///
+    /// If it is called outside of a tokio runtime, and the environment asks for an exporter.
+    pub fn from_env_for_replay(service: &str) -> Result<Option<Self>, ExporterError> {
+        Self::wanted(service, Full::Blocks)
+    }
+
+    fn wanted(service: &str, full: Full) -> Result<Option<Self>, ExporterError> {
         if is_wanted(|name| env::var(name).ok()) {
-            Self::make(None, service).map(Some)
+            Self::make(None, service, full).map(Some)
         } else {
             Ok(None)
         }
@@ -95,10 +113,10 @@ impl Exporter {
     ///
     /// If it is called outside of a tokio runtime.
     pub fn to(url: &str, service: &str) -> Result<Self, ExporterError> {
-        Self::make(Some(url), service)
+        Self::make(Some(url), service, Full::Drops)
     }
 
-    fn make(url: Option<&str>, service: &str) -> Result<Self, ExporterError> {
+    fn make(url: Option<&str>, service: &str, full: Full) -> Result<Self, ExporterError> {
         let (tls, _) = gadgetry_providers::tls::config();
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
@@ -122,13 +140,10 @@ impl Exporter {
         let exporter = exporter.build();
         let exporter = exporter.map_err(|error| ExporterError::Environment(error.to_string()))?;
         let delivery = Arc::new(Delivery::default());
-        let mut resource = Resource::builder();
-        if env::var_os("OTEL_SERVICE_NAME").is_none() {
-            resource = resource.with_service_name(service.to_owned());
-        }
+        let processor = Counted::new(exporter, &delivery, full);
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(Watched(exporter, Arc::clone(&delivery)))
-            .with_resource(resource.build())
+            .with_span_processor(processor)
+            .with_resource(resource(service))
             .build();
         Ok(Self { provider, delivery })
     }
@@ -166,6 +181,18 @@ impl fmt::Debug for Exporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exporter").finish_non_exhaustive()
     }
+}
+
+/// The resource of the environment, with the name of the service if the environment has none.
+fn resource(service: &str) -> Resource {
+    let found = Resource::builder().build();
+    let named = found.get(&Key::from_static_str("service.name"));
+    if named.is_some_and(|name| !name.as_str().starts_with("unknown_service")) {
+        return found;
+    }
+    Resource::builder()
+        .with_service_name(service.to_owned())
+        .build()
 }
 
 /// Returns whether the variables ask for spans.
@@ -219,71 +246,6 @@ impl Classified for ExporterError {
     }
 }
 
-/// Knowledge about the collector.
-#[derive(Debug, Default)]
-struct Delivery(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    /// The first failure.
-    reason: Option<String>,
-    /// When the last one was.
-    failed: Option<Instant>,
-}
-
-impl Delivery {
-    fn reason(&self) -> Option<String> {
-        self.known().reason.clone()
-    }
-
-    fn is_paused(&self) -> bool {
-        self.known().failed.is_some_and(|at| at.elapsed() < PAUSE)
-    }
-
-    /// Notes the result of a batch.
-    fn note(&self, result: &OTelSdkResult) {
-        let mut known = self.known();
-        let Err(error) = result else {
-            known.failed = None;
-            return;
-        };
-        known.failed = Some(Instant::now());
-        if known.reason.is_none() {
-            tracing::warn!(%error, "spans are not delivered to the collector");
-            known.reason = Some(error.to_string());
-        }
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The exporter of the library, which reports failures nowhere that users look, and tries a dead collector again for each batch.
-#[derive(Debug)]
-struct Watched(SpanExporter, Arc<Delivery>);
-
-impl opentelemetry_sdk::trace::SpanExporter for Watched {
-    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        if self.1.is_paused() {
-            return Err(OTelSdkError::InternalFailure(
-                "the collector is not there".to_owned(),
-            ));
-        }
-        let result = self.0.export(batch).await;
-        self.1.note(&result);
-        result
-    }
-
-    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.0.shutdown_with_timeout(timeout)
-    }
-
-    fn set_resource(&mut self, resource: &Resource) {
-        self.0.set_resource(resource);
-    }
-}
-
 /// Sends on our runtime: the library calls from a thread that has none, where reqwest would panic.
 #[derive(Clone, Debug)]
 struct OnTokio(reqwest::Client, Handle);
@@ -313,6 +275,17 @@ impl HttpClient for OnTokio {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::extract::State;
+    use axum::routing::post;
+    use opentelemetry::trace::{Span as _, Tracer as _};
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    use prost::Message as _;
+    use tokio::net::TcpListener;
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     #[test]
@@ -348,5 +321,69 @@ mod tests {
         check("500", Duration::from_millis(500));
         check("soon", REQUEST);
         check("-1", REQUEST);
+    }
+
+    /// Spans that end at once: more than fit into the queue.
+    const SPANS: usize = 5_000;
+
+    /// Answers once it is allowed to, and counts the spans that it received.
+    #[derive(Clone)]
+    struct Collector {
+        opened: Arc<Semaphore>,
+        received: Arc<AtomicUsize>,
+    }
+
+    async fn take(State(it): State<Collector>, body: Bytes) {
+        let permit = it.opened.acquire().await.expect("it is never closed");
+        let request = ExportTraceServiceRequest::decode(body).expect("spans");
+        let resources = request.resource_spans.iter();
+        let spans = resources
+            .flat_map(|it| &it.scope_spans)
+            .map(|it| it.spans.len());
+        it.received.fetch_add(spans.sum(), Ordering::AcqRel);
+        drop(permit);
+    }
+
+    /// Ends spans in a row, before the collector answers or while it does, and returns how many have arrived.
+    async fn ended(full: Full) -> (usize, Result<(), ExporterError>) {
+        let collector = Collector {
+            opened: Arc::new(Semaphore::new(0)),
+            received: Arc::default(),
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let router = Router::new()
+            .route("/v1/traces", post(take))
+            .with_state(collector.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let url = format!("http://{address}/v1/traces");
+        let exporter = Exporter::make(Some(&url), "shop", full).expect("a URL");
+        if full == Full::Blocks {
+            collector.opened.add_permits(1);
+        }
+        let tracer = exporter.tracer();
+        let end = move || (0..SPANS).for_each(|_| tracer.start("one").end());
+        tokio::task::spawn_blocking(end).await.expect("spans");
+        if full == Full::Drops {
+            collector.opened.add_permits(1);
+        }
+        let result = exporter.shutdown().await;
+        (collector.received.load(Ordering::Acquire), result)
+    }
+
+    #[tokio::test]
+    async fn spans_of_a_saved_run_all_arrive() {
+        let (arrived, result) = ended(Full::Blocks).await;
+        assert_eq!((arrived, result), (SPANS, Ok(())));
+    }
+
+    #[tokio::test]
+    async fn spans_that_do_not_fit_are_counted() {
+        let (arrived, result) = ended(Full::Drops).await;
+        assert!(arrived < SPANS, "{arrived}");
+        let dropped = SPANS - arrived;
+        let reason =
+            format!("{dropped} did not fit into the queue; set OTEL_BSP_MAX_QUEUE_SIZE to more");
+        assert_eq!(result, Err(ExporterError::Undelivered(reason)));
     }
 }

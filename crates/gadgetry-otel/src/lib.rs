@@ -53,12 +53,14 @@
 //! | `tree` | the spans of a run and its subagents |
 //! | `spans` | [`Spans`], for all runs |
 //! | `requests` | [`RequestSpans`], of a gateway |
+//! | `delivery` | the way of spans to a collector |
 //! | `export` | [`Exporter`] |
 //! | `guide` | documents whose code is compiled |
 
 mod call;
 mod content;
 mod context;
+mod delivery;
 mod export;
 #[cfg(doctest)]
 mod guide;

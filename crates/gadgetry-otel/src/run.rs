@@ -30,8 +30,12 @@ struct ReplySpan<S> {
 pub(crate) struct RunSpans<S> {
     id: Arc<str>,
     span: S,
+    /// The run, as the parent of the spans of its replies.
+    context: Context,
     provider: &'static str,
-    model: String,
+    model: StringValue,
+    /// The name of the spans of its replies.
+    reply_name: String,
     content: bool,
     reply: Option<ReplySpan<S>>,
     /// The last reply, to which calls belong, as the parent of their spans.
@@ -75,12 +79,15 @@ impl<S: Span> RunSpans<S> {
             .with_start_time(at)
             .with_attributes(attributes)
             .start_with_context(tracer, parent);
+        let context = parent_of(&span);
         Self {
             id: info.map_or_else(|| Arc::from(""), |info| Arc::clone(&info.id)),
-            wrote: parent_of(&span),
+            wrote: context.clone(),
             span,
+            context,
             provider,
-            model: model.to_owned(),
+            model: StringValue::from(Arc::<str>::from(model)),
+            reply_name: format!("chat {model}"),
             content,
             reply: None,
             calls: BTreeMap::new(),
@@ -148,7 +155,7 @@ impl<S: Span> RunSpans<S> {
             EventKind::CustomBlockStart(_) | EventKind::Diagnostic(_) => self.first_chunk(at),
             EventKind::GadgetCallStart { call, start } => {
                 self.first_chunk(at);
-                let call_span = CallSpan::of(start, self.wrote.clone());
+                let call_span = CallSpan::after(start.dependencies.clone(), self.wrote.clone());
                 self.calls.insert(*call, Box::new(call_span));
             }
             EventKind::GadgetCall { written, .. } => {
@@ -301,13 +308,12 @@ impl<S: Span> RunSpans<S> {
         if purpose != Purpose::Reply {
             attributes.push(KeyValue::new(names::PURPOSE, word(&purpose)));
         }
-        let parent = parent_of(&self.span);
         let span = tracer
-            .span_builder(format!("chat {}", self.model))
+            .span_builder(self.reply_name.clone())
             .with_kind(SpanKind::Client)
             .with_start_time(at)
             .with_attributes(attributes)
-            .start_with_context(tracer, &parent);
+            .start_with_context(tracer, &self.context);
         self.wrote = parent_of(&span);
         self.reply = Some(ReplySpan {
             span,
@@ -359,7 +365,10 @@ impl<S: Span> RunSpans<S> {
     ) -> Option<&mut S> {
         let identity = Identity { call, id, name };
         let by_id = &self.by_id;
-        let call = self.calls.get_mut(&call)?;
+        // The start of a call of a run that was resumed may be in the log of another process.
+        let wrote = &self.wrote;
+        let unseen = || Box::new(CallSpan::after(Vec::new(), wrote.clone()));
+        let call = self.calls.entry(call).or_insert_with(unseen);
         if call.span().is_none() {
             let context = call.begin(tracer, &identity, |id| by_id.get(id).cloned(), at);
             self.by_id.insert(id.clone(), context);

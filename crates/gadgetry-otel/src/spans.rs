@@ -117,7 +117,7 @@ where
             Ok(trace) => context::received(trace),
             Err(_) => Context::current(),
         };
-        let mut tree = Tree::new(start, parent, self.content, false);
+        let mut tree = Tree::new(start, parent, self.content, false).of(info);
         if !tree.event(&self.tracer, event) {
             open.insert(Arc::clone(&info.id), tree);
         }

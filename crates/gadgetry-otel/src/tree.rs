@@ -1,10 +1,11 @@
 //! The spans of a run and of its subagents.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gadgetry::Event;
-use gadgetry::proto::event::{Ancestor, EventKind};
+use gadgetry::proto::event::{Ancestor, EventKind, RunInfo};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Message;
 use opentelemetry::trace::{Span, SpanContext, TraceContextExt, Tracer};
@@ -22,7 +23,9 @@ pub(crate) struct Tree<S> {
     parent: Context,
     content: bool,
     is_replay: bool,
-    /// The run itself, which most events are of.
+    /// The run, where it is known: one that was resumed does not begin with an event that has it.
+    info: Option<Arc<RunInfo>>,
+    /// The spans of the run itself, which most events are of.
     root: Option<RunSpans<S>>,
     subagents: HashMap<Vec<Ancestor>, RunSpans<S>>,
 }
@@ -36,9 +39,17 @@ impl<S: Span> Tree<S> {
             parent,
             content,
             is_replay,
+            info: None,
             root: None,
             subagents: HashMap::new(),
         }
+    }
+
+    /// Knows the run, whatever its events say.
+    #[must_use]
+    pub(crate) fn of(mut self, info: &Arc<RunInfo>) -> Self {
+        self.info = Some(Arc::clone(info));
+        self
     }
 
     /// Returns when the run began.
@@ -123,7 +134,7 @@ impl<S: Span> Tree<S> {
         let info = if let EventKind::RunStart(info) = &event.kind {
             Some(&**info)
         } else {
-            None
+            self.info.as_deref().filter(|_| event.path.is_empty())
         };
         let mut run = RunSpans::begin(tracer, info, &parent, self.content, at);
         if self.is_replay {

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use gadgetry::journal::MemoryJournal;
 use gadgetry::log::{LogWriter, replay};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::event::EventKind;
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{Agent, AgentBuilder, ExecutionContext, TraceContext, from_fn};
 use gadgetry_testing::{MockGadget, MockModel, Reply, call, reply};
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanId, TraceContextExt as _, TraceId, Tracer as _};
 use opentelemetry_sdk::trace::SpanData;
+use tokio::time::timeout;
 
 use crate::support::{Memory, attribute, tree};
 
@@ -382,4 +385,58 @@ fn names_are_those_of_the_conventions() {
     for name in gadgetry_otel::names::CONVENTIONAL {
         assert!(published.contains(name), "{name}");
     }
+}
+
+/// The program ends while a call runs; another one goes on, and its first event is not the beginning of the run.
+#[tokio::test(start_paused = true)]
+async fn a_resumed_run_is_known() {
+    let journal = MemoryJournal::default();
+    let replies = || {
+        [
+            calls([
+                call("Fetch").id("a"),
+                call("Count").id("c").after("a").arg("text", "${a}"),
+            ]),
+            reply().text("Done."),
+        ]
+    };
+    let before = agent(replies()).build().unwrap();
+    let run = before
+        .durable(&journal)
+        .run_id("order-7")
+        .ask("?")
+        .await
+        .unwrap();
+    let mut has_started = false;
+    let mut run = Box::pin(run.on_event(|event| {
+        has_started |= matches!(event.kind, EventKind::GadgetStart { .. });
+    }));
+    // The gadget takes 250 ms.
+    assert!(timeout(Duration::from_millis(100), &mut run).await.is_err());
+    drop(run);
+    assert!(has_started);
+
+    let memory = Memory::new();
+    let after = agent([reply().text("Done.")]).hook(memory.hook());
+    let after = after.build().unwrap();
+    let run = after.durable(&journal).run_id("order-7").force();
+    run.resume().await.unwrap().await.unwrap();
+    let spans = memory.spans();
+    let root = spans
+        .iter()
+        .find(|it| it.name == "invoke_agent clerk")
+        .unwrap();
+    assert_eq!(
+        attribute(root, "gadgetry.run.id").as_deref(),
+        Some("order-7")
+    );
+    assert_eq!(
+        attribute(root, "gen_ai.request.model").as_deref(),
+        Some("haiku")
+    );
+    // The calls whose beginnings the other process saw hang below the run.
+    assert_eq!(
+        tree(&spans),
+        "invoke_agent clerk\n  chat haiku\n  execute_tool Fetch failed: gadget_error, gadget_error\n  execute_tool Count failed: skipped, skipped\n",
+    );
 }

@@ -17,7 +17,7 @@ use crate::input::unreadable;
 pub(crate) async fn run(args: &SpansArgs, content: bool) -> Result<(), Error> {
     let place = args.file.display();
     let unreadable = |error| unreadable(&place, &error);
-    let exporter = Exporter::from_env("gadgetry").map_err(Error::input)?;
+    let exporter = Exporter::from_env_for_replay("gadgetry").map_err(Error::input)?;
     let exporter = exporter.ok_or_else(|| {
         let url = "http://127.0.0.1:4318";
         Error::input(format_args!(
@@ -34,8 +34,11 @@ pub(crate) async fn run(args: &SpansArgs, content: bool) -> Result<(), Error> {
     };
     let start = start(&mut file, damaged)?;
     let spans = exporter.spans().content(content);
-    replay(BufReader::new(&file), &mut spans.replay(start)).map_err(damaged)?;
-    drop(spans);
+    let replayed = tokio::task::spawn_blocking(move || {
+        replay(BufReader::new(&file), &mut spans.replay(start)).map(drop)
+    });
+    let replayed = replayed.await.map_err(Error::input)?;
+    replayed.map_err(damaged)?;
     let sent = exporter.shutdown().await;
     sent.map_err(|error| Error::Failed(error.to_string()))
 }
