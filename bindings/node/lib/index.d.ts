@@ -37,7 +37,7 @@ export {
   TooManyIterations,
 } from "./errors.js";
 export type * from "./events.js";
-export { builtinGadgets, McpServers, type ServerConfig } from "./foreign.js";
+export { builtinGadgets, type HttpServer, McpServers, type ServerConfig, type ServerOptions, type StdioServer } from "./foreign.js";
 export {
   type AnyGadget,
   type Duration,

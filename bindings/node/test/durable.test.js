@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 
 import { Agent, builtinGadgets, ConfigError, gadget, Journal, JournalError, McpServers, NativeGadget, ScriptedModel } from "gadgetry";
@@ -64,12 +64,31 @@ test("built-in gadgets", async () => {
   assert.deepEqual(result.calls.map(({ status }) => status), ["succeeded", "succeeded"]);
 });
 
+const workplace = folder();
+
+// A server, and its problem.
+const SERVERS = [
+  [{ command: "no-such-command-of-ours" }, /no-such-command-of-ours/],
+  [{ command: "no-such-command-of-ours", enabled: false }, /^$/],
+  [{ url: "http://localhost:9/mcp", headers: { a: "b" }, oauth: { "client-id": "c", "client-secret": "s", scopes: ["d"] }, enabled: false }, /^$/],
+  [
+    { command: process.execPath, args: ["-e", "setTimeout(() => {}, 60_000)"], timeout: "30s", "startup-timeout": "50ms", protocol: "2026-07-28" },
+    /not ready after 50ms/,
+  ],
+  [
+    { command: process.execPath, args: ["-e", "console.error(process.env.WORD, process.cwd()); process.exit(1)"], env: { WORD: "in" }, cwd: workplace },
+    new RegExp(`in .*${basename(workplace)}`),
+  ],
+];
+
 test("servers of MCP", async () => {
   const none = await McpServers.connect({});
   assert.deepEqual([none.gadgets(), none.problems()], [[], []]);
   await none.close();
-  const away = await McpServers.connect({ away: { command: "no-such-command-of-ours" } });
-  assert.equal(away.problems().length, 1);
-  await away.close();
-  await assert.rejects(McpServers.connect({ bad: 7 }), RangeError);
+  for (const [config, problem] of SERVERS) {
+    const servers = await McpServers.connect({ one: config });
+    assert.match(servers.problems().join("\n"), problem);
+    await servers.close();
+  }
+  for (const bad of [7, { command: "npx", startupTimeout: "1s" }]) await assert.rejects(McpServers.connect({ bad }), RangeError);
 });

@@ -9,6 +9,7 @@ import {
   gadget,
   GadgetContext,
   type JsonSchema,
+  McpServers,
   Parser,
   type ParserEvent,
   type Result,
@@ -16,6 +17,7 @@ import {
   type RunEvent,
   RunError,
   ScriptedModel,
+  type ServerConfig,
 } from "gadgetry";
 import { gadgetryMiddleware } from "gadgetry/ai";
 import { wrapAnthropic } from "gadgetry/anthropic";
@@ -57,6 +59,21 @@ gadget({ name: "Any", description: "Of JSON Schema.", parameters: { type: "objec
 gadget({ name: "None", description: "None." });
 // @ts-expect-error: no such permission
 gadget({ name: "None", description: "None.", permission: "perhaps", run: () => "" });
+
+export const servers: Record<string, ServerConfig> = {
+  program: { command: "npx", args: ["-y", "server"], env: { KEY: "${KEY}" }, cwd: ".", timeout: "30s", "startup-timeout": "1.5m", protocol: "auto", enabled: false },
+  remote: { url: "https://example.com/mcp", headers: { Authorization: "Bearer ${KEY}" }, oauth: { "client-id": "id", "client-secret": "${SECRET}", scopes: ["read"] } },
+  // @ts-expect-error: keys are written as in the configuration file
+  camel: { command: "npx", startupTimeout: "30s" },
+  // @ts-expect-error: a duration is a text
+  seconds: { command: "npx", timeout: 30 },
+  // @ts-expect-error: no such revision
+  revision: { command: "npx", protocol: "2024-11-05" },
+  // @ts-expect-error: a program, or an address
+  both: { command: "npx", url: "https://example.com/mcp" },
+  // @ts-expect-error: a program, or an address
+  neither: { enabled: false },
+};
 
 interface Session {
   user: string;
@@ -106,7 +123,8 @@ async function main(): Promise<void> {
   new ScriptedModel(reply(call("A", { b: 1 }), { tokens: [1, 2] }), "text");
   const openai: OpenAI = wrapOpenAI(new OpenAI({ apiKey: "none" }));
   const anthropic: Anthropic = wrapAnthropic(new Anthropic({ apiKey: "none" }), { api: "messages" });
-  void [openai, anthropic];
+  const connected: McpServers = await McpServers.connect(servers);
+  void [openai, anthropic, connected];
 }
 
 export function model(inner: Parameters<typeof wrapLanguageModel>[0]["model"]): LanguageModel {

@@ -21,8 +21,8 @@ class McpServers:
         await agent.ask("What is in the folder?")
     ```
 
-    The keys of a server are `command`, `args`, `env`, `cwd`; or `url`, `headers`; and `timeout`, such as `30s`. All servers start at the same
-    time, and one that cannot be used is among the `problems`.
+    The keys of a server are `command`, `args`, `env`, `cwd`; or `url`, `headers`; and `timeout` and `startup-timeout`, such as `30s`, `protocol`,
+    and `enabled`. All servers start at the same time, and one that cannot be used is among the `problems`.
     """
 
     def __init__(self, servers: Mapping[str, Mapping[str, Any]]) -> None:
