@@ -146,6 +146,14 @@ export interface RunOptions<D = any> {
   force?: boolean;
 }
 
+/** The options of a run whose answer is a value. */
+export interface OutputOptions<S extends OutputSchema = OutputSchema> {
+  /** The type of the answer. */
+  output: S;
+  /** The JSON Schema of `output`, where a Standard Schema does not give it. */
+  outputJsonSchema?: JsonSchema;
+}
+
 /** A call that the model has made. */
 export interface CallSummary {
   gadgetName: string;
@@ -237,10 +245,10 @@ export class Agent<D = any> {
    *
    * Throws a `RunError` for a run without an answer.
    */
-  ask<S extends OutputSchema>(prompt: string, options: RunOptions<D> & { output: S }): Promise<Infer<S, any>>;
+  ask<S extends OutputSchema>(prompt: string, options: RunOptions<D> & OutputOptions<S>): Promise<Infer<S, any>>;
   ask(prompt: string, options?: RunOptions<D>): Promise<Result>;
   /** Starts a run whose events are read one by one. The arguments are those of `ask`. */
-  stream<S extends OutputSchema>(prompt: string, options: RunOptions<D> & { output: S }): Run<Infer<S, any>>;
+  stream<S extends OutputSchema>(prompt: string, options: RunOptions<D> & OutputOptions<S>): Run<Infer<S, any>>;
   stream(prompt: string, options?: RunOptions<D>): Run;
   /** Resumes a run that `journal` has, whatever its prompt was. A run that has ended gives its result at once. */
   resume(runId: string, options: RunOptions<D> & { journal: Journal }): Run;

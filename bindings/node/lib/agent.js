@@ -12,7 +12,7 @@ const OPTIONS = [
   "name", "system", "maxIterations", "budget", "temperature", "maxTokens", "stop", "timeout", "grace", "maxConcurrent", "maxGadgetsPerReply", "maxDepth",
   "sequential", "stopOnGadgetError", "retries", "tools", "form", "examples", "markers", "anchoring", "reasoningTags", "compaction", "trailing", "remind",
 ];
-const RUN = ["output", "deps", "conversation", "runId", "metadata", "signal", "journal", "force"];
+const RUN = ["output", "outputJsonSchema", "deps", "conversation", "runId", "metadata", "signal", "journal", "force"];
 const BLOCK = ["key", "tag", "description", "instructions", "mode", "transform"];
 
 export class Agent {
@@ -71,9 +71,10 @@ export class Agent {
   #run(prompt, options) {
     const unknown = Object.keys(options).find((name) => !RUN.includes(name));
     if (unknown !== undefined) throw new TypeError(`a run has no option ${unknown}`);
-    const { output, deps, conversation, runId, metadata, signal, journal, force } = options;
+    const { output, outputJsonSchema, deps, conversation, runId, metadata, signal, journal, force } = options;
     const isTyped = output !== undefined;
-    const { json, standard } = isTyped ? shape(output, undefined, "the output") : {};
+    if (outputJsonSchema !== undefined && !isTyped) throw new TypeError("`outputJsonSchema` is that of an `output`, which is missing");
+    const { json, standard } = isTyped ? shape(output, outputJsonSchema, "the output", "outputJsonSchema") : {};
     const made = dispatcher({ gadgets: this.#gadgets, blocks: this.#blocks, human: this.#human, standard }, deps);
     const encoded = encode({ runId, metadata, output: json, force }, ["runId", "metadata", "output", "force"], "a run");
     const own = conversation?._native;

@@ -9,6 +9,7 @@ export {
   type Block,
   type CallSummary,
   type CustomBlock,
+  type OutputOptions,
   type OutputSchema,
   type Result,
   Run,

@@ -5,8 +5,11 @@ import { SchemaError, describe } from "./errors.js";
 
 const require = createRequire(import.meta.url);
 
-/** What a schema is: its JSON Schema, and how a value is checked and made; `undefined` where the engine's check is all. */
-export function shape(schema, given, owner) {
+/**
+ * What a schema is: its JSON Schema, and how a value is checked and made; `undefined` where the engine's check is all. `option` names the one by
+ * which the caller gives the JSON Schema of a Standard Schema.
+ */
+export function shape(schema, given, owner, option = "jsonSchema") {
   if (schema === undefined || schema === null) {
     return { json: given ?? { type: "object", properties: {} }, standard: undefined };
   }
@@ -15,10 +18,10 @@ export function shape(schema, given, owner) {
     if (typeof schema !== "object") throw new TypeError(`${owner}: a schema is a JSON Schema or a Standard Schema, not ${String(schema)}`);
     return { json: schema, standard: undefined };
   }
-  return { json: clean(given ?? jsonSchema(schema, standard, owner)), standard };
+  return { json: clean(given ?? jsonSchema(schema, standard, owner, option)), standard };
 }
 
-function jsonSchema(schema, standard, owner) {
+function jsonSchema(schema, standard, owner, option) {
   try {
     if (typeof standard.jsonSchema?.input === "function") return standard.jsonSchema.input({ target: "draft-2020-12" });
     if (standard.vendor === "zod") {
@@ -29,7 +32,7 @@ function jsonSchema(schema, standard, owner) {
   } catch (cause) {
     throw new SchemaError(`${owner}: the schema cannot be written as a JSON Schema: ${describe(cause)}`, { cause });
   }
-  throw new SchemaError(`${owner}: the schemas of ${standard.vendor} do not give their JSON Schema: give it as well, as \`jsonSchema\``);
+  throw new SchemaError(`${owner}: the schemas of ${standard.vendor} do not give their JSON Schema: give it as well, as \`${option}\``);
 }
 
 function clean({ $schema: _, ...schema }) {

@@ -255,6 +255,15 @@ test("many runs of one agent at the same time", async () => {
 });
 
 test("an output that only Valibot checks", async () => {
-  const schema = v.object({ n: v.number() });
-  assert.throws(() => new Agent({ model: new ScriptedModel("4") }).stream("?", { output: schema }), { name: "SchemaError" });
+  const output = v.pipe(v.object({ n: v.pipe(v.number(), v.minValue(2)) }), v.transform(({ n }) => [n]));
+  const outputJsonSchema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+  const model = new MockModel();
+  model.when("?").replies(call("FinalAnswer", { n: 1 }));
+  model.when("Invalid value").replies(call("FinalAnswer", { n: 2 }));
+  const agent = new Agent({ model });
+  // The advice of the error works.
+  assert.throws(() => agent.stream("?", { output }), (error) => error.name === "SchemaError" && error.message.endsWith("give it as well, as `outputJsonSchema`"));
+  assert.deepEqual(await agent.ask("?", { output, outputJsonSchema }), [2]);
+  assert.throws(() => agent.stream("?", { outputJsonSchema }), { name: "TypeError", message: /an `output`/ });
+  model.verify();
 });

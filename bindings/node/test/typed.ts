@@ -92,6 +92,10 @@ async function main(): Promise<void> {
   await agent.ask("?", { deps: { name: "ada" } });
   const forecast = await agent.ask("?", { output: z.object({ city: z.string() }) });
   same<typeof forecast, { city: string }>(true);
+  const listed = await agent.ask("?", { output: v.object({ names: v.array(v.string()) }), outputJsonSchema: schema, deps: { user: "ada" } });
+  same<typeof listed, { names: string[] }>(true);
+  // @ts-expect-error: the JSON Schema of nothing
+  await agent.ask("?", { outputJsonSchema: schema });
   const run = agent.stream("?", { output: z.number() });
   same<typeof run, Run<number>>(true);
   for await (const event of agent.stream("?")) {
