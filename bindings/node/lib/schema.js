@@ -1,9 +1,5 @@
 // Schemas: JSON Schema as it is, or whatever is a Standard Schema, such as those of zod, Valibot and ArkType.
-import { createRequire } from "node:module";
-
 import { SchemaError, describe } from "./errors.js";
-
-const require = createRequire(import.meta.url);
 
 /**
  * What a schema is: its JSON Schema, and how a value is checked and made; `undefined` where the engine's check is all. `option` names the one by
@@ -24,13 +20,14 @@ export function shape(schema, given, owner, option = "jsonSchema") {
 function jsonSchema(schema, standard, owner, option) {
   try {
     if (typeof standard.jsonSchema?.input === "function") return standard.jsonSchema.input({ target: "draft-2020-12" });
-    if (standard.vendor === "zod") {
-      const zod = require("zod");
-      return (zod.toJSONSchema ?? zod.z.toJSONSchema)(schema, { io: "input" });
-    }
     if (typeof schema.toJsonSchema === "function") return schema.toJsonSchema();
   } catch (cause) {
     throw new SchemaError(`${owner}: the schema cannot be written as a JSON Schema: ${describe(cause)}`, { cause });
+  }
+  if (standard.vendor === "zod") {
+    // `toJSONSchema` of a zod that this package finds would lose descriptions if the caller has another copy of zod.
+    const written = `${option}: z.toJSONSchema(schema, { io: "input" })`;
+    throw new SchemaError(`${owner}: only schemas of zod 4.2 or later, and not those of zod/mini, give their JSON Schema: update zod, or add \`${written}\``);
   }
   throw new SchemaError(`${owner}: the schemas of ${standard.vendor} do not give their JSON Schema: give it as well, as \`${option}\``);
 }

@@ -9,6 +9,8 @@ import {
 import { call } from "gadgetry/testing";
 import * as v from "valibot";
 import { z } from "zod";
+import * as mini from "zod/mini";
+import { z as v3 } from "zod/v3";
 
 import { all } from "./help.js";
 
@@ -57,6 +59,24 @@ test("any Standard Schema", async () => {
   assert.match((await called(made, { n: 1 })).error, /n: Invalid value/);
   const unwritable = z.object({ when: z.date() });
   assert.throws(() => echo(unwritable), SchemaError);
+});
+
+test("a zod without JSON Schema", async () => {
+  // Like those before 4.2. None loses its descriptions silently.
+  const schema = mini.object({ city: mini.string().check(mini.describe("City name")) });
+  for (const [owner, option, make] of [
+    ["the gadget Echo", "jsonSchema", () => echo(schema)],
+    ["the gadget Echo", "jsonSchema", () => echo(v3.object({ city: v3.string() }))],
+    ["the output", "outputJsonSchema", () => new Agent({ model: new ScriptedModel("4") }).stream("?", { output: schema })],
+  ]) {
+    const message =
+      `${owner}: only schemas of zod 4.2 or later, and not those of zod/mini, give their JSON Schema: update zod, or add ` +
+      `\`${option}: z.toJSONSchema(schema, { io: "input" })\``;
+    assert.throws(make, (error) => error instanceof SchemaError && error.message === message, message);
+  }
+  const made = echo(schema, { jsonSchema: mini.toJSONSchema(schema, { io: "input" }) });
+  assert.equal(made.parameters.properties.city.description, "City name");
+  assert.equal((await called(made, { city: "Paris" })).result, '{"city":"Paris"}');
 });
 
 const RESULTS = [
