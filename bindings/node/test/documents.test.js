@@ -67,6 +67,14 @@ test("the README: one program in two blocks", async () => {
   assert.deepEqual([code, out], [0, 'It is 21 degrees.\n21\n[Weather {"city":"Rome","days":2}]\nWarm.'], err);
 });
 
+test("the versions of Rust in the README", () => {
+  const versions = ["Cargo.toml", "bindings/Cargo.toml"].map((manifest) => /^rust-version = "(.*)"$/m.exec(read(manifest))[1]);
+  for (const path of ["README.md", "crates/gadgetry/README.md", "crates/gadgetry-cli/README.md"]) {
+    const [, ...named] = /with a C compiler and Rust ([\d.]+) \(([\d.]+) for Python and Node\.js\):$/m.exec(read(path)) ?? [];
+    assert.deepEqual(named, versions, path);
+  }
+});
+
 test("the guide", async () => {
   const pages = list("docs/guide").filter((name) => name.endsWith(".md"));
   const programs = pages.flatMap((name) => blocks(`docs/guide/${name}`));
