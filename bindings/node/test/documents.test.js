@@ -75,6 +75,15 @@ test("the versions of Rust in the README", () => {
   }
 });
 
+test("the version of Node.js in the documents", () => {
+  const { engines } = JSON.parse(read("bindings/node/package.json"));
+  // That of `ReadableStream.from`, in the middleware.
+  assert.equal(engines.node, ">=20.6");
+  for (const path of ["README.md", "crates/gadgetry/README.md", "crates/gadgetry-cli/README.md", "bindings/node/README.md", "docs/guide/typescript.md"]) {
+    assert.deepEqual(/Node\.js\s+([\d.]+) or later/.exec(read(path))?.[1], engines.node.slice(2), path);
+  }
+});
+
 test("the guide", async () => {
   const pages = list("docs/guide").filter((name) => name.endsWith(".md"));
   const programs = pages.flatMap((name) => blocks(`docs/guide/${name}`));
