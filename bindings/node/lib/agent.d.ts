@@ -34,12 +34,12 @@ export type Approver = (approval: Approval) => Answer | Promise<Answer>;
 /** Rules, of which the first that matches a call decides, and a function that decides about the rest. */
 export interface Approvals {
   /** For example `["allow Read*", "deny *(.git/**)", "ask *"]`. Without a rule, the permission of the gadget decides. */
-  rules?: readonly string[];
-  approve?: Approver;
+  rules?: readonly string[] | undefined;
+  approve?: Approver | undefined;
   /** True if every question is left open for `Run.answer`. Without this and `approve`, calls that need an answer are denied. */
-  inStream?: boolean;
+  inStream?: boolean | undefined;
   /** Why calls are denied without an approver, as the model reads it after `… needs approval, but `. */
-  unattended?: string;
+  unattended?: string | undefined;
 }
 
 /** A custom block that is complete. */
@@ -57,72 +57,72 @@ export interface CustomBlock {
   /** The name of the block in events, and of the tag. */
   key: string;
   /** The name of the tag, if it is another one. */
-  tag?: string;
+  tag?: string | undefined;
   /** What the model reads about it in the list of blocks. */
-  description?: string;
+  description?: string | undefined;
   /** How to write it, in place of the usual words. */
-  instructions?: string;
+  instructions?: string | undefined;
   /** `keep`: it is in events and in the conversation. `suppress`: it is dropped. `reasoning`: its content is reasoning. */
-  mode?: "keep" | "suppress" | "reasoning";
+  mode?: "keep" | "suppress" | "reasoning" | undefined;
   /** Returns the text that takes its place; nothing leaves it as it is. What it throws ends the run. */
-  transform?: (block: Block) => string | null | undefined | void;
+  transform?: ((block: Block) => string | null | undefined | void) | undefined;
 }
 
 /** The options of an agent. What is left out has the default of the library. */
 export interface AgentOptions<D = any> {
   model: ModelLike;
-  gadgets?: ReadonlyArray<AnyGadget<D>>;
+  gadgets?: ReadonlyArray<AnyGadget<D>> | undefined;
   /** Instructions for the model. */
-  system?: string;
+  system?: string | undefined;
   /** The name of the agent in events. */
-  name?: string;
+  name?: string | undefined;
   /** Replies of the model in a run, at most. */
-  maxIterations?: number;
+  maxIterations?: number | undefined;
   /** US dollars for a run. The price of the model has to be known. */
-  budget?: number;
-  temperature?: number;
+  budget?: number | undefined;
+  temperature?: number | undefined;
   /** Tokens of a reply, at most. */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /** Texts at which a reply ends. */
-  stop?: readonly string[];
+  stop?: readonly string[] | undefined;
   /** Time for a call of a gadget without a timeout of its own. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /** Time for a cancelled gadget to clean up. */
-  grace?: Duration;
+  grace?: Duration | undefined;
   /** Gadgets that run at the same time, at most. */
-  maxConcurrent?: number;
-  maxGadgetsPerReply?: number;
-  maxDepth?: number;
+  maxConcurrent?: number | undefined;
+  maxGadgetsPerReply?: number | undefined;
+  maxDepth?: number | undefined;
   /** True if gadgets run one after the other. */
-  sequential?: boolean;
+  sequential?: boolean | undefined;
   /** True if the run ends when a gadget fails. */
-  stopOnGadgetError?: boolean;
+  stopOnGadgetError?: boolean | undefined;
   /** How often a failed request is sent again; 0 for never. */
-  retries?: number;
+  retries?: number | undefined;
   /** How the model calls: as text, through the provider's interface, or either way. */
-  tools?: "text" | "native" | "both";
+  tools?: "text" | "native" | "both" | undefined;
   /** How calls are written. */
-  form?: "block" | "json";
+  form?: "block" | "json" | undefined;
   /** Worked turns in the prompt; they help small models. */
-  examples?: number;
+  examples?: number | undefined;
   /** The markers of blocks. */
-  markers?: Markers;
+  markers?: Markers | undefined;
   /** Where markers count. */
-  anchoring?: Anchoring;
+  anchoring?: Anchoring | undefined;
   /** Names of tags whose content is reasoning. */
-  reasoningTags?: readonly string[];
+  reasoningTags?: readonly string[] | undefined;
   /** Tags that are taken out of replies. */
-  blocks?: readonly CustomBlock[];
+  blocks?: readonly CustomBlock[] | undefined;
   /** False if long conversations are not shortened. */
-  compaction?: boolean;
+  compaction?: boolean | undefined;
   /** A text at the end of each request, which is not kept. */
-  trailing?: string;
+  trailing?: string | undefined;
   /** The run continues with this text after a reply that calls nothing: only a gadget ends it. */
-  remind?: string;
+  remind?: string | undefined;
   /** Who decides about calls; `"off"` if whatever the model writes may run. */
-  approvals?: Approvals | Approver | "off";
+  approvals?: Approvals | Approver | "off" | undefined;
   /** Answers questions of gadgets; nothing if there is no answer. */
-  onHumanInput?: (question: string, gadgetName?: string) => string | null | undefined | Promise<string | null | undefined>;
+  onHumanInput?: ((question: string, gadgetName?: string) => string | null | undefined | Promise<string | null | undefined>) | undefined;
 }
 
 /** A type of answers: a Standard Schema, or a JSON Schema. */
@@ -131,19 +131,19 @@ export type OutputSchema = StandardSchema<any, any> | JsonSchema;
 /** The options of a run. */
 export interface RunOptions<D = any> {
   /** The dependencies of the run, which gadgets find in their context. */
-  deps?: D;
+  deps?: D | undefined;
   /** What was said before. The run adds to it when it ends. */
-  conversation?: Conversation;
+  conversation?: Conversation | undefined;
   /** The id of the run; no other run may have it. */
-  runId?: string;
+  runId?: string | undefined;
   /** Data about the run, for events and gadgets. */
-  metadata?: Record<string, unknown>;
+  metadata?: Record<string, unknown> | undefined;
   /** Ends the run, with everything that it has begun; the one who waits gets its reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Where the run is kept. One with the same `runId` that has begun there is resumed. */
-  journal?: Journal;
+  journal?: Journal | undefined;
   /** True if a run of the journal is resumed although the agent that began it was another. */
-  force?: boolean;
+  force?: boolean | undefined;
 }
 
 /** The options of a run whose answer is a value. */
@@ -151,7 +151,7 @@ export interface OutputOptions<S extends OutputSchema = OutputSchema> {
   /** The type of the answer. */
   output: S;
   /** The JSON Schema of `output`, where a Standard Schema does not give it. */
-  outputJsonSchema?: JsonSchema;
+  outputJsonSchema?: JsonSchema | undefined;
 }
 
 /** A call that the model has made. */

@@ -1,14 +1,14 @@
 export interface MiddlewareOptions {
   /** How calls are written. */
-  form?: "block" | "json";
+  form?: "block" | "json" | undefined;
   /** How often the model may correct the calls of a reply; once by default. */
-  repairs?: number;
+  repairs?: number | undefined;
   /** Worked turns in the prompt, at most two; they help small models. */
-  examples?: number;
+  examples?: number | undefined;
   /** Names of tags whose content is reasoning; `think` and `thinking` by default. */
-  reasoning?: readonly string[];
+  reasoning?: readonly string[] | undefined;
   /** `plain` for the markers of the specification, which weak models copy more easily; by default they have a word that only the prompt knows. */
-  markers?: "nonce" | "plain";
+  markers?: "nonce" | "plain" | undefined;
 }
 
 /** Middleware of the AI SDK 6, in the types of any version of its package. */

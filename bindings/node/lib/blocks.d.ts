@@ -8,13 +8,13 @@ export type Markers = readonly [start: string, end: string, argument: string];
 
 export interface ParserOptions {
   /** Names of tags that are taken out of the text. */
-  tags?: readonly string[];
+  tags?: readonly string[] | undefined;
   /** Names of tags whose content is reasoning. */
-  reasoning?: readonly string[];
-  markers?: Markers;
-  anchoring?: Anchoring;
+  reasoning?: readonly string[] | undefined;
+  markers?: Markers | undefined;
+  anchoring?: Anchoring | undefined;
   /** The schemas of parameters, by the name of the gadget: they give values their types, and validate nothing. */
-  schemas?: Record<string, JsonSchema>;
+  schemas?: Record<string, JsonSchema> | undefined;
 }
 
 /** An event of the parser: `event.type` decides which. */
@@ -64,5 +64,11 @@ export class Parser {
 export function writeCall(
   name: string,
   parameters: Record<string, unknown>,
-  options?: { id?: string; dependencies?: readonly string[]; markers?: Markers; anchoring?: Anchoring; schema?: JsonSchema },
+  options?: {
+    id?: string | undefined;
+    dependencies?: readonly string[] | undefined;
+    markers?: Markers | undefined;
+    anchoring?: Anchoring | undefined;
+    schema?: JsonSchema | undefined;
+  },
 ): string;

@@ -6,7 +6,7 @@ export type Fault = "caller" | "model" | "program" | "provider" | "environment" 
 
 /** The base class of all errors that the package throws. */
 export class GadgetryError extends Error {
-  constructor(message?: string, options?: { fault?: Fault; isRetryable?: boolean; cause?: unknown });
+  constructor(message?: string, options?: { fault?: Fault | undefined; isRetryable?: boolean | undefined; cause?: unknown });
   readonly fault: Fault;
   /** True if the same attempt may succeed later. */
   readonly isRetryable: boolean;

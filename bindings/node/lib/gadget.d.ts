@@ -9,8 +9,8 @@ export type Permission = "allow" | "ask" | "deny";
 /** A call that shows how to use a gadget. */
 export interface Example {
   params: Record<string, unknown>;
-  output?: string;
-  comment?: string;
+  output?: string | undefined;
+  comment?: string | undefined;
 }
 
 /** The description of a gadget, as a prompt needs it. */
@@ -28,27 +28,27 @@ export interface GadgetOptions<S, P, D> {
   /** What the model reads about it. */
   description: string;
   /** Its parameters: a Standard Schema, or a JSON Schema. They are checked before the call, and a mistake goes back to the model. */
-  parameters?: S;
+  parameters?: S | undefined;
   /** The JSON Schema of the parameters, where a Standard Schema does not give it. */
-  jsonSchema?: JsonSchema;
+  jsonSchema?: JsonSchema | undefined;
   /**
    * The function. What it returns is the text of the result, as JSON if it is not a text; what it throws fails the call, and the model
    * reads it.
    */
   run: (parameters: P, context: GadgetContext<D>) => unknown;
   /** After this time a call is cancelled: its signal is aborted. 0 for never. */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /** Calls that may run at the same time. */
-  maxConcurrent?: number;
+  maxConcurrent?: number | undefined;
   /** True if no other gadget may run at the same time. */
-  exclusive?: boolean;
+  exclusive?: boolean | undefined;
   /** True if compaction keeps its results. */
-  sticky?: boolean;
+  sticky?: boolean | undefined;
   /** `ask` if the user decides about each call for which there is no rule. */
-  permission?: Permission;
+  permission?: Permission | undefined;
   /** What happens to a call of a durable run that was running when the program ended. */
-  onInterrupt?: "fail" | "rerun" | "ask";
-  examples?: readonly Example[];
+  onInterrupt?: "fail" | "rerun" | "ask" | undefined;
+  examples?: readonly Example[] | undefined;
 }
 
 /** A function that a model can call. Made by `gadget`. */
@@ -102,7 +102,10 @@ export const tool: typeof gadget;
 export class GadgetContext<D = unknown> {
   private constructor();
   /** A context without a run, for tests of gadgets. */
-  static forTest<D>(deps?: D, info?: { runId?: string; metadata?: Record<string, unknown>; dependencies?: Record<string, string> }): GadgetContext<D>;
+  static forTest<D>(
+    deps?: D,
+    info?: { runId?: string | undefined; metadata?: Record<string, unknown> | undefined; dependencies?: Record<string, string> | undefined },
+  ): GadgetContext<D>;
   /** The dependencies of the run. */
   readonly deps: D;
   /** Aborted when the call is cancelled, or past its timeout. */

@@ -94,9 +94,9 @@ export class GadgetContext {
     this.deps = deps;
   }
 
-  static forTest(deps, info = {}) {
-    const facts = { gadgetName: "test", invocationId: "test", iteration: 1, depth: 0, idempotencyKey: "test", runId: null, metadata: {} };
-    return new GadgetContext(-1, deps, { ...facts, dependencies: {}, budgetLeft: null, reportedCost: 0, ...info });
+  static forTest(deps, { runId = null, metadata = {}, dependencies = {} } = {}) {
+    const facts = { gadgetName: "test", invocationId: "test", iteration: 1, depth: 0, idempotencyKey: "test", budgetLeft: null, reportedCost: 0 };
+    return new GadgetContext(-1, deps, { ...facts, runId, metadata, dependencies });
   }
 
   /** What does not change during a call. */

@@ -8,20 +8,20 @@ export type Price = readonly [input: number, output: number];
 
 export interface ModelOptions {
   /** The address of the server, in place of the provider's own. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** The key, in place of the environment's. */
-  apiKey?: string;
-  temperature?: number;
+  apiKey?: string | undefined;
+  temperature?: number | undefined;
   /** Tokens of a reply, at most. */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /** In the provider's word; `none` turns reasoning off. */
-  reasoningEffort?: string;
+  reasoningEffort?: string | undefined;
   /** For costs and budgets; known for many models. */
-  price?: Price;
+  price?: Price | undefined;
   /** Tokens of a whole conversation; known for many models. */
-  contextWindow?: number;
+  contextWindow?: number | undefined;
   /** Fields that are added to the body of every request. */
-  extra?: Record<string, unknown>;
+  extra?: Record<string, unknown> | undefined;
 }
 
 /**

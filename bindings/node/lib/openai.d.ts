@@ -1,11 +1,11 @@
 /** How the server of the model is reached. */
 export interface WrapOptions {
   /** The base URL of the server, if it is another one than the client's. */
-  upstream?: string;
+  upstream?: string | undefined;
   /** The API of the server. */
-  api?: "chat" | "completions" | "responses" | "messages";
+  api?: "chat" | "completions" | "responses" | "messages" | undefined;
   /** The key of the server. By default, that of the client, unless `upstream` is on another server; an empty text for none. */
-  apiKey?: string;
+  apiKey?: string | undefined;
 }
 
 /**

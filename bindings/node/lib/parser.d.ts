@@ -6,5 +6,5 @@ export * from "./blocks.js";
 /** The text for the system message that describes gadgets and how to call them. */
 export function instructions(
   gadgets: ReadonlyArray<AnyGadget | GadgetSpec>,
-  options?: { form?: "block" | "json"; markers?: Markers; anchoring?: Anchoring },
+  options?: { form?: "block" | "json" | undefined; markers?: Markers | undefined; anchoring?: Anchoring | undefined },
 ): string;

@@ -13,25 +13,25 @@ export interface Reply {
 }
 
 /** Makes a call for a reply: `call("Weather", { city: "Paris" })`. */
-export function call(gadgetName: string, parameters?: Record<string, unknown>, options?: { id?: string; after?: readonly string[] }): CallPart;
+export function call(gadgetName: string, parameters?: Record<string, unknown>, options?: { id?: string | undefined; after?: readonly string[] | undefined }): CallPart;
 
 export interface ReplyOptions {
   /** The reasoning before the parts. */
-  reasoning?: string;
+  reasoning?: string | undefined;
   /** The model fails with this text, after the parts. */
-  error?: string;
+  error?: string | undefined;
   /** The kind of the error. */
-  errorKind?: import("./events.js").ModelErrorKind;
+  errorKind?: import("./events.js").ModelErrorKind | undefined;
   /** The tokens of input and of output that are reported. */
-  tokens?: readonly [input: number, output: number];
+  tokens?: readonly [input: number, output: number] | undefined;
   /** The characters of each piece in which it streams. */
-  chunk?: number;
+  chunk?: number | undefined;
   /** Seconds before anything is sent. */
-  delay?: number;
+  delay?: number | undefined;
   /** Seconds between two pieces. */
-  chunkDelay?: number;
+  chunkDelay?: number | undefined;
   /** True if the reply ends at the token limit. */
-  isCutOff?: boolean;
+  isCutOff?: boolean | undefined;
 }
 
 /** Makes a reply of texts and calls, in their order; the last argument may be its options. */
@@ -59,21 +59,21 @@ export class ScriptedModel {
 /** When a rule answers. */
 export interface Conditions {
   /** The last message contains this text. */
-  contains?: string;
+  contains?: string | undefined;
   /** Some message contains this text. */
-  anywhere?: string;
+  anywhere?: string | undefined;
   /** There is a result of the call with this id. */
-  hasResult?: string;
+  hasResult?: string | undefined;
   /** The number of the reply in its run, from 1. */
-  iteration?: number;
+  iteration?: number | undefined;
   /** This function returns true for the request, as JSON. */
-  predicate?: (request: any) => boolean;
+  predicate?: ((request: any) => boolean) | undefined;
   /** How often the rule answers. */
-  times?: number;
+  times?: number | undefined;
   /** True if the rule need not answer. */
-  isOptional?: boolean;
+  isOptional?: boolean | undefined;
   /** The name of the rule in reports; its place in the test by default. */
-  label?: string;
+  label?: string | undefined;
 }
 
 /** A rule that has no reply yet. */
@@ -96,7 +96,7 @@ export interface Rule {
  * ```
  */
 export class MockModel {
-  constructor(options?: { name?: string; isStrict?: boolean; price?: Price; contextWindow?: number });
+  constructor(options?: { name?: string | undefined; isStrict?: boolean | undefined; price?: Price | undefined; contextWindow?: number | undefined });
   /** Begins a rule: the first one whose conditions all hold answers a request. A text is that of `contains`. */
   when(conditions?: string | Conditions): Rule;
   /** Adds a rule that answers every request, one after the other. */

@@ -97,6 +97,7 @@ export class MockModel {
     const rule = { label: caller() };
     for (const [name, value] of Object.entries(given)) {
       if (!RULE.includes(name)) throw new TypeError(`a rule has no condition ${name}`);
+      if (value === undefined) continue;
       if (name === "predicate") rule.predicate = this.#predicates.push(value) - 1;
       else rule[snake(name)] = value;
     }

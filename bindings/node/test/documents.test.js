@@ -13,6 +13,7 @@ import { finished, list, read } from "./help.js";
 const OPTIONS = {
   strict: true,
   noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
   target: ts.ScriptTarget.ES2022,
   lib: ["lib.es2022.d.ts", "lib.esnext.disposable.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts", "lib.dom.asynciterable.d.ts"],
   module: ts.ModuleKind.NodeNext,

@@ -4,9 +4,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 
 import {
-  Agent, ConfigError, Gadget, gadget, GadgetContext, GadgetError, HumanInputRequired, SchemaError, ScriptedModel, TaskComplete, tool,
+  Agent, ConfigError, Gadget, gadget, GadgetContext, GadgetError, HumanInputRequired, instructions, MockModel, Parser, SchemaError, ScriptedModel, TaskComplete,
+  tool, writeCall,
 } from "gadgetry";
-import { call } from "gadgetry/testing";
+import { call, reply } from "gadgetry/testing";
 import * as v from "valibot";
 import { z } from "zod";
 import * as mini from "zod/mini";
@@ -184,7 +185,6 @@ test("the context of a call", async () => {
 test("results of dependencies", async () => {
   const seen = [];
   const made = gadget({ name: "Step", description: "Steps.", run: (_parameters, { dependencies, invocationId }) => void seen.push(dependencies) ?? invocationId });
-  const { reply } = await import("gadgetry/testing");
   const model = new ScriptedModel(reply(call("Step", {}, { id: "a" }), call("Step", {}, { id: "b", after: ["a"] })), ".");
   await new Agent({ model, gadgets: [made] }).ask("?");
   assert.deepEqual(seen, [{}, { a: "a" }]);
@@ -240,4 +240,30 @@ const MISTAKES = [
 
 test("mistakes of the program", () => {
   for (const [make, type, message] of MISTAKES) assert.throws(make, (error) => error instanceof type && message.test(error.message), String(make));
+});
+
+test("an option that is undefined is as if it were left out", async () => {
+  const none = undefined;
+  const made = echo(none, { jsonSchema: none, timeout: none, maxConcurrent: none, exclusive: none, sticky: none, permission: none, onInterrupt: none, examples: none });
+  assert.deepEqual(JSON.stringify(made.spec), JSON.stringify(echo().spec));
+  const model = new MockModel({ name: none, isStrict: none, price: none, contextWindow: none });
+  const conditions = { contains: none, anywhere: none, hasResult: none, iteration: none, predicate: none, times: none, isOptional: none, label: none };
+  const settings = { reasoning: none, error: none, errorKind: none, tokens: none, chunk: none, delay: none, chunkDelay: none, isCutOff: none };
+  model.when(conditions).replies(reply("See <a>this</a>.", settings), reply(call("Echo", {}, { id: none, after: none }), settings), "Done.");
+  const blocks = [{ key: "a", tag: none, description: none, instructions: none, mode: none, transform: none }];
+  const approvals = { rules: none, approve: none, inStream: none, unattended: none };
+  const names = [
+    "system", "name", "maxIterations", "budget", "temperature", "maxTokens", "stop", "timeout", "grace", "maxConcurrent", "maxGadgetsPerReply", "maxDepth", "sequential",
+    "stopOnGadgetError", "retries", "tools", "form", "examples", "markers", "anchoring", "reasoningTags", "compaction", "trailing", "remind", "onHumanInput",
+  ];
+  const agent = new Agent({ ...Object.fromEntries(names.map((name) => [name, none])), model, gadgets: [made], blocks, approvals });
+  const options = { output: none, outputJsonSchema: none, deps: none, conversation: none, runId: none, metadata: none, signal: none, journal: none, force: none };
+  assert.equal((await agent.ask("?", options)).text, "See .");
+  assert.equal((await new Agent({ model, gadgets: [made], blocks: none, approvals: none, onHumanInput: none }).ask("?", options)).text, "Done.");
+  model.verify();
+  const context = GadgetContext.forTest(none, { runId: none, metadata: none, dependencies: none });
+  assert.deepEqual([context.runId, context.metadata, context.dependencies], [null, {}, {}]);
+  assert.deepEqual(new Parser({ tags: none, reasoning: none, markers: none, anchoring: none, schemas: none }).feed("x\n").map(({ type }) => type), ["text"]);
+  assert.equal(writeCall("A", {}, { id: none, dependencies: none, markers: none, anchoring: none, schema: none }), writeCall("A", {}));
+  assert.equal(instructions([made], { form: none, markers: none, anchoring: none }), instructions([made]));
 });

@@ -8,8 +8,12 @@ import {
   Conversation,
   gadget,
   GadgetContext,
+  GadgetError,
+  instructions,
   type JsonSchema,
   McpServers,
+  MockModel,
+  Model,
   Parser,
   type ParserEvent,
   type Result,
@@ -18,6 +22,7 @@ import {
   RunError,
   ScriptedModel,
   type ServerConfig,
+  writeCall,
 } from "gadgetry";
 import { gadgetryMiddleware } from "gadgetry/ai";
 import { wrapAnthropic } from "gadgetry/anthropic";
@@ -129,6 +134,47 @@ async function main(): Promise<void> {
   const anthropic: Anthropic = wrapAnthropic(new Anthropic({ apiKey: "none" }), { api: "messages" });
   const connected: McpServers = await McpServers.connect(servers);
   void [openai, anthropic, connected];
+}
+
+// An option may be `undefined`, also where `exactOptionalPropertyTypes` is set.
+export async function optional(none: undefined): Promise<void> {
+  const parameters = schema;
+  const example = { params: {}, output: none, comment: none };
+  const made = gadget({
+    name: "A", description: "A.", parameters: none, jsonSchema: none, run: () => "", timeout: none, maxConcurrent: none, exclusive: none, sticky: none, permission: none,
+    onInterrupt: none, examples: none,
+  });
+  void gadget({ name: "B", description: "B.", parameters, jsonSchema: none, run: () => "", examples: [example] });
+  const model = new Model("ollama:llama3.2", {
+    baseUrl: none, apiKey: none, temperature: none, maxTokens: none, reasoningEffort: none, price: none, contextWindow: none, extra: none,
+  });
+  const agent = new Agent<Session>({
+    model, gadgets: none, system: none, name: none, maxIterations: none, budget: none, temperature: none, maxTokens: none, stop: none, timeout: none, grace: none,
+    maxConcurrent: none, maxGadgetsPerReply: none, maxDepth: none, sequential: none, stopOnGadgetError: none, retries: none, tools: none, form: none, examples: none,
+    markers: none, anchoring: none, reasoningTags: none, blocks: none, compaction: none, trailing: none, remind: none, approvals: none, onHumanInput: none,
+  });
+  const block = { key: "a", tag: none, description: none, instructions: none, mode: none, transform: none };
+  void new Agent({ model, blocks: [block], approvals: { rules: none, approve: none, inStream: none, unattended: none } });
+  const options = { deps: none, conversation: none, runId: none, metadata: none, signal: none, journal: none, force: none };
+  await agent.ask("?", options);
+  await agent.ask("?", { ...options, output: z.string(), outputJsonSchema: none });
+  await made.call({}, GadgetContext.forTest(none, { runId: none, metadata: none, dependencies: none }));
+  const server = { enabled: none, timeout: none, "startup-timeout": none, protocol: none };
+  await McpServers.connect({
+    program: { ...server, command: "npx", args: none, env: none, cwd: none, url: none },
+    remote: { ...server, url: "https://example.com/mcp", headers: none, oauth: none, command: none },
+    login: { url: "https://example.com/mcp", oauth: { "client-id": none, "client-secret": none, scopes: none } },
+  });
+  void new Parser({ tags: none, reasoning: none, markers: none, anchoring: none, schemas: none });
+  void instructions([made], { form: none, markers: none, anchoring: none });
+  void writeCall("A", {}, { id: none, dependencies: none, markers: none, anchoring: none, schema: none });
+  const settings = { reasoning: none, error: none, errorKind: none, tokens: none, chunk: none, delay: none, chunkDelay: none, isCutOff: none };
+  void reply(call("A", {}, { id: none, after: none }), settings);
+  const mock = new MockModel({ name: none, isStrict: none, price: none, contextWindow: none });
+  mock.when({ contains: none, anywhere: none, hasResult: none, iteration: none, predicate: none, times: none, isOptional: none, label: none });
+  void gadgetryMiddleware({ form: none, repairs: none, examples: none, reasoning: none, markers: none });
+  void wrapOpenAI(new OpenAI({ apiKey: "none" }), { upstream: none, api: none, apiKey: none });
+  throw new GadgetError("x", { fault: none, isRetryable: none, cause: none });
 }
 
 export function model(inner: Parameters<typeof wrapLanguageModel>[0]["model"]): LanguageModel {
