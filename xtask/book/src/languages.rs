@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LANGUAGES: [&str; 3] = ["rust", "python", "ts"];
 
 /// Pages that have such a program.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 14] = [
     "agents",
     "approvals",
     "costs-and-budgets",
@@ -16,9 +16,12 @@ const PAGES: [&str; 11] = [
     "errors",
     "gadgets",
     "getting-started",
+    "mcp",
+    "models",
     "state",
     "testing",
     "typed-answers",
+    "web",
 ];
 
 /// Returns a line for each program that lacks a language, and for each of [`PAGES`] without one.
