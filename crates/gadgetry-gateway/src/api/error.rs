@@ -230,7 +230,8 @@ impl Failure {
         }
     }
 
-    fn code(&self) -> Option<&str> {
+    /// Returns the error's code in the API of OpenAI.
+    pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Refused(refusal) => refusal.code,
             Self::Unauthorized => Some("invalid_api_key"),

@@ -123,13 +123,31 @@ async fn generate(gateway: Gateway, api: ClientApi, request: Request) -> Respons
         warnings,
     } = match begin(&gateway, &settings, api, request).await {
         Ok(admitted) => admitted,
-        Err(failure) => return failed(api, &failure),
+        Err(failure) => return refused(&gateway, api, &failure, began),
     };
     let trace = begin_trace(&gateway, &mut job);
     let job = Arc::new(job);
     let watch = Watch::new(gateway.clone(), Arc::clone(&job), began, permit, trace);
     let mut response = answer(&gateway, &settings, job, watch).await;
     warn(response.headers_mut(), warnings);
+    response
+}
+
+/// Answers a request that was not admitted, and counts and logs it.
+fn refused(gateway: &Gateway, api: ClientApi, failure: &Failure, began: Instant) -> Response {
+    let mut response = failed(api, failure);
+    let status = response.status().as_u16();
+    gateway.0.metrics.refused(api, status);
+    let id = request_id(gateway);
+    tracing::info!(
+        id,
+        api = api.name(),
+        status,
+        seconds = began.elapsed().as_secs_f64(),
+        code = failure.code(),
+        "request"
+    );
+    put_id(response.headers_mut(), &id);
     response
 }
 

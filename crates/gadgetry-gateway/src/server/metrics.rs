@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use super::job::Job;
+use crate::api::ClientApi;
 use crate::exchange::Counts;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
@@ -35,8 +36,10 @@ struct RequestLabels {
 /// The labels of measurements at a model.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ModelLabels {
+    api: &'static str,
     model: Arc<str>,
     upstream: String,
+    client: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -220,6 +223,18 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
+    /// Records a request that was refused before it was admitted: of which model and client is not known.
+    pub(super) fn refused(&self, api: ClientApi, status: u16) {
+        let labels = RequestLabels {
+            api: api.name(),
+            model: Arc::from(""),
+            upstream: String::new(),
+            client: String::new(),
+            status,
+        };
+        self.requests.get_or_create(&labels).inc();
+    }
+
     pub(super) fn upstream_error(&self, upstream: &str) {
         let upstream = upstream.to_owned();
         self.upstream_errors
@@ -262,8 +277,10 @@ impl Metrics {
 
     fn labels(&self, job: &Job, upstream: &Upstream) -> ModelLabels {
         ModelLabels {
+            api: job.api.name(),
             model: self.model(&job.request.client.model),
             upstream: upstream.name().to_owned(),
+            client: job.client.clone(),
         }
     }
 
@@ -292,8 +309,10 @@ mod tests {
     fn names() -> BTreeSet<String> {
         let metrics = Metrics::default();
         let labels = ModelLabels {
+            api: "chat",
             model: "m".into(),
             upstream: "u".to_owned(),
+            client: String::new(),
         };
         for family in [
             &metrics.calls,

@@ -112,6 +112,7 @@ impl Drop for Watch {
             repairs = counts.repairs,
             unparsed = counts.is_unparsed(),
             input_tokens = usage.input_tokens,
+            cached_input_tokens = usage.cached_input_tokens,
             output_tokens = usage.output_tokens,
             seconds,
             "request"

@@ -35,11 +35,14 @@ async fn requests_are_counted_by_model_and_upstream() {
         assert_eq!(found, is_unparsed, "{scenario}: {headers:?}");
     }
     ask(&world, "m", "overloaded").await;
+    let refused = client().post(world.url("/v1/chat/completions")).body("{");
+    assert_eq!(refused.send().await.expect("it answers").status(), 400);
     let text = metrics(&world).await;
-    let at = r#"{model="m",upstream="scripted"}"#;
+    let at = r#"{api="chat",model="m",upstream="scripted",client=""}"#;
     for line in [
         r#"gadgetry_requests_total{api="chat",model="m",upstream="scripted",client="",status="200"} 3"#.to_owned(),
         r#"gadgetry_requests_total{api="chat",model="m",upstream="scripted",client="",status="503"} 1"#.to_owned(),
+        r#"gadgetry_requests_total{api="chat",model="",upstream="",client="",status="400"} 1"#.to_owned(),
         r#"gadgetry_upstream_up{upstream="scripted"} 1"#.to_owned(),
         r#"gadgetry_overhead_seconds_count{api="chat"} 4"#.to_owned(),
         format!("gadgetry_calls_total{at} 1"),
@@ -67,6 +70,6 @@ async fn models_that_clients_make_up_have_one_label() {
         .lines()
         .filter(|it| it.starts_with("gadgetry_request_seconds_count"));
     assert_eq!(counts.count(), 201);
-    let other = r#"gadgetry_request_seconds_count{model="other",upstream="scripted"} 5"#;
+    let other = r#"gadgetry_request_seconds_count{api="chat",model="other",upstream="scripted",client=""} 5"#;
     assert!(text.contains(other), "{text}");
 }
