@@ -6,10 +6,11 @@ import enum
 import pathlib
 import uuid
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
+from typing import Annotated, Any, Generic, Literal, NotRequired, Optional, TypedDict, TypeVar
 
+import pydantic.dataclasses
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from gadgetry import Agent, Example, Gadget, MockModel, RunContext, SchemaError, ScriptedModel, gadget, gadgets_of
 from gadgetry._docstring import parse
@@ -41,6 +42,40 @@ class Address(BaseModel):
 class Person(BaseModel):
     name: str
     address: Address
+
+
+class Category(BaseModel):
+    name: str
+    parent: Optional["Category"] = None
+
+
+T = TypeVar("T")
+
+
+class Box(BaseModel, Generic[T]):
+    content: T
+
+
+class Titled(BaseModel):
+    model_config = ConfigDict(title="My forecast / v1")
+    city: str
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    x: int = Field(ge=1)
+    parts: "list[Checked]" = Field(default_factory=list)
+
+
+@pydantic.dataclasses.dataclass
+class Pair(Generic[T]):
+    left: T
+    right: int = Field(default=1, le=5)
+
+
+@dataclasses.dataclass
+class Größe:
+    cm: int
 
 
 @dataclasses.dataclass
@@ -93,6 +128,17 @@ SHAPES = [
         {"name": "Ada", "address": {"street": "A", "number": 3}},
         Person(name="Ada", address=Address(street="A", number=3)),
     ),
+    (Category, {"$ref": "#/$defs/Category"}, {"name": "a", "parent": {"name": "b"}}, Category(name="a", parent=Category(name="b"))),
+    (Category | None, None, {"name": "a"}, Category(name="a")),
+    (Box[int], {"$ref": "#/$defs/Box_int_"}, {"content": 1}, Box[int](content=1)),
+    (dict[str, Box[list[int]]], None, {"a": {"content": [1]}}, {"a": Box[list[int]](content=[1])}),
+    (Box[Category], None, {"content": {"name": "a"}}, Box[Category](content=Category(name="a"))),
+    (tuple[Box[int], Box[str]], None, [{"content": 1}, {"content": "a"}], (Box[int](content=1), Box[str](content="a"))),
+    (Titled, {"$ref": "#/$defs/Titled"}, {"city": "Rome"}, Titled(city="Rome")),
+    (Checked, {"$ref": "#/$defs/Checked"}, {"x": 1, "parts": [{"x": 2}]}, Checked(1, [Checked(2)])),
+    (Pair, {"$ref": "#/$defs/Pair"}, {"left": "a"}, Pair("a")),
+    (Pair[int], None, {"left": 1}, Pair(1)),
+    (Größe, {"$ref": "#/$defs/Gr__e"}, {"cm": 1}, Größe(1)),
     (list[Address], None, [{"street": "A", "number": 3}], [Address(street="A", number=3)]),
     (Annotated[int, Field(ge=1, le=5)], {"type": "integer", "minimum": 1, "maximum": 5}, 5, 5),
 ]
@@ -120,9 +166,30 @@ def test_types(hint, schema, written, received):
         assert seen[0].year == 2026 and isinstance(seen[0], datetime.datetime)
 
 
+DEFINITIONS = [
+    (Checked, "Checked", ["x"], {"minimum": 1, "type": "integer", "title": "X"}),
+    (Box[int], "Box_int_", ["content"], {"type": "integer", "title": "Content"}),
+    (Category, "Category", ["name"], {"type": "string", "title": "Name"}),
+]
+
+
+@pytest.mark.parametrize(("hint", "name", "required", "schema"), DEFINITIONS)
+def test_definitions_of_pydantic(hint, name, required, schema):
+    def take(value):
+        """Takes a value."""
+
+    take.__annotations__ = {"value": list[hint]}
+    definition = gadget(take).parameters["$defs"][name]
+    assert (definition["required"], definition["properties"][required[0]]) == (required, schema)
+
+
 REFUSED = [
     (Address, {"street": "A", "number": 0}, "number"),
     (Annotated[int, Field(ge=1)], 0, "1"),
+    (Category, {"name": "a", "parent": {}}, "name"),
+    (Box[int], {"content": "a"}, "content"),
+    (Checked, {"x": 0}, "x"),
+    (Checked, {}, "x"),
     (Literal["a", "b"], "c", "value"),
     (int, "many", "value"),
     (Point, {"y": 1}, "x"),
@@ -260,6 +327,34 @@ MISTAKES = [
 def test_mistakes_of_the_program(make, error, words):
     with pytest.raises(error, match=words):
         make()
+
+
+def other(name, *bases):
+    """Makes another type that is called as one of above."""
+    cls = type(name, bases, {"__annotations__": {"other": str}, "__module__": __name__})
+    return cls if bases else dataclasses.dataclass(cls)
+
+
+COLLISIONS = [
+    (Address, other("Address", BaseModel)),
+    (Address, other("Address")),
+    (other("Address"), Address),
+    (Person, other("Address")),
+    (Category, other("Category", BaseModel)),
+    (Point, other("Point")),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), COLLISIONS)
+def test_types_of_one_name(one, two):
+    def take(a, b):
+        """Takes."""
+
+    take.__annotations__ = {"a": one, "b": two}
+    with pytest.raises(SchemaError, match="two types are called"):
+        gadget(take).spec  # noqa: B018
+    take.__annotations__ = {"a": one, "b": one}
+    assert gadget(take).parameters["required"] == ["a", "b"]
 
 
 def test_types_without_a_schema():

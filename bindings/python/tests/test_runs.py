@@ -6,9 +6,11 @@ import dataclasses
 import json
 import threading
 import time
+from typing import Optional
 
+import pydantic.dataclasses
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 import gadgetry
 from gadgetry import (
@@ -128,10 +130,28 @@ class Forecast(BaseModel):
     celsius: float
 
 
+class Category(BaseModel):
+    name: str
+    parent: Optional["Category"] = None
+
+
+class Titled(BaseModel):
+    model_config = ConfigDict(title="My forecast / v1")
+    city: str
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    x: int = Field(ge=1)
+
+
 OUTPUTS = [
     (Forecast, [{"city": "Rome", "celsius": 21}], Forecast(city="Rome", celsius=21)),
     (Forecast, [{"city": "Rome", "celsius": "hot"}, {"city": "Rome", "celsius": 21}], Forecast(city="Rome", celsius=21)),
     (Total, [{"total": 4}], Total(4)),
+    (Category, [{"name": "a", "parent": {"name": "b"}}], Category(name="a", parent=Category(name="b"))),
+    (Titled, [{"city": "Rome"}], Titled(city="Rome")),
+    (Checked, [{"x": 0}, {"x": 1}], Checked(1)),
     (list[int], [{"answer": [1, 2]}], [1, 2]),
     (list[Forecast], [{"answer": [{"city": "Rome", "celsius": 1}]}], [Forecast(city="Rome", celsius=1)]),
     (int, [{"answer": "many"}, {"answer": 4}], 4),

@@ -8,6 +8,7 @@ import datetime
 import enum
 import functools
 import json
+import re
 import sys
 import types
 import typing
@@ -222,21 +223,25 @@ class Definitions:
 
         if isinstance(model, type):
             described: Any = model
-            schema: Schema = described.model_json_schema(ref_template="#/$defs/{model}")
-            name: str = schema.get("title", described.__name__)
-            self.hoist(schema)
+            adapter = pydantic.TypeAdapter(described)
+            schema: Schema = self.hoist(adapter.json_schema(ref_template="#/$defs/{model}"))
+            if "$ref" in schema:
+                # A recursive type is a definition already.
+                return schema, adapter.validate_python
+            name = _definition_name(described)
             if self.schemas.setdefault(name, schema) != schema:
                 raise SchemaError(f"two types are called {name}: give one of them another name")
-            return {"$ref": f"#/$defs/{name}"}, described.model_validate
+            return {"$ref": f"#/$defs/{name}"}, adapter.validate_python
         return self._adapted(pydantic.TypeAdapter(model))
 
     def _fields(self, cls: Any) -> tuple[Schema, Load]:
-        name = cls.__name__
+        name = _definition_name(cls)
         reference: Schema = {"$ref": f"#/$defs/{name}"}
-        if self._classes.setdefault(name, cls) is not cls:
-            raise SchemaError(f"two types are called {name}: give one of them another name")
-        if name in self.schemas:
+        if self._classes.get(name) is cls:
             return reference, lambda value: _loaded(self._loads[cls], value)
+        if name in self.schemas:
+            raise SchemaError(f"two types are called {name}: give one of them another name")
+        self._classes[name] = cls
         self.schemas[name] = {}
         hints = hints_of(cls)
         properties: dict[str, Schema] = {}
@@ -264,6 +269,11 @@ class Definitions:
         return reference, load_fields
 
 
+def _definition_name(cls: Any) -> str:
+    """The name of a class as a part of a reference, as pydantic writes it: `Box_int_` for `Box[int]`."""
+    return re.sub(r"[^a-zA-Z0-9.\-_]", "_", cls.__name__)
+
+
 def _loaded(load: Load, value: Any) -> Any:
     return value if load is None else load(value)
 
@@ -282,6 +292,12 @@ def _members(cls: Any) -> list[tuple[str, bool, Any]]:
 
 
 def _is_model(cls: Any) -> bool:
+    """Returns true for models of pydantic, and for its dataclasses."""
+    # What inherits from such a dataclass may be a plain one.
+    return _is_base_model(cls) or isinstance(cls, type) and "__pydantic_validator__" in vars(cls)
+
+
+def _is_base_model(cls: Any) -> bool:
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and isinstance(cls, type) and issubclass(cls, pydantic.BaseModel)
 
@@ -350,7 +366,7 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         return to_json(value.value)
-    if _is_model(type(value)):
+    if _is_base_model(type(value)):
         return value.model_dump(mode="json")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
