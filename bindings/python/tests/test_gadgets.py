@@ -1,8 +1,12 @@
 """Gadgets: what the model reads of a function, and what the function receives."""
 
+import asyncio
+import contextvars
 import dataclasses
 import datetime
 import enum
+import functools
+import inspect
 import pathlib
 import uuid
 from collections.abc import Sequence
@@ -313,6 +317,179 @@ def test_objects_that_can_be_called():
     counter = Counter()
     Agent(ScriptedModel(call("Counter", step=2), "Done."), gadgets=[counter]).ask_sync("?")
     assert counter.count == 2
+
+
+def logged(function):
+    """Returns what the function returns, which may be a coroutine."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def awaiting(function):
+    """Makes a coroutine function."""
+
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        await asyncio.sleep(0)
+        value = function(*args, **kwargs)
+        return await value if inspect.isawaitable(value) else value
+
+    return wrapper
+
+
+def blocking(function):
+    """Makes a function that runs a coroutine to its end."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return asyncio.run(function(*args, **kwargs))
+
+    return wrapper
+
+
+def double(n: int, times: int = 2) -> int:
+    """Multiplies."""
+    return n * times
+
+
+async def double_later(n: int, times: int = 2) -> int:
+    """Multiplies."""
+    await asyncio.sleep(0)
+    return n * times
+
+
+class Doubler:
+    @staticmethod
+    @gadget
+    def inside(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    @gadget
+    @staticmethod
+    async def outside(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    @classmethod
+    @gadget(name="ClassInside")
+    async def class_inside(cls, n: int) -> int:
+        """Doubles."""
+        assert cls is Doubler
+        return 2 * n
+
+    @gadget
+    @classmethod
+    def class_outside(cls, n: int) -> int:
+        """Doubles."""
+        assert cls is Doubler
+        return 2 * n
+
+    @gadget
+    @awaiting
+    def wrapped(self, n: int) -> int:
+        """Doubles."""
+        assert isinstance(self, Doubler)
+        return 2 * n
+
+    async def __call__(self, n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+
+class DoublerItself(Doubler):
+    """Doubles."""
+
+    inside = outside = class_inside = class_outside = wrapped = None
+
+
+WRAPPED = [
+    # what the agent is given, the gadgets that it makes, their parameters
+    (logged(double), ["Double"], ["n", "times"]),
+    (logged(double_later), ["DoubleLater"], ["n", "times"]),
+    (awaiting(double), ["Double"], ["n", "times"]),
+    (awaiting(double_later), ["DoubleLater"], ["n", "times"]),
+    (blocking(double_later), ["DoubleLater"], ["n", "times"]),
+    (logged(awaiting(logged(double_later))), None, None),
+    (functools.partial(double, times=2), ["Double"], ["n"]),
+    (functools.partial(double_later, times=2), ["DoubleLater"], ["n"]),
+    (functools.partial(logged(double_later), times=2), ["DoubleLater"], ["n"]),
+    (gadget(name="Twice")(functools.partial(double, times=2)), ["Twice"], ["n"]),
+    (functools.partial(gadget(double_later), times=2), ["DoubleLater"], ["n"]),
+    (Doubler(), ["Inside", "Outside", "ClassInside", "ClassOutside", "Wrapped"], ["n"]),
+    (Doubler.inside, ["Inside"], ["n"]),
+    (Doubler.outside, ["Outside"], ["n"]),
+    (Doubler.class_inside, ["ClassInside"], ["n"]),
+    (Doubler.class_outside, ["ClassOutside"], ["n"]),
+    (Doubler().class_inside, ["ClassInside"], ["n"]),
+    (Doubler().wrapped, ["Wrapped"], ["n"]),
+    (DoublerItself(), ["DoublerItself"], ["n"]),
+]
+
+
+@pytest.mark.parametrize(("thing", "names", "parameters"), WRAPPED)
+def test_functions_in_other_functions(thing, names, parameters):
+    made = Agent(ScriptedModel("4"), gadgets=[thing]).gadgets
+    if names is not None:
+        assert [item.name for item in made] == names
+    for item in made:
+        if parameters is not None:
+            assert list(item.parameters["properties"]) == parameters and item.description in ("Multiplies.", "Doubles.")
+            assert item.parameters["properties"]["n"] == {"type": "integer"}
+        result = Agent(ScriptedModel(call(item.name, id="c", n=21), "Done."), gadgets=[item]).ask_sync("?")
+        assert [one.status for one in result.calls] == ["succeeded"] and "42" in str(result.conversation.messages)
+
+
+def test_what_wraps_a_coroutine_function_sets_context_variables():
+    user = contextvars.ContextVar("user", default="none")
+
+    def as_ada(function):
+        @functools.wraps(function)
+        def wrapper():
+            user.set(user.get() + " and ada")
+            return function()
+
+        return wrapper
+
+    @gadget
+    @as_ada
+    async def who() -> str:
+        """Says who asks."""
+        return user.get()
+
+    user.set("bob")
+    result = Agent(ScriptedModel(call("Who"), "Done."), gadgets=[who]).ask_sync("?")
+    assert "bob and ada" in str(result.conversation.messages)
+
+
+def test_what_wraps_a_coroutine_function_is_cancelled():
+    ended = []
+
+    @gadget(timeout=0.2)
+    @logged
+    async def wait() -> None:
+        """Waits."""
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cleaned")
+
+    result = Agent(ScriptedModel(call("Wait"), "Done."), gadgets=[wait]).ask_sync("?")
+    assert [item.status for item in result.calls] == ["failed"] and ended == ["cleaned"]
+
+
+def test_a_coroutine_of_a_plain_function_is_a_mistake():
+    @gadget
+    def later(n: int):
+        """Doubles."""
+        return double_later(n)
+
+    result = Agent(ScriptedModel(call("Later", n=1), "Done."), gadgets=[later]).ask_sync("?")
+    assert "Later returned a coroutine: make it a coroutine function" in str(result.conversation.messages)
 
 
 MISTAKES = [

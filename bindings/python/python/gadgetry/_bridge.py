@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextvars
+import inspect
 import queue
 import threading
 from collections import abc
@@ -152,6 +153,31 @@ class Threaded:
     def cancel(self) -> None:
         """Cancels it if it has not begun: nothing can stop a function in its thread."""
         self._is_cancelled = True
+
+
+async def in_thread(function: Callable[[], Any]) -> Any:
+    """Runs a function in a thread of the pool, with the context variables of the caller. Awaits the coroutine that it may return."""
+    waiter = Waiter()
+    # The coroutine has the variables that the function has set.
+    context = contextvars.copy_context()
+
+    def work() -> Outcome:
+        value, failed = None, None
+        try:
+            value = context.run(function)
+        except BaseException as error:  # noqa: BLE001: the one who waits raises it
+            failed = error
+        waiter.loop.call_soon_threadsafe(resolve, waiter.future, value, failed)
+        return "result", ""
+
+    threaded = Threaded(waiter.loop, context, work, (), lambda kind, text: None)
+    try:
+        value = await waiter.future
+    finally:
+        threaded.cancel()
+    if inspect.iscoroutine(value):
+        return await waiter.loop.create_task(value, context=context)
+    return await value if inspect.isawaitable(value) else value
 
 
 class _Pool:

@@ -6,12 +6,12 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from . import _gadgetry
-from ._bridge import Outcome, describe
+from ._bridge import Outcome, describe, in_thread
 from ._docstring import parse
 from ._names import gadget_name
 from ._schema import Definitions, Load, hints_of, to_json, to_text, with_default
@@ -66,11 +66,16 @@ class Gadget(Generic[P, R]):
     """A function that a model can call. Made by `gadget`; it is still that function for everyone else."""
 
     def __init__(self, function: Callable[P, R], **options: Any) -> None:
+        kind: Literal["method", "class", "static"] = "method"
+        if isinstance(function, (staticmethod, classmethod)):
+            kind = "static" if isinstance(function, staticmethod) else "class"
+            function = cast(Any, function).__func__
         if not callable(function):
             raise TypeError(f"a gadget is made of a function, not of {function!r}")
+        functools.update_wrapper(cast(Any, self), _described(function)).__wrapped__ = function
+        self._kind = kind
         self._function = function
         self._options = _Options(**options)
-        functools.update_wrapper(cast(Any, self), function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
@@ -82,12 +87,16 @@ class Gadget(Generic[P, R]):
         self: Gadget[Concatenate[S, P2], R2], instance: S, owner: type[Any] | None = None
     ) -> Gadget[P2, R2]: ...
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        if instance is None:
+        if self._kind == "class":
+            instance = owner or cast("type[Any]", type(instance))
+        if instance is None or self._kind == "static":
             return self
+        function = types.MethodType(self._function, instance)
         bound = cast("Gadget[..., Any]", Gadget.__new__(Gadget))
-        bound._function = types.MethodType(self._function, instance)
+        functools.update_wrapper(cast(Any, bound), self._function).__wrapped__ = function
+        bound._kind = "static"
+        bound._function = function
         bound._options = self._options
-        functools.update_wrapper(cast(Any, bound), self._function)
         return bound
 
     def __repr__(self) -> str:
@@ -96,7 +105,7 @@ class Gadget(Generic[P, R]):
     @property
     def name(self) -> str:
         """The name by which the model calls it."""
-        return self._options.name or gadget_name(self._function.__name__)
+        return self._options.name or gadget_name(_described(self._function).__name__)
 
     @property
     def description(self) -> str:
@@ -115,8 +124,8 @@ class Gadget(Generic[P, R]):
 
     @property
     def is_async(self) -> bool:
-        """True for a coroutine function; others run in threads."""
-        return inspect.iscoroutinefunction(inspect.unwrap(self._function))
+        """True for a coroutine function, and for a function that wraps one; others run in threads."""
+        return any(map(_is_coroutine_function, _layers(self._function)))
 
     @functools.cached_property
     def _shape(self) -> _Shape:
@@ -149,16 +158,45 @@ class Gadget(Generic[P, R]):
     def _invoke_sync(self, parameters: dict[str, Any], call: _gadgetry.CallContext) -> Outcome:
         function: Callable[..., Any] = self._function
         try:
-            return "result", to_text(function(**self._arguments(parameters, call)))
+            value = function(**self._arguments(parameters, call))
+            if inspect.iscoroutine(value):
+                value.close()
+                raise TypeError(f"{self.name} returned a coroutine: make it a coroutine function")
+            return "result", to_text(value)
         except Exception as error:  # noqa: BLE001: the model reads it
             return _failed(error)
 
     async def _invoke_async(self, parameters: dict[str, Any], call: _gadgetry.CallContext) -> Outcome:
         function: Callable[..., Any] = self._function
         try:
-            return "result", to_text(await function(**self._arguments(parameters, call)))
+            arguments = self._arguments(parameters, call)
+            if _is_coroutine_function(function):
+                value = await function(**arguments)
+            else:
+                # It wraps a coroutine function. It may return the coroutine, or run it itself, and then it blocks.
+                value = await in_thread(lambda: function(**arguments))
+            return "result", to_text(value)
         except Exception as error:  # noqa: BLE001: the model reads it
             return _failed(error)
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    call = getattr(cast("type[Any]", type(function)), "__call__", None)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _layers(function: Any) -> Iterator[Any]:
+    """Yields a function, and what it wraps."""
+    while function is not None:
+        yield function
+        function = function.func if isinstance(function, functools.partial) else getattr(function, "__wrapped__", None)
+
+
+def _described(function: Any) -> Any:
+    """Returns the function that has the name, the types and the docstring of a `functools.partial`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def _failed(error: Exception) -> Outcome:
@@ -176,9 +214,11 @@ def _shape_of(function: Callable[..., Any], name: str, options: _Options) -> _Sh
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"the gadget {name} has no signature: {error}") from error
-    summary, descriptions = parse(inspect.getdoc(function))
-    hinted = function if inspect.isroutine(function) else type(function).__call__
-    hints = hints_of(hinted)
+    described = _described(function)
+    summary, descriptions = parse(inspect.getdoc(described))
+    hints = hints_of(described if inspect.isroutine(described) else type(described).__call__)
+    # What the program has given is not for the model.
+    given: dict[str, Any] = function.keywords if isinstance(function, functools.partial) else {}
     definitions = Definitions()
     properties: dict[str, Any] = {}
     loads: dict[str, Load] = {}
@@ -186,8 +226,10 @@ def _shape_of(function: Callable[..., Any], name: str, options: _Options) -> _Sh
     context: str | None = None
     needs_deps = False
     for parameter in signature.parameters.values():
+        if parameter.name in given:
+            continue
         if parameter.name == "self" and "self" not in hints:
-            raise SchemaError(f"the gadget {name} is a method: take it from an object, as in `thing.{function.__name__}`")
+            raise SchemaError(f"the gadget {name} is a method: take it from an object, as in `thing.{described.__name__}`")
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise SchemaError(f"the parameter {parameter.name} of {name} has no name for the model: take named parameters only")
         hint = hints.get(parameter.name, Any)
@@ -272,7 +314,8 @@ def gadget(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
         return f"{city}: 21 degrees for {days} days"
     ```
 
-    On methods of a class it makes gadgets that share the state of an object: `Agent(…, gadgets=[phonebook])` takes all of them.
+    On methods of a class it makes gadgets that share the state of an object: `Agent(…, gadgets=[phonebook])` takes all of them. Of a
+    `functools.partial`, the model sees the parameters that are left.
 
     Args:
         function: The function, where the decorator has no options.
@@ -310,9 +353,17 @@ def gadgets_of(thing: object) -> list[Gadget[..., Any]]:
         for name, member in vars(cls).items():
             if isinstance(member, Gadget):
                 found[name] = getattr(thing, name)
+            elif (inner := _inner(member)) is not None:
+                found[name] = inner if isinstance(member, staticmethod) else inner.__get__(type(thing))
             else:
                 found.pop(name, None)
     return list(found.values())
+
+
+def _inner(member: object) -> Gadget[..., Any] | None:
+    """Returns the gadget of `@staticmethod` or `@classmethod` above `@gadget`."""
+    inner = getattr(member, "__func__", None)
+    return cast("Gadget[..., Any]", inner) if isinstance(inner, Gadget) else None
 
 
 def collect(things: Iterable[object]) -> list[AnyGadget]:
@@ -323,8 +374,10 @@ def collect(things: Iterable[object]) -> list[AnyGadget]:
             collected.append(thing)
         elif isinstance(thing, Gadget):
             collected.append(cast("Gadget[..., Any]", thing))
-        elif inspect.isroutine(thing):
-            collected.append(Gadget(thing))
+        elif isinstance(thing, types.MethodType) and (inner := _inner(thing)) is not None:
+            collected.append(inner.__get__(thing.__self__))
+        elif inspect.isroutine(thing) or isinstance(thing, functools.partial):
+            collected.append(Gadget(cast("Callable[..., Any]", thing)))
         elif methods := gadgets_of(thing):
             collected.extend(methods)
         elif callable(thing) and not isinstance(thing, type):
