@@ -1,10 +1,11 @@
 """The parser: the vectors of the corpus, equal to what Rust writes, however they are cut."""
 
 import json
+from types import MappingProxyType
 
 import pytest
 
-from gadgetry import ConfigError, Parser, SchemaError
+from gadgetry import ConfigError, Gadget, Parser, SchemaError
 from gadgetry._gadgetry import parse_json
 from gadgetry._names import snake
 from gadgetry.parser import (
@@ -218,3 +219,30 @@ def test_instructions():
     text = instructions([weather])
     assert "Weather" in text and "Get the weather." in text and "!!!GADGET_START:" in text
     assert "!!!GADGET_START:" not in instructions([weather], form="json")
+
+
+CLOCK = {"name": "Clock", "description": "The time.", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}
+
+SPECS = [
+    (CLOCK, None, "zone"),
+    (MappingProxyType({"name": "Clock", "description": "The time.", "parameters": MappingProxyType(CLOCK["parameters"])}), None, "zone"),
+    (Gadget(lambda zone: "", name="Clock", description="The time.").spec, None, "zone"),
+    ({"description": "The time."}, ValueError, "name"),
+    ({"name": "Clock", "parameters": {"type": "no such"}}, SchemaError, "no such"),
+    ({"name": "Clock", "description": object()}, TypeError, "no form in JSON"),
+    ("Clock", TypeError, "is not a gadget"),
+]
+
+
+@pytest.mark.parametrize(("spec", "error", "words"), SPECS)
+def test_instructions_of_specifications(spec, error, words):
+    def weather(city: str) -> str:
+        """Get the weather."""
+        return city
+
+    if error is None:
+        text = instructions([spec, weather])
+        assert words in text and text.index("## Clock\nThe time.") < text.index("## Weather")
+    else:
+        with pytest.raises(error, match=words):
+            instructions([weather, spec])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from ._gadgetry import (
     ArgumentDelta,
@@ -19,6 +19,7 @@ from ._gadgetry import (
     write_call,
 )
 from ._gadgetry import instructions as _instructions
+from ._schema import to_json
 from .gadgets import collect
 
 __all__ = [
@@ -48,6 +49,14 @@ def instructions(
     markers: tuple[str, str, str] | None = None,
     anchoring: Literal["anywhere", "line_start"] = "anywhere",
 ) -> str:
-    """Returns the text for a system message that describes gadgets, and how to call them."""
-    specs = [gadget.spec for gadget in collect(gadgets)]
+    """Returns the text for a system message that describes gadgets, and how to call them.
+
+    A gadget is what an agent takes as one, or a specification: `{"name": "Clock", "description": "The time.", "parameters": {"type": "object"}}`.
+    """
+    specs: list[dict[str, Any]] = []
+    for gadget in gadgets:
+        if isinstance(gadget, Mapping):
+            specs.append(to_json(gadget))
+        else:
+            specs += [one.spec for one in collect([gadget])]
     return _instructions(specs, form=form, markers=markers, anchoring=anchoring)
