@@ -1,6 +1,8 @@
 """What a process sees: exceptions in every callback, its end with a run in flight, Ctrl-C, forks, and memory."""
 
 import asyncio
+import contextlib
+import dataclasses
 import gc
 import json
 import multiprocessing
@@ -12,11 +14,13 @@ import textwrap
 import time
 from typing import Any
 
+import pydantic
 import pytest
 
 from gadgetry import (
     Agent,
     CustomBlock,
+    GadgetError,
     HumanInputRequired,
     MockModel,
     ModelCallError,
@@ -188,6 +192,68 @@ def test_exceptions_of_other_callbacks_reach_the_caller(run):
 
     result = run(Agent(ScriptedModel(call("Confirm"), "Well."), gadgets=[confirm], on_human_input=human).ask, "?")
     assert result.text == "Well." and [item.status for item in result.calls] == ["failed"]
+
+
+@dataclasses.dataclass
+class Share:
+    of: int
+
+    def __post_init__(self):
+        if self.of < 0:
+            raise KINDS[-self.of]("broken")
+        self.part = 1 / self.of
+
+
+class Checked(pydantic.BaseModel):
+    of: int
+
+    @pydantic.field_validator("of")
+    @classmethod
+    def check(cls, of: int) -> int:
+        return Share(of).of
+
+
+KINDS = {1: ValueError, 2: TypeError, 3: AssertionError, 4: GadgetError, 5: KeyError, 6: LookupError}
+
+
+@pytest.mark.parametrize("output", [Share, Checked, list[Share]], ids=str)
+@pytest.mark.parametrize(("of", "raised"), [(0, ZeroDivisionError), *((-number, kind) for number, kind in KINDS.items())])
+def test_exceptions_of_a_validator(run, output, of, raised):
+    """Those about the answer reach the model, all others the caller."""
+    is_corrected = raised in (ValueError, TypeError, AssertionError, GadgetError)
+
+    def agent():
+        answers = [{"of": of}, {"of": 2}]
+        if output == list[Share]:
+            answers = [{"answer": [answer]} for answer in answers]
+        model = MockModel()
+        model.when("?", iteration=1).replies(call("FinalAnswer", id="a", **answers[0]))
+        model.when(iteration=2, is_optional=not is_corrected).replies(call("FinalAnswer", **answers[1]))
+        return Agent(model), model
+
+    async def stream():
+        stream = made.stream("?", output=output)
+        async for _ in stream:
+            pass
+
+    async def result():
+        stream = made.stream("?", output=output)
+        with contextlib.suppress(BaseException):
+            await stream.result()
+        return (await stream.result()).output
+
+    async def ask():
+        return await made.ask("?", output=output)
+
+    for consume in (ask, stream, result):
+        made, model = agent()
+        if is_corrected:
+            assert run(consume) in (None, Share(2), [Share(2)], Checked(of=2))
+            assert len(model.requests) == 2
+        else:
+            with pytest.raises(raised):
+                run(consume)
+            assert len(model.requests) == 1
 
 
 def test_an_exception_of_a_predicate_fails_the_test():

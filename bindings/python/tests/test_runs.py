@@ -6,6 +6,7 @@ import dataclasses
 import json
 import threading
 import time
+from decimal import Decimal
 from typing import Optional
 
 import pydantic.dataclasses
@@ -155,6 +156,7 @@ OUTPUTS = [
     (list[int], [{"answer": [1, 2]}], [1, 2]),
     (list[Forecast], [{"answer": [{"city": "Rome", "celsius": 1}]}], [Forecast(city="Rome", celsius=1)]),
     (int, [{"answer": "many"}, {"answer": 4}], 4),
+    (Decimal, [{"answer": "many"}, {"answer": "4.5"}], Decimal("4.5")),
     (bool, [{"answer": False}], False),
     (str, [{"answer": "4"}], "4"),
 ]

@@ -40,13 +40,19 @@ def _texts() -> dict[Any, tuple[Schema, Callable[[str], Any]]]:
     import pathlib
     import uuid
 
+    def number(text: str) -> decimal.Decimal:
+        try:
+            return decimal.Decimal(text)
+        except decimal.InvalidOperation as error:
+            raise ValueError(f"{text!r} is not a decimal number") from error
+
     return {
         datetime.datetime: ({"type": "string", "format": "date-time"}, datetime.datetime.fromisoformat),
         datetime.date: ({"type": "string", "format": "date"}, datetime.date.fromisoformat),
         datetime.time: ({"type": "string", "format": "time"}, datetime.time.fromisoformat),
         uuid.UUID: ({"type": "string", "format": "uuid"}, uuid.UUID),
         pathlib.Path: ({"type": "string"}, pathlib.Path),
-        decimal.Decimal: ({"type": "string"}, decimal.Decimal),
+        decimal.Decimal: ({"type": "string"}, number),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,7 +17,7 @@ from ._usage import Usage
 from .approvals import Answer, Approval, Approvals, Approver, encode
 from .blocks import CustomBlock
 from .conversation import Conversation
-from .errors import ConfigError, NoAnswer, NotDelivered
+from .errors import ConfigError, GadgetError, NoAnswer, NotDelivered
 from .gadgets import AnyGadget, Gadget, collect
 from .journal import Journal
 from .models import ModelLike, native
@@ -90,7 +91,7 @@ class AgentOptions(TypedDict, total=False):
     approvals: Approvals | Approver | Literal["off"]
     """Who decides about calls; `"off"` if whatever the model writes may run."""
     on_human_input: Human
-    """Answers questions of gadgets."""
+    """Answers questions of gadgets. If it raises, the question has no answer."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -275,8 +276,7 @@ class Run(Generic[OutputT]):
         self._is_over = True
         result = Result.of(fields)
         self._keep(result)
-        self._result = self._typed(result) if self._is_typed else result
-        self._raise_fault()
+        self._result = self._fault or (self._typed(result) if self._is_typed else result)
 
     def _typed(self, result: Result[str]) -> Result[Any] | NoAnswer:
         output = self._native.output()
@@ -318,8 +318,11 @@ class Run(Generic[OutputT]):
             if kind != "pending" and any(item.id == approval.id for item in self.approvals()):
                 self._native.answer(approval.id, kind, detail)
         except BaseException as error:  # noqa: BLE001: the one who waits for the run raises it
-            self._fault = error
-            self._native.cancel()
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._fault = self._fault or error
+        self._native.cancel()
 
     def _raise_fault(self) -> None:
         if self._fault is not None:
@@ -363,6 +366,28 @@ class Run(Generic[OutputT]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _Validator:
+    """Makes the value of an answer for the native part, which gives the model what this raises, as a correction."""
+
+    def __init__(self, load: Callable[[Any], Any]) -> None:
+        self._load = load
+        # The native part keeps this: a run that it kept would not end when it is dropped.
+        self.run: Callable[[], Run[Any] | None] = lambda: None
+
+    def __call__(self, answer: Any) -> list[Any]:
+        try:
+            # In a list, so that an answer of `None` is one.
+            return [self._load(answer)]
+        except (ValueError, TypeError, AssertionError, GadgetError):
+            raise
+        except BaseException as error:
+            # A bug of the program, which no other answer repairs.
+            run = self.run()
+            if run is not None:
+                run._fail(error)  # pyright: ignore[reportPrivateUsage]
+            raise
 
 
 class Agent(Generic[DepsT]):
@@ -429,7 +454,8 @@ class Agent(Generic[DepsT]):
         Args:
             prompt: The message of the user.
             output: The type of the answer: a pydantic model, a dataclass, `list[int]`, and so on. The answer is then such a value, and not
-                a `Result`; `stream(…).result()` has both. An answer that does not fit is corrected by the model.
+                a `Result`; `stream(…).result()` has both. An answer that does not fit is corrected by the model, as is one for which a
+                validator raises `ValueError`, `TypeError`, `AssertionError` or `GadgetError`; any other exception ends the run.
             deps: The dependencies of the run, for gadgets that take a `RunContext`.
             options: See `RunOptions`.
 
@@ -469,11 +495,14 @@ class Agent(Generic[DepsT]):
     ) -> Run[Any]:
         """Starts a run whose events are read one by one: `async for event in agent.stream(…)`. The arguments are those of `ask`."""
         prepared = self._prepared(deps, options)
-        if output is not None:
-            schema, load = answer_shape(output)
-            # In a list, so that an answer of `None` is one.
-            prepared["output"] = (schema, lambda answer: [load(answer)])  # pyright: ignore[reportUnknownLambdaType]
-        return self._run(prompt, prepared, options, is_typed=output is not None)
+        if output is None:
+            return self._run(prompt, prepared, options, is_typed=False)
+        schema, load = answer_shape(output)
+        validator = _Validator(load)
+        prepared["output"] = (schema, validator)
+        run = self._run(prompt, prepared, options, is_typed=True)
+        validator.run = weakref.ref(run)
+        return run
 
     def resume(self, run_id: str, /, *, deps: DepsT | None = None, **options: Unpack[RunOptions]) -> Run[str]:
         """Resumes a run that `journal` has, whatever its prompt was. A run that has ended gives its result at once.
