@@ -1,6 +1,10 @@
 """The official SDKs on a model that writes text, without a server of ours."""
 
+import asyncio
+import functools
 import json
+import re
+import time
 
 import pytest
 
@@ -36,6 +40,64 @@ def test_the_key_of_a_client_is_for_its_own_server(server, is_own, given, sent):
     client = wrap_openai(openai.OpenAI(base_url=base, api_key="secret", max_retries=0), upstream=server, api_key=given)
     client.chat.completions.create(model="m", messages=ASK, tools=TOOLS)
     assert Server.requests[0][1] == sent
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_key_that_a_function_returns(server, is_async):
+    keys = iter(["Bearer one", "Bearer one", "Bearer two"])
+    asked = {"model": "m", "messages": ASK, "tools": TOOLS}
+
+    def key():
+        return next(keys).removeprefix("Bearer ")
+
+    async def later():
+        return key()
+
+    async def main():
+        client = wrap_openai(openai.AsyncOpenAI(base_url=server, api_key=later, max_retries=0))
+        for _ in range(3):
+            await client.chat.completions.create(**asked)
+
+    if is_async:
+        asyncio.run(main())
+    else:
+        client = wrap_openai(openai.OpenAI(base_url=server, api_key=key, max_retries=0))
+        for _ in range(3):
+            client.chat.completions.create(**asked)
+    assert [sent for _, sent in Server.requests] == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+@pytest.mark.parametrize(("base", "given", "sent"), [("http://127.0.0.1:9/v1", None, None), (None, "other", "Bearer other"), (None, "", None)])
+def test_a_key_that_a_function_returns_is_for_its_own_server(server, base, given, sent):
+    client = openai.OpenAI(base_url=base or server, api_key=lambda: "secret", max_retries=0)
+    wrap_openai(client, upstream=server, api_key=given).chat.completions.create(model="m", messages=ASK, tools=TOOLS)
+    assert Server.requests[0][1] == sent
+
+
+@pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI", "Anthropic", "AsyncAnthropic"])
+# The SDKs leave an error in the middle of a stream as it is.
+@pytest.mark.parametrize(("hangs", "error"), [("head", "APITimeoutError"), ("body", "APITimeoutError|ReadTimeout")])
+def test_the_timeout_of_a_client(server, kind, hangs, error):
+    Server.hangs = hangs
+    library, wrap = (openai, wrap_openai) if "OpenAI" in kind else (anthropic, wrap_anthropic)
+    client = wrap(getattr(library, kind)(base_url=server, api_key="none", max_retries=0, timeout=0.5))
+    create = client.chat.completions.create if library is openai else functools.partial(client.messages.create, max_tokens=100)
+
+    def ask():
+        answer = create(model="m", messages=ASK, stream=hangs == "body")
+        if hangs == "body":
+            list(answer)
+
+    async def ask_later():
+        answer = await create(model="m", messages=ASK, stream=hangs == "body")
+        if hangs == "body":
+            [chunk async for chunk in answer]
+
+    began = time.monotonic()
+    with pytest.raises(Exception) as caught:
+        asyncio.run(ask_later()) if "Async" in kind else ask()
+    assert re.fullmatch(error, caught.type.__name__), caught.value
+    assert 0.4 < time.monotonic() - began < 10
 
 
 def test_streams(server):

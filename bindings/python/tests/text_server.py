@@ -14,6 +14,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     requests: list = []
     fails = False
     says: list = []
+    hangs: str | None = None
 
     def log_message(self, *_):
         pass
@@ -48,11 +49,17 @@ class Server(http.server.BaseHTTPRequestHandler):
         return self.answer(200, stream.encode(), "text/event-stream")
 
     def answer(self, status, body, kind):
+        if self.hangs == "head":
+            threading.Event().wait(20)
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        half = len(body) // 2 if self.hangs == "body" else 0
+        self.wfile.write(body[:half])
+        if half:
+            threading.Event().wait(20)
+        self.wfile.write(body[half:])
 
 
 def call(name, **arguments):
@@ -74,7 +81,7 @@ CALL = "Let me look.\n" + call("weather", city="Paris")
 @contextlib.contextmanager
 def served():
     """Starts the server. Yields its base URL."""
-    Server.requests, Server.says, Server.fails = [], [], False
+    Server.requests, Server.says, Server.fails, Server.hangs = [], [], False, None
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=made.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{made.server_port}/v1"

@@ -2,33 +2,118 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import importlib
+import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from . import _gadgetry
 from ._bridge import wait
 
+T = TypeVar("T")
 ClientT = TypeVar("ClientT")
 
 BASE = "http://localhost"
 """The address that wrapped clients name. Nothing is sent there; a gateway without keys answers to this machine only."""
+
+_PULSE = 0.05
+"""Seconds after which a thread that waits looks for signals, such as Ctrl-C."""
 
 
 def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str, api_key: str | None) -> ClientT:
     """Returns a copy of an official client whose requests are answered by a gateway in this process."""
     own: Any = client
     url = upstream if upstream is not None else str(own.base_url)
+    gateways = _Gateways(url, api, api_key)
     # The key of a client is for its own server.
-    key = _key(own) if api_key is None and _origin(url) == _origin(str(own.base_url)) else api_key
-    gateway = _gadgetry.InProcess(url, key or None, api)
+    if api_key is None and _origin(url) == _origin(str(own.base_url)):
+        gateways = _Gateways(url, api, _key(own), has_own_keys=callable(getattr(own, "_api_key_provider", None)))
     http = own._client
     library = _library(http)
     if isinstance(http, library.AsyncClient):
-        made = library.AsyncClient(transport=_asynchronous(library, gateway), timeout=http.timeout)
+        made = library.AsyncClient(transport=_asynchronous(library, gateways), timeout=http.timeout)
     else:
-        made = library.Client(transport=_synchronous(library, gateway), timeout=http.timeout)
+        made = library.Client(transport=_synchronous(library, gateways), timeout=http.timeout)
     return own.copy(base_url=BASE + prefix, http_client=made)
+
+
+class _Gateways:
+    """The gateway to a server. Where a function of the client returns the keys, one for each key."""
+
+    def __init__(self, url: str, api: str, key: str | None, *, has_own_keys: bool = False) -> None:
+        self._url = url
+        self._api = api
+        self._has_own_keys = has_own_keys
+        # Made at once, because it checks the other arguments.
+        self._last = (key or None, _gadgetry.InProcess(url, key or None, api))
+
+    def of(self, request: Any) -> _gadgetry.InProcess:
+        """Returns the gateway that has the key of a request."""
+        key, gateway = self._last
+        if self._has_own_keys:
+            sent = request.headers.get("authorization", "").removeprefix("Bearer ") or None
+            if sent != key:
+                gateway = _gadgetry.InProcess(self._url, sent, self._api)
+                self._last = (sent, gateway)
+        return gateway
+
+
+class _Threaded:
+    """A `Waiter` for a thread without a loop: callbacks run at once, in the thread that has the result."""
+
+    def __init__(self) -> None:
+        self.future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    @property
+    def loop(self) -> _Threaded:
+        return self
+
+    def call_soon_threadsafe(self, function: Callable[..., object], *arguments: Any) -> None:
+        function(*arguments)
+
+
+def _wait_blocking(start: Callable[[Any], _gadgetry.Work], seconds: float) -> Any:
+    """Waits in this thread. Raises `_LateError` after this time, and the work is dropped."""
+    waiter = _Threaded()
+    end = time.monotonic() + seconds
+    work = start(waiter)
+    try:
+        while not concurrent.futures.wait([waiter.future], min(_PULSE, max(0, end - time.monotonic()))).done:
+            if time.monotonic() >= end:
+                raise _LateError
+        return waiter.future.result()
+    finally:
+        work.cancel()
+
+
+async def _wait_until(start: Callable[[Any], _gadgetry.Work], seconds: float | None) -> Any:
+    """Waits in a loop. Raises `_LateError` after this time, and the work is dropped."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await wait(start)
+    except TimeoutError:
+        if limit.expired():
+            raise _LateError from None
+        raise
+
+
+class _LateError(Exception):
+    """The server has sent nothing for longer than the client allows."""
+
+
+def _limit(request: Any) -> float | None:
+    """The seconds for which the client waits for anything."""
+    limits: dict[str, float | None] = request.extensions.get("timeout") or {}
+    return limits.get("read")
+
+
+def _late(library: Any, request: Any) -> Exception:
+    # The SDKs make their own error of it.
+    return library.ReadTimeout("the server has sent nothing for too long", request=request)
 
 
 def _library(http: Any) -> Any:
@@ -56,13 +141,24 @@ def _parts(request: Any) -> tuple[str, str, list[tuple[str, str]]]:
     return request.method, target.path + query, headers
 
 
-def _synchronous(library: Any, gateway: _gadgetry.InProcess) -> Any:
+def _synchronous(library: Any, gateways: _Gateways) -> Any:
+    def waited(request: Any, start: Callable[[Any], _gadgetry.Work], block: Callable[[], T]) -> T:
+        limit = _limit(request)
+        if limit is None:
+            return block()
+        try:
+            return _wait_blocking(start, limit)
+        except _LateError:
+            raise _late(library, request) from None
+
     class Stream(library.SyncByteStream):
-        def __init__(self, reply: _gadgetry.Reply) -> None:
+        def __init__(self, request: Any, reply: _gadgetry.Reply) -> None:
+            self._request = request
             self._reply = reply
 
         def __iter__(self) -> Any:
-            while (piece := self._reply.next_blocking()) is not None:
+            reply = self._reply
+            while (piece := waited(self._request, reply.next, reply.next_blocking)) is not None:
                 yield piece
 
         def close(self) -> None:
@@ -70,19 +166,28 @@ def _synchronous(library: Any, gateway: _gadgetry.InProcess) -> Any:
 
     class Transport(library.BaseTransport):
         def handle_request(self, request: Any) -> Any:
-            reply = gateway.send_blocking(*_parts(request), request.read())
-            return library.Response(reply.status, headers=reply.headers, stream=Stream(reply))
+            gateway = gateways.of(request)
+            sent = (*_parts(request), request.read())
+            reply = waited(request, lambda waiter: gateway.send(waiter, *sent), lambda: gateway.send_blocking(*sent))
+            return library.Response(reply.status, headers=reply.headers, stream=Stream(request, reply))
 
     return Transport()
 
 
-def _asynchronous(library: Any, gateway: _gadgetry.InProcess) -> Any:
+def _asynchronous(library: Any, gateways: _Gateways) -> Any:
+    async def waited(request: Any, start: Callable[[Any], _gadgetry.Work]) -> Any:
+        try:
+            return await _wait_until(start, _limit(request))
+        except _LateError:
+            raise _late(library, request) from None
+
     class Stream(library.AsyncByteStream):
-        def __init__(self, reply: _gadgetry.Reply) -> None:
+        def __init__(self, request: Any, reply: _gadgetry.Reply) -> None:
+            self._request = request
             self._reply = reply
 
         async def __aiter__(self) -> Any:
-            while (piece := await wait(self._reply.next)) is not None:
+            while (piece := await waited(self._request, self._reply.next)) is not None:
                 yield piece
 
         async def aclose(self) -> None:
@@ -90,9 +195,9 @@ def _asynchronous(library: Any, gateway: _gadgetry.InProcess) -> Any:
 
     class Transport(library.AsyncBaseTransport):
         async def handle_async_request(self, request: Any) -> Any:
-            method, target, headers = _parts(request)
-            body = await request.aread()
-            reply = await wait(lambda waiter: gateway.send(waiter, method, target, headers, body))
-            return library.Response(reply.status, headers=reply.headers, stream=Stream(reply))
+            gateway = gateways.of(request)
+            sent = (*_parts(request), await request.aread())
+            reply = await waited(request, lambda waiter: gateway.send(waiter, *sent))
+            return library.Response(reply.status, headers=reply.headers, stream=Stream(request, reply))
 
     return Transport()

@@ -28,7 +28,7 @@ def wrap(
     ```
 
     Args:
-        client: The client. Its `base_url` and its key are those of the server of the model.
+        client: The client. Its `base_url` and its key are those of the server of the model; its read timeout limits the waits for that.
         upstream: The base URL of the server, if it is another one.
         api: The API of the server.
         api_key: The key of the server. By default, that of the client, unless `upstream` is on another server; an empty text for none.
