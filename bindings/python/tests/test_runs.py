@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from decimal import Decimal
-from typing import Optional
+from typing import Annotated, Literal, Optional, get_args, get_type_hints
 
 import pydantic.dataclasses
 import pytest
@@ -120,6 +120,26 @@ def test_events_are_those_of_the_schema(root):
         assert own == expected, kind
 
 
+WORDS = [
+    (gadgetry.errors.FinishReason, "FinishReason"),
+    (gadgetry.errors.ModelErrorKind, "ModelErrorKind"),
+    (_CLASSES["gadget_call"], "TerminatedBy"),
+    (_CLASSES["custom_block_end"], "EndReason"),
+    (_CLASSES["compaction"], "CompactionStrategy"),
+    (_CLASSES["model_call_start"], "Purpose"),
+    (gadgetry.approvals.Subject, "SubjectKind"),
+]
+FIELDS = {"TerminatedBy": "terminated_by", "EndReason": "reason", "CompactionStrategy": "strategy", "Purpose": "purpose", "SubjectKind": "kind"}
+
+
+@pytest.mark.parametrize(("words", "name"), WORDS, ids=lambda it: str(it)[:30])
+def test_words_are_those_of_the_schema(root, words, name):
+    schema = json.loads((root / "docs/events.schema.json").read_text())
+    if name in FIELDS:
+        words = get_type_hints(words)[FIELDS[name]]
+    assert set(get_args(words)) == {gadgetry._names.snake(choice["const"]) for choice in schema["$defs"][name]["oneOf"]}
+
+
 @dataclasses.dataclass
 class Total:
     total: int
@@ -158,6 +178,8 @@ OUTPUTS = [
     (int, [{"answer": "many"}, {"answer": 4}], 4),
     (Decimal, [{"answer": "many"}, {"answer": "4.5"}], Decimal("4.5")),
     (bool, [{"answer": False}], False),
+    (Literal["a", "b"], [{"answer": "c"}, {"answer": "b"}], "b"),
+    (Annotated[int, Field(ge=1)], [{"answer": 0}, {"answer": 1}], 1),
     (str, [{"answer": "4"}], "4"),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, assert_type
+from typing import Annotated, Any, Literal, assert_type
 
 from pydantic import BaseModel
 
@@ -14,7 +14,9 @@ from gadgetry import (
     Approval,
     Conversation,
     Gadget,
+    Journal,
     MockModel,
+    ModelError,
     Parser,
     Result,
     Run,
@@ -23,7 +25,8 @@ from gadgetry import (
     ScriptedModel,
     gadget,
 )
-from gadgetry.events import GadgetResult, TextEvent
+from gadgetry.errors import FinishReason, ModelErrorKind
+from gadgetry.events import GadgetCall, GadgetResult, TextEvent
 from gadgetry.parser import Call, ParserEvent, Text
 from gadgetry.testing import call
 
@@ -73,6 +76,10 @@ async def checked() -> None:
     assert_type(await agent.ask("?", output=Forecast), Forecast)
     assert_type(agent.ask_sync("?", output=list[int]), list[int])
     assert_type(agent.stream("?", output=Forecast), Run[Forecast])
+    # The type checkers have no type for these.
+    assert_type(await agent.ask("?", output=Literal["a", "b"]), Any)
+    assert_type(agent.ask_sync("?", output=Annotated[int, "From 1"]), Any)
+    assert_type(agent.stream("?", output=Literal["a"]), Run[Any])
     assert_type((await agent.stream("?", output=Forecast).result()).output, Forecast)
 
     typed = Agent("ollama:llama3.2", deps_type=Database, gadgets=[orders], approvals=approve, budget=1.0)
@@ -87,6 +94,8 @@ async def checked() -> None:
                 assert_type(text, str)
             case GadgetResult(result=result):
                 assert_type(result, str | None)
+            case GadgetCall(terminated_by=ended):
+                assert_type(ended, Literal["end_marker", "next_start", "end_of_stream"])
             case _:
                 pass
         if event.type == "gadget_progress":
@@ -102,8 +111,18 @@ async def checked() -> None:
             case _:
                 pass
 
+    result = await agent.ask("?")
+    finish: FinishReason = result.reason
+    kept: Literal["running", "waiting", "interrupted", "finished", "unknown"] = (await Journal("runs.db").runs())[0].status
+    print(finish, kept)
+    assert_type(result.calls[0].status, Literal["succeeded", "failed", "skipped", "abandoned"])
+
     model = MockModel()
     model.when("weather").replies(call("Weather", city="Paris"))
+
+
+def kind_of(error: ModelError) -> ModelErrorKind:
+    return error.kind
 
 
 # Each line is an error: pyright reports an ignore that is not needed.
@@ -111,5 +130,8 @@ async def wrong() -> None:
     Agent(ScriptedModel("4"), systm="?")  # pyright: ignore[reportCallIssue]
     agent = Agent(ScriptedModel("4"), deps_type=Database)
     await agent.ask("?", deps=7)  # pyright: ignore[reportArgumentType]
+    result = await agent.ask("?", deps=Database("x"))
+    print(result.reason == "complete")  # pyright: ignore[reportUnnecessaryComparison]
+    ModelError(kind="rateLimit", message="")  # pyright: ignore[reportArgumentType]
     await weather(7)  # pyright: ignore[reportArgumentType]
     Book().find()  # pyright: ignore[reportCallIssue]

@@ -17,7 +17,7 @@ from ._usage import Usage
 from .approvals import Answer, Approval, Approvals, Approver, encode
 from .blocks import CustomBlock
 from .conversation import Conversation
-from .errors import ConfigError, GadgetError, NoAnswer, NotDelivered
+from .errors import ConfigError, FinishReason, GadgetError, NoAnswer, NotDelivered
 from .gadgets import AnyGadget, Gadget, collect
 from .journal import Journal
 from .models import ModelLike, native
@@ -115,8 +115,8 @@ class CallSummary:
 
     gadget_name: str
     invocation_id: str
-    status: str
-    """`succeeded`, `failed`, `skipped` or `abandoned`."""
+    status: Literal["succeeded", "failed", "skipped", "abandoned"]
+    """The end of the call; `abandoned` if the run ended first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Result(Generic[OutputT]):
     """The answer as a text."""
     output: OutputT
     """The answer of the demanded type; the text, if none was demanded."""
-    reason: str
+    reason: FinishReason
     """`completed`, `task_completed` or `stopped`; of a run without an answer, why there is none."""
     iterations: int
     """Replies that the model gave."""
@@ -148,7 +148,7 @@ class Result(Generic[OutputT]):
         return Result(
             text=fields["text"],
             output=fields["text"],
-            reason=snake(fields["reason"]),
+            reason=cast("FinishReason", snake(fields["reason"])),
             iterations=fields["iterations"],
             cost=fields["cost"],
             known_cost=fields["knownCost"],
@@ -446,6 +446,10 @@ class Agent(Generic[DepsT]):
     async def ask(
         self, prompt: str, *, output: type[OutputT], deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> OutputT: ...
+    @overload
+    async def ask(
+        self, prompt: str, *, output: object, deps: DepsT | None = None, **options: Unpack[RunOptions]
+    ) -> Any: ...
     async def ask(
         self, prompt: str, *, output: Any = None, deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> Any:
@@ -453,7 +457,7 @@ class Agent(Generic[DepsT]):
 
         Args:
             prompt: The message of the user.
-            output: The type of the answer: a pydantic model, a dataclass, `list[int]`, and so on. The answer is then such a value, and not
+            output: The type of the answer: a pydantic model, a dataclass, `list[int]`, `Literal["yes", "no"]`, and so on. The answer is then such a value, and not
                 a `Result`; `stream(…).result()` has both. An answer that does not fit is corrected by the model, as is one for which a
                 validator raises `ValueError`, `TypeError`, `AssertionError` or `GadgetError`; any other exception ends the run.
             deps: The dependencies of the run, for gadgets that take a `RunContext`.
@@ -476,6 +480,10 @@ class Agent(Generic[DepsT]):
     def ask_sync(
         self, prompt: str, *, output: type[OutputT], deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> OutputT: ...
+    @overload
+    def ask_sync(
+        self, prompt: str, *, output: object, deps: DepsT | None = None, **options: Unpack[RunOptions]
+    ) -> Any: ...
     def ask_sync(
         self, prompt: str, *, output: Any = None, deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> Any:
@@ -490,6 +498,10 @@ class Agent(Generic[DepsT]):
     def stream(
         self, prompt: str, *, output: type[OutputT], deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> Run[OutputT]: ...
+    @overload
+    def stream(
+        self, prompt: str, *, output: object, deps: DepsT | None = None, **options: Unpack[RunOptions]
+    ) -> Run[Any]: ...
     def stream(
         self, prompt: str, *, output: Any = None, deps: DepsT | None = None, **options: Unpack[RunOptions]
     ) -> Run[Any]:

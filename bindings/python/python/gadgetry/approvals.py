@@ -36,8 +36,8 @@ Answer = Allow | Deny | Pending | bool
 class Subject:
     """The target of a call."""
 
-    kind: str
-    """`path`, `folder`, `command` or `url`."""
+    kind: Literal["path", "folder", "command", "url"]
+    """The kind of the target."""
     text: str
     """The path, the command line or the URL."""
     folder: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ._names import snake
 
@@ -15,6 +15,7 @@ __all__ = [
     "BudgetExceeded",
     "ConfigError",
     "Fault",
+    "FinishReason",
     "GadgetError",
     "GadgetryError",
     "HumanInputRequired",
@@ -22,6 +23,7 @@ __all__ = [
     "JournalError",
     "ModelCallError",
     "ModelError",
+    "ModelErrorKind",
     "NoAnswer",
     "NotDelivered",
     "RunCancelled",
@@ -33,6 +35,33 @@ __all__ = [
 
 Fault = Literal["caller", "model", "program", "provider", "environment", "unknown"]
 """Who has to change something."""
+
+FinishReason = Literal[
+    "completed",
+    "task_completed",
+    "max_iterations",
+    "truncated",
+    "withheld",
+    "model_error",
+    "cancelled",
+    "budget_exceeded",
+    "gadget_error",
+    "stopped",
+]
+"""The reason for which a run ended."""
+
+ModelErrorKind = Literal[
+    "authentication",
+    "rate_limit",
+    "overloaded",
+    "context_overflow",
+    "bad_request",
+    "transport",
+    "truncated",
+    "content_filter",
+    "other",
+]
+"""The kind of a failed model call, which decides about a retry."""
 
 
 class GadgetryError(Exception):
@@ -74,8 +103,8 @@ class JournalError(GadgetryError):
 class ModelError:
     """Why a model call failed, as the provider reports it."""
 
-    kind: str
-    """`rate_limit`, `authentication`, `context_overflow`, `overloaded`, `bad_request`, `transport`, `truncated`, `content_filter`, `other`."""
+    kind: ModelErrorKind
+    """The kind, which decides about a retry."""
     message: str
     """The words of the provider, without keys."""
     status: int | None = None
@@ -107,7 +136,7 @@ class RunError(GadgetryError):
         """The error of the model call that ended the run."""
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> FinishReason:
         """The reason for which the run ended."""
         return self.result.reason
 
@@ -159,7 +188,7 @@ _BY_REASON: dict[str, type[RunError]] = {
 def _model_error(fields: dict[str, Any]) -> ModelError:
     wait = fields.get("retryAfterMs")
     return ModelError(
-        kind=snake(fields.get("kind", "other")),
+        kind=cast(ModelErrorKind, snake(fields.get("kind", "other"))),
         message=fields.get("error", ""),
         status=fields.get("status"),
         code=fields.get("code"),

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from ._names import snake
 from ._usage import Usage
 from .approvals import Approval
-from .errors import ModelError, _model_error  # pyright: ignore[reportPrivateUsage]
+from .errors import FinishReason, ModelError, _model_error  # pyright: ignore[reportPrivateUsage]
 
 __all__ = [
     "Ancestor",
@@ -96,7 +96,7 @@ class ModelCallStart(Event):
     type: Literal["model_call_start"] = "model_call_start"
     iteration: int
     """The number of the reply, from 1."""
-    purpose: str = "reply"
+    purpose: Literal["reply", "summary"] = "reply"
     """`reply`, or `summary` of what compaction takes out."""
 
 
@@ -113,7 +113,7 @@ class ModelCallEnd(Event):
     """The token counts."""
     cost: float | None = None
     """US dollars; `None` if the price is not known."""
-    purpose: str = "reply"
+    purpose: Literal["reply", "summary"] = "reply"
     """`reply`, or `summary` of what compaction takes out."""
     error: ModelError | None = None
     """The error, if the call failed."""
@@ -159,8 +159,8 @@ class Compaction(Event):
     """Older parts of the conversation were removed or summarised."""
 
     type: Literal["compaction"] = "compaction"
-    strategy: str
-    """`sliding_window`, `summary` or `hybrid`."""
+    strategy: Literal["sliding_window", "summary", "hybrid"]
+    """The way in which it was shortened."""
     removed_turns: int = 0
     """Replies that were removed."""
     removed_messages: int = 0
@@ -240,8 +240,8 @@ class GadgetCall(Event):
     """Ids of the calls that must be done first."""
     parameters_raw: str
     """The body, as written."""
-    terminated_by: str
-    """`end_marker`, `next_start` or `end_of_stream`."""
+    terminated_by: Literal["end_marker", "next_start", "end_of_stream"]
+    """The end of the block."""
     parameters: dict[str, Any] | None = None
     """The parameters, if they could be read."""
     parse_error: str | None = None
@@ -439,8 +439,8 @@ class CustomBlockEnd(Event):
     """The block."""
     tag: str
     """The key of its definition."""
-    reason: str
-    """`closed`, `self_closing`, `end_of_stream` or `limit`."""
+    reason: Literal["closed", "self_closing", "end_of_stream", "limit"]
+    """The end of the block; `limit` if it is too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -487,7 +487,7 @@ class RunFinished(Event):
     """The run has finished. This is its last event."""
 
     type: Literal["run_finished"] = "run_finished"
-    reason: str
+    reason: FinishReason
     """The reason, as in `Result.reason`."""
     iterations: int
     """The number of replies."""

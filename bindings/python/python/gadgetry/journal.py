@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from . import _gadgetry
 from ._bridge import wait
@@ -19,8 +19,8 @@ class RunRecord:
     """A run of a journal."""
 
     id: str
-    status: str
-    """`running`, `waiting` for an answer, `interrupted`, or `finished`."""
+    status: Literal["running", "waiting", "interrupted", "finished", "unknown"]
+    """`waiting` for an answer, or `interrupted`; `unknown` for any other state."""
     created: datetime.datetime
     updated: datetime.datetime
     iterations: int

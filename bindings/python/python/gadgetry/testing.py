@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from . import _gadgetry
 from ._schema import to_json
+from .errors import ModelErrorKind
 
 __all__ = ["Call", "MockModel", "Reply", "ScriptedModel", "call", "reply"]
 
@@ -41,7 +42,7 @@ def reply(
     *parts: str | Call,
     reasoning: str | None = None,
     error: str | None = None,
-    error_kind: str | None = None,
+    error_kind: ModelErrorKind | None = None,
     tokens: tuple[int, int] | None = None,
     chunk: int | None = None,
     delay: float | None = None,
@@ -54,7 +55,7 @@ def reply(
         parts: Texts and calls.
         reasoning: The reasoning before them.
         error: The model fails with this text, after the parts.
-        error_kind: The kind of the error: `rate_limit`, `transport`, and so on.
+        error_kind: The kind of the error.
         tokens: The tokens of input and of output that are reported.
         chunk: The characters of each piece in which it streams.
         delay: Seconds before anything is sent.
