@@ -42,22 +42,38 @@ pub(super) fn check(folder: &Path) -> Result<Option<String>, String> {
     Ok(None)
 }
 
+/// Prints each public module, with the names that it exports.
+const EXPORTED: &str = "\
+import importlib, pkgutil, gadgetry
+for module in ['gadgetry', *(it.name for it in pkgutil.iter_modules(gadgetry.__path__, 'gadgetry.'))]:
+    if '._' not in module: print(module, *importlib.import_module(module).__all__)";
+
 /// Makes the pages of the API from docstrings and stubs. `cargo xtask book` adds them to the site.
+///
+/// Fails if a name that a module exports is not on the page of the module.
 fn reference(folder: &Path, outside: &Path, python: &Path) -> Result<(), String> {
-    let modules = [
-        "gadgetry",
-        "gadgetry.testing",
-        "gadgetry.parser",
-        "gadgetry.openai",
-        "gadgetry.anthropic",
-        "gadgetry.langchain",
-        "gadgetry.pydantic_ai",
-    ];
+    let (exported, _) = capture(
+        Command::new(python)
+            .args(["-c", EXPORTED])
+            .current_dir(outside),
+    )?;
+    let pages = folder.join("reference/python");
+    let lines = exported.lines();
+    let modules = lines.filter_map(|line| line.split_whitespace().next());
     let mut pdoc = Command::new(python);
     pdoc.args(["-m", "pdoc", "--no-show-source", "--docformat", "google"]);
-    pdoc.arg("--output-directory")
-        .arg(folder.join("reference/python"));
-    sh(pdoc.args(modules).current_dir(outside))
+    pdoc.arg("--output-directory").arg(&pages);
+    sh(pdoc.args(modules).current_dir(outside))?;
+    for line in exported.lines() {
+        let mut names = line.split_whitespace();
+        let module = names.next().unwrap_or_default();
+        let page = read(&pages.join(format!("{}.html", module.replace('.', "/"))))?;
+        let missing = names.find(|name| !page.contains(&format!("id=\"{name}\"")));
+        if let Some(name) = missing {
+            return Err(format!("the reference of {module} has no {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// An environment with the tools, made again when their list changes.
