@@ -252,10 +252,10 @@ async fn a_file_of_another_kind_is_not_touched() {
             "PRAGMA user_version = 1",
             "says that it has format version 1, but does not have its tables",
         ),
-        ("DROP TABLE details", "says that it has format version 3"),
+        ("DROP TABLE details", "says that it has format version 4"),
         (
             "ALTER TABLE runs DROP COLUMN entries",
-            "says that it has format version 3",
+            "says that it has format version 4",
         ),
     ];
     for (sql, words) in cases {

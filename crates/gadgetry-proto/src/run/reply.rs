@@ -46,9 +46,10 @@ pub(super) struct StreamedReply {
     raw: String,
     /// Calls in other forms are taken out of the text here.
     gate: Gate,
-    /// Calls that the conversation has, and the model only repeats. They are found again after a restart.
+    /// Calls that the conversation has, and the model only repeats, once there are calls in other forms. They are found again after a
+    /// restart.
     #[serde(skip)]
-    quotations: Quotations,
+    quotations: Option<Box<Quotations>>,
     /// End of the last such call in `raw`.
     gated: usize,
     size: ReplySize,
@@ -206,8 +207,8 @@ impl StreamedReply {
         cx: &mut Context<'_>,
     ) {
         let dialects = &cx.plan.config.dialects;
-        self.quotations
-            .decide(&mut pieces, dialects, conversation.messages());
+        let quotations = self.quotations.get_or_insert_default();
+        quotations.decide(&mut pieces, dialects, conversation.messages());
         for piece in pieces {
             let place = (self.raw.as_str(), &mut self.gated);
             for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
@@ -528,7 +529,8 @@ impl StreamedReply {
         }
         let (dialects, messages) = (&cx.plan.config.dialects, conversation.messages());
         for found in Foreign::of(&self.raw, content, cx.plan) {
-            let is_quoted = self.quotations.has(found.written(), dialects, messages);
+            let quotations = self.quotations.get_or_insert_default();
+            let is_quoted = quotations.has(found.written(), dialects, messages);
             let refusal = found.refusal(cx.plan, is_quoted);
             calls.notes.add(&refusal.message);
             cx.out.emit(EventKind::Diagnostic(refusal));
