@@ -24,8 +24,8 @@ pub const MAX_EXAMPLES: usize = 2;
 /// ```
 ///
 /// A very small model copies the shape of the turns before: with instructions alone `SmolLM2`-135M calls nothing, and with two turns it calls in
-/// 98 of 100 cases (`docs/performance.md`). The tools of the turns exist only in them, and their values
-/// are such as no task has. A call shows one required parameter and one optional one, because models leave optional ones out otherwise. Of two turns the
+/// 98 of 100 cases (`docs/performance.md`). The tools of the turns exist only in them, under other names if
+/// the conversation has tools of theirs, and their values are such as no task has. A call shows one required parameter and one optional one, because models leave optional ones out otherwise. Of two turns the
 /// first one continues to an answer: a model that has only seen calls makes the same call again after each result, and one that has read an
 /// answer last makes none at first.
 ///
@@ -70,7 +70,8 @@ const RULES: &str = "Results come in the next message: never write them.";
 
 /// A tool that exists only in a turn, what the user says, and the call.
 struct Example {
-    name: &'static str,
+    /// Its name, and another one for conversations with a tool of that name.
+    names: [&'static str; 2],
     description: &'static str,
     schema: Value,
     says: &'static str,
@@ -82,7 +83,7 @@ struct Example {
 fn examples() -> [Example; MAX_EXAMPLES] {
     [
         Example {
-            name: "get_weather",
+            names: ["get_weather", "weather_forecast"],
             description: "Gives the weather forecast of a city",
             schema: json!({
                 "type": "object",
@@ -100,7 +101,7 @@ fn examples() -> [Example; MAX_EXAMPLES] {
             ]),
         },
         Example {
-            name: "translate",
+            names: ["translate", "translate_text"],
             description: "Translates a text",
             schema: json!({
                 "type": "object",
@@ -125,7 +126,10 @@ impl WorkedTurns {
         }
         let examples = examples();
         let examples = &examples[MAX_EXAMPLES.saturating_sub(count)..];
-        let turns = examples.iter().flat_map(|it| it.turn(style)).collect();
+        let turns = examples
+            .iter()
+            .flat_map(|it| it.turn(tools, style))
+            .collect();
         Self {
             turns,
             lead: lead(tools),
@@ -207,9 +211,10 @@ fn lead(tools: &[CatalogEntry<'_>]) -> String {
 }
 
 impl Example {
-    fn turn(&self, style: CallStyle<'_>) -> Vec<Message> {
+    fn turn(&self, tools: &[CatalogEntry<'_>], style: CallStyle<'_>) -> Vec<Message> {
+        let name = &self.free_name(tools);
         let tool = CatalogEntry {
-            name: self.name,
+            name,
             description: self.description,
             schema: &self.schema,
             examples: &[],
@@ -217,7 +222,7 @@ impl Example {
         let said = format!("{}{}", lead(&[tool]), self.says);
         let mut turn = vec![
             Message::text(Role::User, said),
-            Message::text(Role::Assistant, self.call(style)),
+            Message::text(Role::Assistant, self.call(name, style)),
         ];
         if let Some([result, answer]) = self.end {
             turn.push(Message::text(Role::User, result));
@@ -226,9 +231,17 @@ impl Example {
         turn
     }
 
-    fn call(&self, style: CallStyle<'_>) -> String {
+    /// Returns a name that none of the tools has.
+    fn free_name(&self, tools: &[CatalogEntry<'_>]) -> String {
+        let numbered = (2_u32..).map(|number| format!("{}_{number}", self.names[0]));
+        let mut names = self.names.map(str::to_owned).into_iter().chain(numbered);
+        let is_free = |name: &String| !tools.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+        names.find(is_free).unwrap_or_default()
+    }
+
+    fn call(&self, name: &str, style: CallStyle<'_>) -> String {
         if style.form == CallForm::Json {
-            return json_call(self.name, &self.arguments);
+            return json_call(name, &self.arguments);
         }
         let writer = Writer {
             markers: style.markers,
@@ -236,8 +249,60 @@ impl Example {
         };
         let mut block = String::new();
         // The arguments are an object of scalars, which every block can express.
-        _ = writer.write(&mut block, self.name, None, &[""; 0], &self.arguments, None);
+        _ = writer.write(&mut block, name, None, &[""; 0], &self.arguments, None);
         block.truncate(block.trim_end().len());
         block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Anchoring, Markers};
+
+    #[test]
+    fn tools_of_the_turns_have_names_of_their_own() {
+        let schema = json!({"type": "object"});
+        let markers = Markers::default();
+        let check = |tools: &[&str], expected: &[&str]| {
+            let entry = |name| CatalogEntry {
+                name,
+                description: "",
+                schema: &schema,
+                examples: &[],
+            };
+            let tools: Vec<_> = tools.iter().copied().map(entry).collect();
+            for form in [CallForm::Block, CallForm::Json] {
+                let style = CallStyle {
+                    form,
+                    markers: &markers,
+                    anchoring: Anchoring::LineStart,
+                };
+                let turns = WorkedTurns::new(2, &tools, style).turns;
+                let texts: Vec<_> = turns.iter().filter_map(|it| text_of(&it.content)).collect();
+                for name in [
+                    "get_weather",
+                    "weather_forecast",
+                    "get_weather_2",
+                    "translate",
+                    "translate_text",
+                ] {
+                    let heading = format!("## {name}\n");
+                    let count = texts.iter().filter(|it| it.contains(&heading)).count();
+                    assert_eq!(
+                        count,
+                        usize::from(expected.contains(&name)),
+                        "{name}: {texts:?}"
+                    );
+                }
+            }
+        };
+        check(&["ping"], &["get_weather", "translate"]);
+        check(&["get_weather"], &["weather_forecast", "translate"]);
+        check(&["Translate", "ping"], &["get_weather", "translate_text"]);
+        check(
+            &["get_weather", "weather_forecast"],
+            &["get_weather_2", "translate"],
+        );
     }
 }
