@@ -167,8 +167,23 @@ impl StreamedReply {
         }
     }
 
-    /// The end of the pipeline: text goes through the gate.
+    /// The end of the pipeline: text goes through the gate, if there is anything that the gate may find.
     fn take_in(
+        &mut self,
+        delta: Delta,
+        calls: &mut Calls,
+        conversation: &RunConversation,
+        cx: &mut Context<'_>,
+    ) {
+        let plan = cx.plan;
+        if plan.code.interceptors.is_empty() && plan.config.dialects.is_empty() {
+            self.take(delta, calls, cx);
+        } else {
+            self.take_through_gate(delta, calls, conversation, cx);
+        }
+    }
+
+    fn take_through_gate(
         &mut self,
         mut delta: Delta,
         calls: &mut Calls,
