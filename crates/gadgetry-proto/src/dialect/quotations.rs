@@ -15,6 +15,9 @@ use crate::visible::is_invisible;
 /// Bytes of data that are searched for the forms of one reply. After that, every form counts as a quotation.
 const SEARCHED: usize = 256 << 20;
 
+/// Forms of fewer words, calls without arguments, are compared with data by each character: their words are in many texts.
+const WORDS: usize = 3;
+
 /// Wrappers of forms, apart from tags.
 const WRAPPERS: [&str; 6] = [
     "<tool_call>",
@@ -70,7 +73,15 @@ impl Quotations {
     pub fn has(&mut self, form: &str, dialects: &Dialects, messages: &[Message]) -> bool {
         let data = self.words.get_or_insert_with(|| data(messages));
         self.searched = self.searched.saturating_add(data.len());
-        self.searched > SEARCHED || data.contains(&core(form, dialects))
+        if self.searched > SEARCHED {
+            return true;
+        }
+        let core = core(form, dialects);
+        if core.split_whitespace().count() < WORDS {
+            // "Ping it, please" does not quote `Ping()`.
+            return texts(messages).any(|text| text.contains(form.trim()));
+        }
+        data.contains(&core)
     }
 
     /// Turns quotations among the pieces that have passed a [gate](crate::dialect::Gate) into text, and removes the wrappers of calls:
@@ -136,18 +147,25 @@ impl Quotations {
     }
 }
 
-/// Returns the words of all data in messages, one text after another, because a form may be split over several of them.
-fn data(messages: &[Message]) -> String {
-    let mut all = String::new();
-    for message in messages.iter().filter(|it| it.role == Role::User) {
-        let texts = message.content.iter().filter_map(|part| {
+/// Returns the data of messages: texts of the user, and results.
+fn texts(messages: &[Message]) -> impl Iterator<Item = &str> {
+    let of_user = messages.iter().filter(|it| it.role == Role::User);
+    of_user
+        .flat_map(|message| &message.content)
+        .filter_map(|part| {
             if let Content::Text { text } | Content::GadgetResult { text, .. } = part {
                 Some(text.as_str())
             } else {
                 None
             }
-        });
-        let texts: Vec<&str> = texts.collect();
+        })
+}
+
+/// Returns the words of all data in messages, one text after another, because a form may be split over several of them.
+fn data(messages: &[Message]) -> String {
+    let mut all = String::new();
+    for message in messages {
+        let texts: Vec<&str> = texts(std::slice::from_ref(message)).collect();
         for text in &texts {
             words(text, &mut all);
         }
@@ -426,6 +444,20 @@ mod tests {
             "<|tool_call_start|>[rm(path=\"x\")]<|tool_call_end|>",
             true,
         );
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_not_quoted_by_its_name() {
+        let check = |data: &str, form: &str, expected: bool| {
+            let mut quoted = quoted(Role::User, vec![text(data)]);
+            assert_eq!(quoted.has(form), expected, "{data} {form}");
+        };
+        check("Ping it, please.", "Ping()", false);
+        check("What does Ping() do?", "Ping()", true);
+        check("Call Ping.", "call:Ping{}", false);
+        check("<Ping></Ping>", "<Ping></Ping>\n", true);
+        check("Ping, ping!", "<Ping></Ping>", false);
+        check("Ping a 1", "Ping(a=1)", true);
     }
 
     #[test]
