@@ -47,6 +47,7 @@ fn two_messages_are_one_session() {
     let args = ["chat", "--continue", "sum"];
     let mut screen = Screen::start(&workshop, (80, 40), &args, &[]);
     screen.shows("> Why?\n\nBecause.\n\n- one\n- two\n");
+    screen.hides("Esc interrupts");
     screen.say("Sure?");
     screen.shows("Still four.");
     screen.leave();
@@ -338,8 +339,11 @@ fn earlier_messages_are_recalled_and_searched() {
     screen.shows(READY);
     screen.say("first thing");
     screen.shows("A.");
+    // A run that has not quite ended takes the next message.
+    screen.hides("Esc interrupts");
     screen.say("second thing");
     screen.shows("B.");
+    screen.hides("Esc interrupts");
     screen.keys("draft\x1b[A");
     screen.until("recall", |text| count(text, "> second thing") == 2);
     screen.keys("\x1b[A");

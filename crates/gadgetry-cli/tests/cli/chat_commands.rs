@@ -169,6 +169,7 @@ fn changes_of_files_are_undone() {
     let args = ["chat", "--continue", "undo"];
     let mut screen = Screen::start(&workshop, (80, 60), &args, &[]);
     screen.shows("Deleted.");
+    screen.hides("Esc interrupts");
     screen.say("Look again.");
     screen.shows("I see.");
     leave(screen);
@@ -241,6 +242,7 @@ fn skills_are_messages() {
     screen.keys("\t 2.0\r");
     screen.shows("> /skill notes 2.0\n");
     screen.shows("Version 2 is out.");
+    screen.hides("Esc interrupts");
     screen.say("Wait.");
     screen.shows("running 1 gadget");
     screen.say("/skill notes 3.0");
@@ -296,6 +298,7 @@ fn profiles_are_switched() {
     screen.shows("· asks, sandbox");
     screen.say("Think.");
     screen.shows("Deep.");
+    screen.hides("Esc interrupts");
     screen.say("/tools");
     let text = screen.shows("  ReadFile  ");
     assert!(!text.contains("WriteFile"), "{text}");
