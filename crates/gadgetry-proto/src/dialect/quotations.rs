@@ -79,7 +79,8 @@ impl Quotations {
         let core = core(form, dialects);
         if core.split_whitespace().count() < WORDS {
             // "Ping it, please" does not quote `Ping()`.
-            return texts(messages).any(|text| text.contains(form.trim()));
+            let mut texts = messages.iter().flat_map(texts);
+            return texts.any(|text| text.contains(form.trim()));
         }
         data.contains(&core)
     }
@@ -147,25 +148,26 @@ impl Quotations {
     }
 }
 
-/// Returns the data of messages: texts of the user, and results.
-fn texts(messages: &[Message]) -> impl Iterator<Item = &str> {
-    let of_user = messages.iter().filter(|it| it.role == Role::User);
-    of_user
-        .flat_map(|message| &message.content)
-        .filter_map(|part| {
-            if let Content::Text { text } | Content::GadgetResult { text, .. } = part {
-                Some(text.as_str())
-            } else {
-                None
-            }
-        })
+/// Returns the data of a message: texts of the user, and results.
+fn texts(message: &Message) -> impl Iterator<Item = &str> {
+    let parts = message
+        .content
+        .iter()
+        .filter(|_| message.role == Role::User);
+    parts.filter_map(|part| {
+        if let Content::Text { text } | Content::GadgetResult { text, .. } = part {
+            Some(text.as_str())
+        } else {
+            None
+        }
+    })
 }
 
 /// Returns the words of all data in messages, one text after another, because a form may be split over several of them.
 fn data(messages: &[Message]) -> String {
     let mut all = String::new();
     for message in messages {
-        let texts: Vec<&str> = texts(std::slice::from_ref(message)).collect();
+        let texts: Vec<&str> = texts(message).collect();
         for text in &texts {
             words(text, &mut all);
         }

@@ -46,10 +46,9 @@ pub(super) struct StreamedReply {
     raw: String,
     /// Calls in other forms are taken out of the text here.
     gate: Gate,
-    /// Calls that the conversation has, and the model only repeats, once there are calls in other forms. They are found again after a
-    /// restart.
+    /// Calls that the conversation has, and the model only repeats. They are found again after a restart.
     #[serde(skip)]
-    quotations: Option<Box<Quotations>>,
+    quotations: Quotations,
     /// End of the last such call in `raw`.
     gated: usize,
     size: ReplySize,
@@ -222,8 +221,8 @@ impl StreamedReply {
         cx: &mut Context<'_>,
     ) {
         let dialects = &cx.plan.config.dialects;
-        let quotations = self.quotations.get_or_insert_default();
-        quotations.decide(&mut pieces, dialects, conversation.messages());
+        self.quotations
+            .decide(&mut pieces, dialects, conversation.messages());
         for piece in pieces {
             let place = (self.raw.as_str(), &mut self.gated);
             for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
@@ -544,8 +543,7 @@ impl StreamedReply {
         }
         let (dialects, messages) = (&cx.plan.config.dialects, conversation.messages());
         for found in Foreign::of(&self.raw, content, cx.plan) {
-            let quotations = self.quotations.get_or_insert_default();
-            let is_quoted = quotations.has(found.written(), dialects, messages);
+            let is_quoted = self.quotations.has(found.written(), dialects, messages);
             let refusal = found.refusal(cx.plan, is_quoted);
             calls.notes.add(&refusal.message);
             cx.out.emit(EventKind::Diagnostic(refusal));
