@@ -300,10 +300,11 @@ pub(super) fn output(
 /// The arguments of a call. Numbers that a value does not keep are texts, and text that is not JSON stays a text, which becomes an object when
 /// it is sent again.
 pub(super) fn arguments(json: &str) -> Value {
-    match Digits::read(json) {
-        Some((value, digits)) => digits.as_texts(value),
-        None => read_value(json).unwrap_or_else(|_| json.into()),
-    }
+    let Ok(value) = read_value(json) else {
+        return json.into();
+    };
+    let digits = Digits::of(json, &value).unwrap_or_default();
+    digits.as_texts(value)
 }
 
 pub(super) fn text(text: &str) -> Option<Content> {
