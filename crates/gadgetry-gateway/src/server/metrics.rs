@@ -23,18 +23,16 @@ use crate::upstream::Upstream;
 const MODELS: usize = 200;
 const OTHER: &str = "other";
 
-/// The labels of a request that has ended. Without an upstream, it was refused before a request to one.
+/// The labels of a request that has ended.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RequestLabels {
-    api: &'static str,
-    model: Arc<str>,
-    upstream: String,
-    client: String,
+    #[prometheus(flatten)]
+    of: ModelLabels,
     status: u16,
 }
 
-/// The labels of measurements at a model.
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+/// The labels of measurements at a model. Without an upstream, a request was refused before one to it, and the model has no name either.
+#[derive(Clone, Debug, Default, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ModelLabels {
     api: &'static str,
     model: Arc<str>,
@@ -185,7 +183,7 @@ impl Metrics {
     }
 
     pub(super) fn first_byte(&self, job: &Job, upstream: &Upstream, seconds: f64) {
-        let labels = self.labels(job, upstream);
+        let labels = self.labels(job, Some(upstream));
         self.first_byte.get_or_create(&labels).observe(seconds);
     }
 
@@ -199,40 +197,29 @@ impl Metrics {
         seconds: f64,
     ) {
         self.in_flight.dec();
-        let api = job.api.name();
-        let labels = upstream.map(|upstream| self.labels(job, upstream));
-        if let Some(labels) = &labels {
-            self.duration.get_or_create(labels).observe(seconds);
+        let of = self.labels(job, upstream);
+        if upstream.is_some() {
+            self.duration.get_or_create(&of).observe(seconds);
         }
         let Some(status) = status else {
+            let api = of.api;
             self.disconnects.get_or_create(&ApiLabels { api }).inc();
             return;
         };
-        let (model, upstream) = match labels {
-            Some(labels) => (labels.model, labels.upstream),
-            None => (Arc::from(""), String::new()),
-        };
-        let client = job.client.clone();
-        let labels = RequestLabels {
-            api,
-            model,
-            upstream,
-            client,
-            status,
-        };
-        self.requests.get_or_create(&labels).inc();
+        self.requests
+            .get_or_create(&RequestLabels { of, status })
+            .inc();
     }
 
     /// Records a request that was refused before it was admitted: of which model and client is not known.
     pub(super) fn refused(&self, api: ClientApi, status: u16) {
-        let labels = RequestLabels {
+        let of = ModelLabels {
             api: api.name(),
-            model: Arc::from(""),
-            upstream: String::new(),
-            client: String::new(),
-            status,
+            ..ModelLabels::default()
         };
-        self.requests.get_or_create(&labels).inc();
+        self.requests
+            .get_or_create(&RequestLabels { of, status })
+            .inc();
     }
 
     pub(super) fn upstream_error(&self, upstream: &str) {
@@ -244,7 +231,7 @@ impl Metrics {
 
     /// Records the counts of an exchange with an upstream.
     pub(super) fn exchange(&self, job: &Job, upstream: &Upstream, counts: Counts, usage: Usage) {
-        let labels = self.labels(job, upstream);
+        let labels = self.labels(job, Some(upstream));
         let add = |family: &Family<ModelLabels, Count>, count: u64| {
             if count > 0 {
                 family.get_or_create(&labels).inc_by(count);
@@ -275,11 +262,12 @@ impl Metrics {
         text
     }
 
-    fn labels(&self, job: &Job, upstream: &Upstream) -> ModelLabels {
+    fn labels(&self, job: &Job, upstream: Option<&Upstream>) -> ModelLabels {
+        let model = upstream.map(|_| self.model(&job.request.client.model));
         ModelLabels {
             api: job.api.name(),
-            model: self.model(&job.request.client.model),
-            upstream: upstream.name().to_owned(),
+            model: model.unwrap_or_default(),
+            upstream: upstream.map_or_else(String::new, |it| it.name().to_owned()),
             client: job.client.clone(),
         }
     }
@@ -338,10 +326,7 @@ mod tests {
         metrics.upstream_errors.get_or_create(&upstream).inc();
         metrics.upstream_up.get_or_create(&upstream).set(1);
         let request = RequestLabels {
-            api: "chat",
-            model: "m".into(),
-            upstream: "u".to_owned(),
-            client: String::new(),
+            of: labels,
             status: 200,
         };
         metrics.requests.get_or_create(&request).inc();
