@@ -32,8 +32,7 @@ fn two_messages_are_one_session() {
     screen.shows(READY);
     screen.say("What is 2+2?");
     screen.shows("It is four.");
-    // A message during a run would be added to it.
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("Why?");
     screen.shows("- two");
     let text = screen.leave();
@@ -47,7 +46,6 @@ fn two_messages_are_one_session() {
     let args = ["chat", "--continue", "sum"];
     let mut screen = Screen::start(&workshop, (80, 40), &args, &[]);
     screen.shows("> Why?\n\nBecause.\n\n- one\n- two\n");
-    screen.hides("Esc interrupts");
     screen.say("Sure?");
     screen.shows("Still four.");
     screen.leave();
@@ -164,7 +162,7 @@ fn what_is_typed_never_approves() {
     let text = screen.shows("Done.");
     assert_eq!(count(&text, "Denied by the user"), 2, "{text}");
     // While the run ends, it would be about the run.
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_C);
     screen.hides("> yes, and sy");
     screen.leave();
@@ -339,11 +337,10 @@ fn earlier_messages_are_recalled_and_searched() {
     screen.shows(READY);
     screen.say("first thing");
     screen.shows("A.");
-    // A run that has not quite ended takes the next message.
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("second thing");
     screen.shows("B.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys("draft\x1b[A");
     screen.until("recall", |text| count(text, "> second thing") == 2);
     screen.keys("\x1b[A");

@@ -35,12 +35,12 @@ fn slash_commands_are_carried_out() {
     workshop.write("other.jsonl", &reply("From another model."));
     let mut screen = Screen::chat(&workshop, 80, &["Hi"]);
     screen.shows("Hello.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     let mut check = |command: &str, expected: &str| {
         screen.say(command);
         screen.shows(expected);
         // A reply that is shown may not have ended its run.
-        screen.hides("Esc interrupts");
+        screen.rests();
     };
     // The first rows of the list are above the screen.
     check(
@@ -138,11 +138,10 @@ fn changes_of_files_are_undone() {
     workshop.write("old.txt", "old\n");
     let mut screen = editing(&workshop, &["--session", "undo", "Go!"]);
     screen.shows("Written.");
-    // A run that has not quite ended takes the next message, and commands wait for its end.
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("Delete the old one.");
     screen.shows("Deleted.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     // Another model has the same workspace, and so the same changes.
     workshop.write("other.jsonl", &reply("I see."));
     screen.say("/model script:other.jsonl");
@@ -169,7 +168,7 @@ fn changes_of_files_are_undone() {
     let args = ["chat", "--continue", "undo"];
     let mut screen = Screen::start(&workshop, (80, 60), &args, &[]);
     screen.shows("Deleted.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("Look again.");
     screen.shows("I see.");
     leave(screen);
@@ -242,7 +241,7 @@ fn skills_are_messages() {
     screen.keys("\t 2.0\r");
     screen.shows("> /skill notes 2.0\n");
     screen.shows("Version 2 is out.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("Wait.");
     screen.shows("running 1 gadget");
     screen.say("/skill notes 3.0");
@@ -298,7 +297,7 @@ fn profiles_are_switched() {
     screen.shows("· asks, sandbox");
     screen.say("Think.");
     screen.shows("Deep.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/tools");
     let text = screen.shows("  ReadFile  ");
     assert!(!text.contains("WriteFile"), "{text}");

@@ -68,7 +68,7 @@ fn a_header_stays_with_its_server() {
         screen.shows(&format!("profile {profile} is in use"));
         screen.say("Hi.");
         screen.shows(answer);
-        screen.hides("Esc interrupts");
+        screen.rests();
     };
     exchange("same", "One.");
     exchange("other", "Other.");

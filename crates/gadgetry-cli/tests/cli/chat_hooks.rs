@@ -34,7 +34,7 @@ fn a_denied_message_can_be_changed() {
     screen.keys("\x7f".repeat("secret".len()));
     screen.say("name");
     screen.shows("Hello.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
 }
@@ -52,7 +52,7 @@ fn a_command_that_hangs_is_interrupted() {
     workshop.write("passes", "");
     screen.say("Again!");
     screen.shows("Hello.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
 }
@@ -65,12 +65,12 @@ fn a_session_ends_when_another_begins() {
     let mut screen = chat(&workshop, &events.map(|event| (event, seen)));
     screen.say("1");
     screen.shows("One.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/new");
     screen.shows("begins another session");
     screen.say("2");
     screen.shows("Two.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
     // Notifications come whenever they are done.
@@ -101,14 +101,14 @@ fn a_command_decides_about_a_compaction() {
         for n in 1..=7 {
             screen.say(&format!("Message {n}"));
             screen.shows(&format!("Reply {n}."));
-            screen.hides("Esc interrupts");
+            screen.rests();
         }
         assert!(!workshop.has("seen"));
         screen.say("/compact");
         screen.shows("compacted before the next request");
         screen.say("Message 8");
         screen.shows("Reply 8.");
-        screen.hides("Esc interrupts");
+        screen.rests();
         let shown = screen.bytes().contains("conversation compacted: ");
         assert_eq!(shown, is_compacted, "{decides}");
         screen.keys(CTRL_D);

@@ -54,7 +54,7 @@ fn an_image_is_dragged_pasted_or_mentioned() {
         screen.shows(shown);
         screen.say("What is it?");
         screen.shows(answer);
-        screen.hides("Esc interrupts");
+        screen.rests();
         last_message(&server)
     };
     let escaped = path.replace(' ', "\\ ");
@@ -141,7 +141,7 @@ fn the_image_in_the_clipboard_is_attached() {
         screen.until("the label", |shown| shown.lines().any(is_input));
         screen.say("What is it?");
         screen.shows(answer);
-        screen.hides("Esc interrupts");
+        screen.rests();
         let last = last_message(&server);
         assert!(last.contains(SENT), "{last}");
     }

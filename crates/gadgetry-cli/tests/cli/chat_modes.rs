@@ -147,7 +147,7 @@ fn escape_refuses_a_question_and_interrupts_a_reply() {
     screen.keys(ESC);
     let text = screen.shows("interrupted; what was received is kept");
     assert!(text.contains("I begin to write"), "{text}");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("And now?");
     screen.shows("I see.");
     screen.leave();
@@ -207,7 +207,7 @@ fn a_question_notifies_a_user_who_is_away() {
     screen.shows("Run Echo?");
     screen.keys(ESC);
     screen.shows("Done.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     let bytes = screen.bytes();
     assert_eq!(bytes.matches(notified).count(), 1, "{bytes:?}");
     assert_eq!(
@@ -323,14 +323,14 @@ fn a_message_that_is_sent_again_is_read_once() {
     screen.shows("exit 0");
     screen.say("What is it?");
     screen.shows("sends the message again");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys("\x1b[A\r");
     screen.until("a second failure", |text| {
         text.matches("sends the message again").count() == 2
     });
     screen.keys("\x1b[A\r");
     screen.shows("Four.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("What is it?");
     screen.shows("Again.");
     screen.leave();

@@ -72,7 +72,7 @@ fn a_conversation_works_in_a_worktree() {
     screen.shows("(branch fix, new)");
     screen.shows("Written.");
     assert!(workshop.has(".gadgetry/worktrees/fix/new.txt") && !workshop.has("new.txt"));
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/quit");
     let (code, text) = screen.ends();
     assert_eq!(code, 0);
@@ -140,7 +140,7 @@ fn a_conversation_fits_into_a_small_window() {
             "what is new there? ".repeat(40)
         ));
         screen.shows(&format!("End {turn}."));
-        screen.hides("Esc interrupts");
+        screen.rests();
     }
     let text = screen.leave();
     assert!(text.contains("conversation compacted"), "{text}");

@@ -14,7 +14,7 @@ fn run(command: &str) -> String {
 /// The conversation as `/export` writes it.
 #[track_caller]
 fn exported(screen: &mut Screen, workshop: &Workshop, file: &str) -> String {
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say(&format!("/export {file}"));
     screen.shows(&format!("{file} has the conversation"));
     workshop.read(file)
@@ -43,7 +43,7 @@ fn changes_by_a_command_are_undone_as_one_step() {
     workshop.write("old.txt", "old\n");
     let mut screen = chat(&workshop, &["Go!"]);
     screen.shows("Changed.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     assert_eq!(workshop.read("a.txt"), "two\n");
     screen.say("/undo");
     screen.shows("undone: a.txt was restored");
@@ -75,7 +75,7 @@ fn a_conversation_returns_to_an_earlier_message() {
         screen.shows("script:script.jsonl");
         screen.say(message);
         screen.shows(answer);
-        screen.hides("Esc interrupts");
+        screen.rests();
     }
     screen.say("/rewind");
     screen.shows("/rewind 3  third");
@@ -128,14 +128,14 @@ fn earlier_changes_are_mentioned_if_there_are_some() {
         screen.shows("script:script.jsonl");
         screen.say("first");
         screen.shows("First.");
-        screen.hides("Esc interrupts");
+        screen.rests();
         screen.leave();
         workshop.write("script.jsonl", &(reply(&own) + &reply("Second.")));
         let mut screen = chat(&workshop, &["--continue", "s"]);
         screen.shows("First.");
         screen.say("second");
         screen.shows("Second.");
-        screen.hides("Esc interrupts");
+        screen.rests();
         assert_eq!(workshop.read("a.txt"), "three\n");
         screen.say("/rewind 1");
         let text = screen.shows("back before message 1");
@@ -168,12 +168,12 @@ fn fork_and_clear_start_other_conversations() {
     screen.shows("nothing was said yet");
     screen.say("first");
     screen.shows("First answer.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/fork");
     screen.shows("(/resume one)");
     screen.say("second");
     screen.shows("Second answer.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/clear");
     screen.shows("a new conversation");
     screen.say("third");
@@ -199,7 +199,7 @@ fn another_session_is_resumed_from_a_list() {
     workshop.write("script.jsonl", &(reply("Two.") + &reply("Again.")));
     let mut screen = chat(&workshop, &["--session", "two", "Another"]);
     screen.shows("Two.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/resume nope");
     screen.shows("there is no session nope");
     // Words of titles find it, also without the list.
@@ -231,7 +231,7 @@ fn a_message_is_shown_again_as_it_was_typed() {
     screen.shows("· exit 3\n  hello\n");
     screen.say("What is it?");
     screen.shows("It is here.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.leave();
     let mut screen = chat(&workshop, &["--continue", "s"]);
     let text = screen.shows("> What is it?\n\nIt is here.");
@@ -262,7 +262,7 @@ fn changes_and_rules_are_listed_and_the_answer_copied() {
     screen.shows("there is no answer to copy");
     screen.say("Go!");
     screen.shows("It is two.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.say("/diff");
     screen.shows("  -one\n  +two\n");
     screen.say("/approvals");

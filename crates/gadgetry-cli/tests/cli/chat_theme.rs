@@ -23,11 +23,11 @@ fn check(args: &[&str], variables: &[(&str, &str)], answer: &str, asks: bool, co
     screen.say("b");
     let text = screen.shows("One.");
     assert!(text.contains("> ab\n"), "{text}");
-    screen.hides("Esc interrupts");
+    screen.rests();
     let before = screen.bytes().len();
     screen.say("c");
     screen.shows("Two.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     let bytes = screen.bytes().split_off(before);
     let is_plain = colors == NONE;
     for mark in [DARK, LIGHT] {

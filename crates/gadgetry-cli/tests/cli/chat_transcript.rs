@@ -77,13 +77,13 @@ fn it_follows_a_run_and_has_what_was_said_before() {
     screen.keys("q");
     let text = screen.hides("q returns");
     assert_eq!(text.matches("It has ended.").count(), 1, "{text}");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
     workshop.write("script.jsonl", &reply("Again."));
     let mut screen = chat(&workshop, &["More!", "--continue", "day"]);
     screen.shows("Again.");
-    screen.hides("Esc interrupts");
+    screen.rests();
     screen.keys(CTRL_D);
     assert_eq!(screen.ends().0, 0);
     let mut screen = chat(&workshop, &["--continue", "day"]);

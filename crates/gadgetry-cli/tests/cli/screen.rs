@@ -185,6 +185,12 @@ impl Screen {
         self.until(&format!("end of {text}"), |screen| !screen.contains(text))
     }
 
+    /// Waits until no run is in progress: a message during one is added to it, and commands wait for its end.
+    #[track_caller]
+    pub(crate) fn rests(&self) -> String {
+        self.hides("Esc interrupts")
+    }
+
     /// Makes the window this wide.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let mut state = self.shown.state.lock().expect("the state");
@@ -240,7 +246,7 @@ impl Screen {
     /// Leaves when no run is in progress, and returns the last screen.
     #[track_caller]
     pub(crate) fn leave(mut self) -> String {
-        self.hides("Esc interrupts");
+        self.rests();
         self.keys(CTRL_D);
         let (code, text) = self.ends();
         assert_eq!(code, 0, "{text}");
