@@ -255,7 +255,7 @@ pub enum DiagnosticCode {
     RepeatedCall,
     /// More was sent after the arguments of a native call; it was not executed.
     ExtraArguments,
-    /// A gadget was called in the form of a dialect that is not executed.
+    /// A call in the form of a dialect was not executed: the dialect is not enabled, or the call is quoted.
     ForeignCall,
     /// A call could not become valid any more: a parameter was repeated, or is not one. The reply was ended there.
     HopelessCall,
