@@ -315,9 +315,9 @@ fn models_of_a_server() {
     let ended = models(&workshop, &["--base-url", server.url()]);
     let expected = format!(
         "{}  vLLM 0.12.0, takes grammars and structural tags\n\n\
-         MODEL            CONTEXT  TEMPLATE HAS TOOLS\n\
-         Qwen/Qwen2.5-7B   32,768  ?\n\
-         lora                   ?  ?\n",
+         MODEL            CONTEXT  CALLS AS        TEMPLATE HAS TOOLS\n\
+         Qwen/Qwen2.5-7B   32,768  blocks in text  ?\n\
+         lora                   ?  blocks in text  ?\n",
         server.url()
     );
     ended.check(&expected, "", 0);
@@ -329,7 +329,9 @@ fn models_of_a_server() {
     ]);
     let ended = models(&workshop, &["--base-url", base.url()]);
     let expected = format!(
-        "{}  llama.cpp b1, takes grammars\n\nMODEL  CONTEXT  TEMPLATE HAS TOOLS\nbase     4,096  no template\n",
+        "{}  llama.cpp b1, takes grammars\n\n\
+         MODEL  CONTEXT  CALLS AS      TEMPLATE HAS TOOLS\n\
+         base     4,096  JSON in text  no template\n",
         base.url()
     );
     ended.check(&expected, "", 0);
@@ -337,7 +339,7 @@ fn models_of_a_server() {
     let line: Value = serde_json::from_str(&ended.stdout).expect("one line of JSON");
     let expected = serde_json::json!({
         "name": "Qwen/Qwen2.5-7B", "contextWindow": 32768, "server": "vllm", "version": "0.12.0",
-        "constraint": "vllm", "structuralTags": true,
+        "constraint": "vllm", "structuralTags": true, "toolMode": "text", "form": "block", "examples": 0,
     });
     assert_eq!(line, expected);
 

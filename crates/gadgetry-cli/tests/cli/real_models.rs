@@ -26,7 +26,7 @@ fn the_window_of_a_real_server() {
     assert!(listed["version"].take().is_string(), "{ended:?}");
     let expected = json!({
         "name": "smollm2", "contextWindow": 2048, "templateHasTools": false, "hasChatTemplate": true, "server": "llama-cpp", "version": null,
-        "constraint": "llama-cpp", "structuralTags": false,
+        "constraint": "llama-cpp", "structuralTags": false, "toolMode": "text", "form": "json", "examples": 2,
     });
     assert_eq!(listed, expected);
 

@@ -391,6 +391,11 @@ async fn model_entry(settings: &Settings, name: &str) -> Value {
         .iter()
         .all(|it| it.rules.constraint().is_known())
         .into();
+    // Upstreams with models of different sizes may have none in common.
+    let mut forms = settled.iter().map(|it| it.rules.call_form());
+    if let Some(form) = forms.next().filter(|first| forms.all(|it| it == *first)) {
+        entry["form"] = form.name().into();
+    }
     let windows = join_all(upstreams.map(|it| it.window(&destination.model))).await;
     if let Some(window) = windows.into_iter().flatten().min() {
         entry["context_window"] = window.into();

@@ -199,6 +199,7 @@ async fn the_models_and_the_tokens() {
     assert_eq!(entry["id"], "scripted");
     // How it is treated, and what is known about it: nothing here.
     assert_eq!(entry["tool_mode"], "text");
+    assert_eq!(entry["form"], "block");
     assert_eq!(entry["dialects"][0], "hermes");
     assert_eq!(entry["constrained"], false);
     assert_eq!(entry.get("context_window"), None);

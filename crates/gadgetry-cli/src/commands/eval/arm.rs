@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gadgetry::ModelInfo;
 use gadgetry::proto::accumulate::AccumulatedReply;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::dialect::{Dialect, find};
-use gadgetry::proto::grammar::{GrammarLimits, GrammarSpec, GrammarTool};
+use gadgetry::proto::grammar::ConstrainedReply;
 use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Constraint, Content, Message, Role, ToolChoice};
 use gadgetry::proto::prompt::{CallStyle, CatalogEntry, MAX_EXAMPLES, PromptTemplate, WorkedTurns};
@@ -128,30 +129,30 @@ impl Arm {
         WorkedTurns::new(self.examples(), &entries, style).shown(&messages)
     }
 
-    /// Returns the constraint on replies.
+    /// Returns the constraint on replies of this model: that of an agent with these settings.
     pub(super) fn constraint(
         self,
         case: &Case,
         markers: &Markers,
+        info: &ModelInfo,
     ) -> Result<Option<Constraint>, Error> {
-        if !self.is_constrained() {
+        let notation = info.constraint.notation();
+        let Some(notation) = notation.filter(|_| self.is_constrained()) else {
             return Ok(None);
-        }
-        let tools = case.tools.iter().map(|tool| GrammarTool {
-            name: &tool.name,
-            schema: &tool.parameters,
-            multiline: &[],
-        });
-        let spec = GrammarSpec {
-            tools: &tools.collect::<Vec<_>>(),
+        };
+        let reply = ConstrainedReply {
+            size: info.size(self.examples()),
             form: self.form(),
             markers,
             choice: &ToolChoice::Auto,
             is_single: false,
-            limits: GrammarLimits::default(),
+            has_ids: true,
+            max_tokens: None,
         };
-        let grammar = spec.gbnf().map_err(Error::input)?;
-        Ok(Some(Constraint::Gbnf(grammar.into())))
+        let tools = case.tools.iter();
+        let tools = tools.map(|tool| (tool.name.as_str(), &tool.parameters));
+        let constraint = reply.constraint(tools, notation).map_err(Error::input)?;
+        Ok(Some(constraint))
     }
 
     /// A reader of its replies.

@@ -206,7 +206,7 @@ struct Read {
 async fn reply(plan: &Plan, arm: Arm, case: &Case, read: &mut Read) -> Result<(), String> {
     /// Characters of a text that are kept.
     const SHOWN: usize = 200;
-    let constraint = arm.constraint(case, &plan.markers);
+    let constraint = arm.constraint(case, &plan.markers, &plan.model.info());
     let constraint = constraint.map_err(|error| error.to_string())?;
     let mut model = Arc::clone(&plan.model);
     if arm.is_native() {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use gadgetry::ModelInfo;
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::provider::server::recognise;
 use gadgetry::provider::{
     ApiKey, BaseUrl, ConstraintField, Http, HttpConfig, ModelFacts, ServerFacts, ServerKind,
@@ -32,6 +34,17 @@ struct Listed<'a> {
     /// The field of a request that takes a grammar.
     constraint: ConstraintField,
     structural_tags: bool,
+    /// Agents use the text form with every model, unless an option says otherwise.
+    tool_mode: &'static str,
+    form: CallForm,
+    examples: usize,
+}
+
+/// Returns how an agent calls tools with a model of this server, if no option says otherwise.
+fn usual(facts: &ServerFacts, model: &ModelFacts) -> ModelInfo {
+    let mut info = None;
+    facts.complete(&model.name, &mut info);
+    info.unwrap_or_default()
 }
 
 pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &Printer) -> Result<(), Error> {
@@ -56,6 +69,7 @@ pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &Printer) -> Res
     let models: Vec<&ModelFacts> = facts.models.iter().filter(is_wanted).collect();
     if args.json {
         for model in models {
+            let usual = usual(&facts, model);
             printer.json(&Listed {
                 name: &model.name,
                 context_window: model.context_window,
@@ -65,6 +79,9 @@ pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &Printer) -> Res
                 version: facts.version.as_deref(),
                 constraint: facts.constraint,
                 structural_tags: facts.constraint.takes_structural_tags(),
+                tool_mode: "text",
+                form: usual.usual_form(),
+                examples: usual.usual_examples(),
             })?;
             printer.flush_if_full()?;
         }
@@ -90,13 +107,18 @@ async fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Erro
 
 /// The server, and a line for each model.
 fn table(url: &str, facts: &ServerFacts, models: &[&ModelFacts]) -> String {
-    const HEAD: [&str; 3] = ["MODEL", "CONTEXT", "TEMPLATE HAS TOOLS"];
+    const HEAD: [&str; 4] = ["MODEL", "CONTEXT", "CALLS AS", "TEMPLATE HAS TOOLS"];
     let row = |model: &&ModelFacts| {
         let window = model.context_window;
         let tools = model.template_has_tools;
         [
             one_line(&model.name),
             window.map_or_else(|| "?".to_owned(), grouped),
+            match usual(facts, model).usual_form() {
+                CallForm::Json => "JSON in text",
+                _ => "blocks in text",
+            }
+            .to_owned(),
             match (model.has_chat_template, tools) {
                 (Some(false), _) => "no template",
                 (_, Some(true)) => "yes",
@@ -106,16 +128,19 @@ fn table(url: &str, facts: &ServerFacts, models: &[&ModelFacts]) -> String {
             .to_owned(),
         ]
     };
-    let rows: Vec<[String; 3]> = models.iter().map(row).collect();
+    let rows: Vec<[String; 4]> = models.iter().map(row).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([HEAD[column].len()]).max().unwrap_or_default()
     };
-    let (name, window) = (width(0), width(1));
+    let (name, window, calls) = (width(0), width(1), width(2));
     let mut out = format!("{url}  {}\n\n", one_line(&facts.words()));
-    for [first, second, third] in [HEAD.map(str::to_owned)].iter().chain(&rows) {
+    for [first, second, third, fourth] in [HEAD.map(str::to_owned)].iter().chain(&rows) {
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{first:<name$}  {second:>window$}  {third}");
+        let _ = writeln!(
+            out,
+            "{first:<name$}  {second:>window$}  {third:<calls$}  {fourth}"
+        );
     }
     out
 }
