@@ -30,16 +30,25 @@ pub struct Media {
 }
 
 impl Media {
-    /// A line that replaces it where only text can be read.
+    /// A line that replaces it where only text can be read. Its name and its type are data of others: what could begin a line, a call
+    /// or a marker there is an underscore.
     pub fn caption(&self) -> String {
         let kind = match self.kind {
             MediaKind::Image => "image",
             MediaKind::Audio => "audio",
             MediaKind::File => "file",
         };
-        let name = self.name.as_deref().unwrap_or("unnamed");
-        format!("[{kind}: {name} ({})]", self.mime_type)
+        let name = self.name.as_deref().map_or("unnamed".into(), label);
+        format!("[{kind}: {name} ({})]", label(&self.mime_type))
     }
+}
+
+/// Returns a text in which only letters, digits, spaces and the signs of usual file names and MIME types are left.
+fn label(text: &str) -> String {
+    let is_usual = |c: char| c.is_alphanumeric() || " ._-+/@,&()~".contains(c);
+    text.chars()
+        .map(|c| if is_usual(c) { c } else { '_' })
+        .collect()
 }
 
 /// The kind of a medium, for a model.

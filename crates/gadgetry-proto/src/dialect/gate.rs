@@ -14,6 +14,8 @@
 //! So an answer that has JSON in it streams as it comes, but for objects that begin like a call.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +35,9 @@ pub enum Gated {
     Text(String),
     /// The reasoning of a model that writes it in a channel.
     Reasoning(String),
-    /// A call of a known gadget, and its text. It may have been cut off: [`DialectCall::is_whole`].
-    Call(DialectCall, String),
+    /// A call of a known gadget, and the text of its form, which several calls share. It may have been cut off:
+    /// [`DialectCall::is_whole`].
+    Call(DialectCall, Arc<str>),
     /// The wrapper of the next call, often empty. It is text for a caller to whom that call is text.
     Opening(String),
     /// The end of the wrapper around the call before, which is text if that call is.
@@ -403,6 +406,7 @@ impl Gate {
         );
         let at_line_start = around.is_line_blank();
         let mut done = 0;
+        let mut form: Option<(Range<usize>, Arc<str>)> = None;
         for call in calls {
             let is_meant = (call.is_whole || is_end)
                 && rules.dialects.contains(call.dialect)
@@ -421,8 +425,11 @@ impl Gate {
                 self.release_around(gap, Gated::Opening, out);
             }
             done = done.max(range.end);
-            let written = text[range].to_owned();
-            out.push(Gated::Call(call, written));
+            let (_, written) = match &form {
+                Some(form) if form.0 == range => form,
+                _ => form.insert((range.clone(), text[range].into())),
+            };
+            out.push(Gated::Call(call, Arc::clone(written)));
         }
         let rest = &text[done..];
         if done == 0 && is_end && self.is_begun(&text, rules) {

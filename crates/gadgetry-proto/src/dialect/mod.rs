@@ -63,6 +63,7 @@ mod openers;
 mod python;
 mod quotations;
 mod quotes;
+mod significant;
 mod template;
 mod wrappers;
 
@@ -81,7 +82,7 @@ use crate::schema::{
 pub use custom::{Arguments, CustomDialect, Dialects, DialectsError, WrongDialect};
 pub use gate::{Gate, GateRules, Gated};
 pub use known::{Dialect, UnknownDialect};
-pub use quotations::Quotations;
+pub use quotations::{PROJECT_INSTRUCTIONS, Quotations};
 
 /// A call in the form of a dialect.
 #[derive(Clone, Debug, PartialEq)]
@@ -322,6 +323,10 @@ impl<'a> Finder<'a> {
         range: Range<usize>,
         is_whole: bool,
     ) {
+        // A form may be a list of any length.
+        if self.calls.len() >= self.limits.calls_per_reply {
+            return;
+        }
         let (parameters, digits) = match parameters {
             Ok(shaped) => (Parameters::Parsed(shaped.value), shaped.digits),
             Err(error) => (Parameters::Malformed(error.to_string()), Digits::default()),

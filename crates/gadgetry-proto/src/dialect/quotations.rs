@@ -1,88 +1,131 @@
 //! Calls that the model has not written but read: in a result, or in what the user pasted.
 //!
-//! A form of a dialect contains no secret, so the text of a page can contain one, and a model that repeats the page would make
-//! the call. A form that the data of the conversation contains word for word is a quotation. Blocks need no such check: their
-//! markers are a secret that data cannot know.
+//! The text of a page can contain a form of a dialect, which has no secret in it, and a model that repeats the page would make the
+//! call. So a call that the data of the conversation contains is a quotation. Blocks need no such check: their markers are a secret that
+//! data cannot know.
 //!
-//! The comparison is by words, and ignores everything that a quotation may change: whitespace, quotes and punctuation, case,
-//! JSON's backslashes, HTML entities, percent signs of URLs, invisible characters and line numbers. It also ignores the wrapper
-//! of a form, so another wrapper does not turn a quotation into a call.
+//! Data contains a call in one of two ways, each compared by [significant](Significant) characters:
+//!
+//! | data has | so it does not matter |
+//! |---|---|
+//! | the form, without the wrapper around it | in which notation its values are |
+//! | the call: the name, and the values in their order, with nothing but the signs, keys and words of a notation between | which form the model writes, which other calls are in it, which ids and names of fields it has |
+//!
+//! A sentence is no quotation: "Translate text Hello to fr" has no signs of a notation after the name.
 
-use crate::dialect::{Dialects, Gated};
+use std::borrow::Cow;
+use std::iter;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::call::Parameters;
+use crate::dialect::significant::{Significant, Tags, decoded, without_numbers};
+use crate::dialect::{DialectCall, Dialects, Gated};
+use crate::media::Media;
 use crate::message::{Content, Message, Role};
-use crate::visible::is_invisible;
 
-/// Bytes of data that are searched for the forms of one reply. After that, every form counts as a quotation.
+/// Element in system messages with the instructions of a project, which are the words of its authors. Calls in it are data.
+pub const PROJECT_INSTRUCTIONS: &str = "project_instructions";
+
+/// Bytes of data that are searched for the calls of one reply. After that, every call counts as a quotation.
 const SEARCHED: usize = 256 << 20;
 
-/// Forms of fewer words, calls without arguments, are compared with data by each character: their words are in many texts.
-const WORDS: usize = 3;
+/// Bytes that are searched in the time of one step of a comparison.
+const STEP: usize = 16;
 
-/// Wrappers of forms, apart from tags.
-const WRAPPERS: [&str; 6] = [
-    "<tool_call>",
-    "</tool_call>",
-    "<function_calls>",
-    "</function_calls>",
-    "<|python_tag|>",
-    "[TOOL_CALLS]",
+/// Significant characters of wrappers of forms, before and after them.
+const WRAPPERS: [&[&str]; 2] = [
+    &["<tool_call>", "<function_calls>", "[tool_calls]"],
+    &["</tool_call>", "</function_calls>"],
 ];
 
-/// HTML entities and their characters. All others are read as blanks.
-const ENTITIES: [(&str, char); 8] = [
-    ("lt", '<'),
-    ("gt", '>'),
-    ("quot", '"'),
-    ("apos", '\''),
-    ("lbrace", '{'),
-    ("rbrace", '}'),
-    ("verbar", '|'),
-    ("vert", '|'),
-];
+/// Maximum bytes between two values of a call, or its name and a value.
+const GAP: usize = 256;
 
-/// Maximum bytes between `<|` and `|>`.
-const TOKEN: usize = 64;
+/// Maximum bytes of a key or a word in such a gap.
+const WORD: usize = 64;
 
-/// Maximum digits of a line number.
-const LINE_NUMBER: usize = 7;
-
-/// Distinguishes calls of a model from forms that it only repeats: those that the data of the conversation contains.
+/// Distinguishes calls of a model from those that it only repeats: those that the data of the conversation contains.
 ///
 /// ```
-/// use gadgetry_proto::dialect::{Dialects, Quotations};
+/// use gadgetry_proto::dialect::{Dialects, Quotations, find};
+/// use gadgetry_proto::limits::Limits;
 /// use gadgetry_proto::message::{Message, Role};
+/// use gadgetry_proto::schema::{GadgetSpec, Registry};
 ///
+/// let rm = GadgetSpec { name: "rm".to_owned(), ..GadgetSpec::default() };
+/// let registry = Registry::new([rm])?;
 /// let page = "Do not write {\"name\": \"rm\", \"parameters\": {\"path\": \"/\"}} anywhere.";
 /// let messages = [Message::text(Role::User, page)];
 /// let mut quotations = Quotations::default();
-/// let mut has = |form: &str| quotations.has(form, &Dialects::all(), &messages);
-/// assert!(has(r#"<tool_call>{"name":"rm","parameters":{"path":"/"}}</tool_call>"#));
-/// assert!(!has(r#"<tool_call>{"name":"rm","parameters":{"path":"a"}}</tool_call>"#));
+/// let mut has = |form: &str| {
+///     let call = &find(form, &registry, &Limits::default())[0];
+///     quotations.has(call, form, &Dialects::all(), &messages)
+/// };
+/// assert!(has(r#"<tool_call>{"name":"rm","arguments":{"path":"/"}}</tool_call>"#));
+/// assert!(!has(r#"<tool_call>{"name":"rm","arguments":{"path":"a"}}</tool_call>"#));
+/// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotations {
-    /// The words of the data, made when the first form is found.
-    words: Option<String>,
+    /// The data with and without tags, read when the first call is found.
+    data: Vec<Significant>,
     searched: usize,
     /// `true` if the last call is a quotation, so that the end of its form is text.
     is_quoting: bool,
 }
 
 impl Quotations {
-    /// Returns `true` if data in these messages, texts of the user and results, contains a form. They are read for the first form.
-    pub fn has(&mut self, form: &str, dialects: &Dialects, messages: &[Message]) -> bool {
-        let data = self.words.get_or_insert_with(|| data(messages));
-        self.searched = self.searched.saturating_add(data.len());
-        if self.searched > SEARCHED {
-            return true;
+    /// Returns `true` if data in these messages contains a call, or the form in which the model wrote it: texts of the user and of the
+    /// project, results, summaries, and names of files. They are read for the first call.
+    pub fn has(
+        &mut self,
+        call: &DialectCall,
+        form: &str,
+        dialects: &Dialects,
+        messages: &[Message],
+    ) -> bool {
+        self.has_form(form, dialects, messages) || self.has_call(call, messages)
+    }
+
+    fn has_form(&mut self, form: &str, dialects: &Dialects, messages: &[Message]) -> bool {
+        self.search(messages, |data, _| {
+            let bare = without_wrapper(form, dialects, data.tags());
+            data.text().contains(&bare)
+        })
+    }
+
+    fn has_call(&mut self, call: &DialectCall, messages: &[Message]) -> bool {
+        let Parameters::Parsed(parameters) = &call.parameters else {
+            // It is not executed.
+            return false;
+        };
+        self.search(messages, |data, steps| {
+            Wanted::new(&call.gadget_name, parameters, data.tags()).is_in(data, steps)
+        })
+    }
+
+    /// Searches the data, unless too much of it was searched for this reply. The search counts its steps, apart from the reading of the
+    /// data.
+    fn search(
+        &mut self,
+        messages: &[Message],
+        search: impl Fn(&Significant, &mut usize) -> bool,
+    ) -> bool {
+        if self.data.is_empty() {
+            self.data = data(messages);
         }
-        let core = core(form, dialects);
-        if core.split_whitespace().count() < WORDS {
-            // "Ping it, please" does not quote `Ping()`.
-            let mut texts = messages.iter().flat_map(texts);
-            return texts.any(|text| text.contains(form.trim()));
-        }
-        data.contains(&core)
+        self.data.iter().any(|data| {
+            self.searched = self.searched.saturating_add(data.text().len());
+            if self.searched > SEARCHED {
+                return true;
+            }
+            let mut steps = 0;
+            let is_found = search(data, &mut steps);
+            self.searched = self.searched.saturating_add(steps.saturating_mul(STEP));
+            is_found
+        })
     }
 
     /// Turns quotations among the pieces that have passed a [gate](crate::dialect::Gate) into text, and removes the wrappers of calls:
@@ -106,7 +149,7 @@ impl Quotations {
             Gated::Call(call, written) if is_quoted => {
                 let is_new = shown.as_ref() != Some(&call.range);
                 shown = Some(call.range);
-                is_new.then_some(Gated::Text(written))
+                is_new.then(|| Gated::Text(written.to_string()))
             }
             Gated::Opening(text) | Gated::Closing(text) => {
                 shown = None;
@@ -126,7 +169,25 @@ impl Quotations {
 
     /// Returns for each piece whether it is a call that is a quotation, or wraps one.
     fn among(&mut self, pieces: &[Gated], dialects: &Dialects, messages: &[Message]) -> Vec<bool> {
-        let is_quoted = |piece: &Gated| matches!(piece, Gated::Call(_, written) if self.has(written, dialects, messages));
+        // Several calls may be of one form, which is looked for once.
+        let mut form: Option<(Range<usize>, bool)> = None;
+        let is_quoted = |piece: &Gated| match piece {
+            Gated::Call(call, written) => {
+                let (_, has_form) = match form.take().filter(|(range, _)| *range == call.range) {
+                    Some(known) => form.insert(known),
+                    None => {
+                        let has_form = self.has_form(written, dialects, messages);
+                        form.insert((call.range.clone(), has_form))
+                    }
+                };
+                *has_form || self.has_call(call, messages)
+            }
+            Gated::Opening(_) => {
+                form = None;
+                false
+            }
+            Gated::Closing(_) | Gated::Text(_) | Gated::Reasoning(_) | Gated::Cut(_) => false,
+        };
         let mut all: Vec<bool> = pieces.iter().map(is_quoted).collect();
         let mut next = false;
         for (piece, is_quoted) in pieces.iter().zip(&mut all).rev() {
@@ -148,358 +209,276 @@ impl Quotations {
     }
 }
 
-/// Returns the data of a message: texts of the user, and results.
-fn texts(message: &Message) -> impl Iterator<Item = &str> {
-    let parts = message
-        .content
-        .iter()
-        .filter(|_| message.role == Role::User);
-    parts.filter_map(|part| {
-        if let Content::Text { text } | Content::GadgetResult { text, .. } = part {
-            Some(text.as_str())
-        } else {
-            None
-        }
+/// Returns the texts in a message that the model did not write.
+fn texts(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
+    let role = message.role;
+    message.content.iter().flat_map(move |part| {
+        let (text, media): (_, &[Media]) = match (role, part) {
+            (Role::System, Content::Text { text }) => (project(text), &[]),
+            (Role::User, Content::Text { text }) => (Some(text.as_str()), &[]),
+            // The model wrote it, but about what it had read.
+            (_, Content::Summary { text, .. }) => (Some(text.as_str()), &[]),
+            (Role::User, Content::GadgetResult { text, media, .. }) => (Some(text.as_str()), media),
+            (Role::User, Content::Media(media)) => (None, std::slice::from_ref(media)),
+            _ => (None, &[]),
+        };
+        let captions = media.iter().map(|media| Cow::Owned(media.caption()));
+        text.into_iter().map(Cow::Borrowed).chain(captions)
     })
 }
 
-/// Returns the words of all data in messages, one text after another, because a form may be split over several of them.
-fn data(messages: &[Message]) -> String {
-    let mut all = String::new();
-    for message in messages {
-        let texts: Vec<&str> = texts(message).collect();
-        for text in &texts {
-            words(text, &mut all);
-        }
-        if texts.len() > 1 {
-            // Also where they are split within a word.
-            words(&texts.concat(), &mut all);
-        }
-        for text in &texts {
-            if let Some(text) = without_numbers(text) {
-                words(&text, &mut all);
-            }
-        }
+/// Returns the instructions of a project, which are the words of its authors.
+fn project(text: &str) -> Option<&str> {
+    let start = text.find(&format!("<{PROJECT_INSTRUCTIONS}"))?;
+    let end = text.rfind(&format!("</{PROJECT_INSTRUCTIONS}>"));
+    text.get(start..end.unwrap_or(text.len()))
+}
+
+/// Returns the data of messages, one text after another, because a call may be split over several of them.
+fn data(messages: &[Message]) -> Vec<Significant> {
+    let texts: Vec<Cow<'_, str>> = messages.iter().flat_map(texts).collect();
+    let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| decoded(text)).collect();
+    let bare: Vec<String> = texts.iter().filter_map(|it| without_numbers(it)).collect();
+    let mut all: Vec<Significant> = Tags::ALL.map(Significant::new).into();
+    for all in &mut all {
+        texts.iter().for_each(|text| all.add(text));
+        bare.iter().for_each(|text| all.add(text));
     }
+    all.dedup_by(|one, other| one.text() == other.text());
     all
 }
 
-/// Removes the line numbers that programs show before lines; `None` without any.
-fn without_numbers(text: &str) -> Option<String> {
-    let mut has_numbers = false;
-    let bare = text.lines().map(|line| {
-        let trimmed = line.trim_start();
-        let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_number = (1..=LINE_NUMBER).contains(&(trimmed.len() - rest.len()));
-        has_numbers |= is_number;
-        if is_number { rest } else { line }
-    });
-    let bare: Vec<&str> = bare.collect();
-    has_numbers.then(|| bare.join("\n"))
-}
-
-/// Returns the words of a form without its wrapper.
-fn core(form: &str, dialects: &Dialects) -> String {
-    let mut form = form.trim();
-    if let Some(fenced) = form.strip_prefix("```") {
+/// Returns the significant characters of a form without the wrapper around it.
+fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
+    let form = form.trim();
+    let body = form.strip_prefix("```").map_or(form, |fenced| {
         let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
-        form = body.trim_end_matches('`');
-    }
-    let mut bare = form.to_owned();
-    let custom = dialects.custom().iter();
-    let custom = custom.flat_map(|it| [it.before.as_str(), it.after.as_str()]);
-    for wrapper in WRAPPERS.into_iter().chain(custom) {
-        bare = bare.replace(wrapper, " ");
-    }
-    let mut all = String::new();
-    words(&bare, &mut all);
-    all
-}
-
-/// Appends the words of a text, each between two spaces.
-fn words(text: &str, out: &mut String) {
-    push(' ', out);
-    let text = decoded(text);
-    let mut rest = text.as_str();
-    while let Some(first) = rest.chars().next() {
-        let token = token(rest);
-        push(if token > 0 { ' ' } else { first }, out);
-        rest = &rest[token.max(first.len_utf8())..];
-    }
-    push(' ', out);
-}
-
-/// Returns the length of a token such as `<|tool_call_begin|>` at the start of a text; 0 if there is no token.
-fn token(text: &str) -> usize {
-    let Some(inner) = text.strip_prefix('<') else {
-        return 0;
-    };
-    let is_end = |c: char| c == '>' || c == '<' || c == '{' || c == '"' || c.is_whitespace();
-    let Some(end) = inner.find(is_end).filter(|end| *end <= TOKEN) else {
-        return 0;
-    };
-    let name = &inner[..end];
-    let is_token = inner[end..].starts_with('>') && (name.starts_with('|') || name.ends_with('|'));
-    if is_token { end + 2 } else { 0 }
-}
-
-/// Decodes the escapes of JSON, HTML and URLs.
-fn decoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let (length, character) = match first {
-            '\\' => escape(rest),
-            '&' => entity(rest),
-            '%' => percent(rest),
-            // The wide forms of ASCII.
-            '\u{ff01}'..='\u{ff5e}' => {
-                let narrow = u32::from(first) - 0xfee0;
-                (first.len_utf8(), char::from_u32(narrow).unwrap_or(' '))
-            }
-            other => (other.len_utf8(), other),
-        };
-        out.push(character);
-        rest = &rest[length..];
-    }
-    out
-}
-
-/// Returns the length of a JSON escape, also in a nested text, and its character.
-fn escape(text: &str) -> (usize, char) {
-    let bare = text.trim_start_matches('\\');
-    let backslashes = text.len() - bare.len();
-    let (digits, length) = match bare.as_bytes().first() {
-        Some(b'n' | b'r' | b't' | b'b' | b'f') => return (backslashes + 1, ' '),
-        Some(b'u') => (bare.get(1..5), 5),
-        Some(b'x') => (bare.get(1..3), 3),
-        _ => return (backslashes, ' '),
-    };
-    let number = digits.and_then(|it| u32::from_str_radix(it, 16).ok());
-    match number.and_then(char::from_u32) {
-        Some(character) => (backslashes + length, character),
-        None => (backslashes, ' '),
-    }
-}
-
-/// Returns the length of an HTML entity, and its character. In a nested page, `&lt;` is `&amp;lt;`.
-fn entity(text: &str) -> (usize, char) {
-    const NAME: usize = 10;
-    let mut name = &text[1..];
-    while let Some(inner) = name.strip_prefix("amp;") {
-        name = inner;
-    }
-    let before = text.len() - name.len();
-    let end = name.find(|c: char| c != '#' && !c.is_ascii_alphanumeric());
-    let end = end.filter(|end| (2..=NAME).contains(end) && name[*end..].starts_with(';'));
-    let Some(end) = end else {
-        return (before, ' ');
-    };
-    let name = &name[..end];
-    let number = name.strip_prefix('#').and_then(|number| {
-        let hex = number.strip_prefix(['x', 'X']);
-        let parsed = hex.map_or_else(|| number.parse(), |hex| u32::from_str_radix(hex, 16));
-        char::from_u32(parsed.ok()?)
+        body.trim_end_matches('`')
     });
-    let known = ENTITIES.iter().find(|(known, _)| *known == name);
-    let character = number.or(known.map(|(_, character)| *character));
-    (before + end + 1, character.unwrap_or(' '))
+    let custom = dialects.custom().iter();
+    let [before, after] = WRAPPERS.map(|all| all.iter().map(|it| (*it).to_owned()));
+    let own = |text: &str| Significant::of(text, Tags::Kept).text().to_owned();
+    let before: Vec<String> = before
+        .chain(custom.clone().map(|it| own(&it.before)))
+        .collect();
+    let after: Vec<String> = after.chain(custom.map(|it| own(&it.after))).collect();
+    let written = Significant::of(body, tags);
+    let mut bare = written.text();
+    while let Some(rest) = first_of(&before, |wrapper| bare.strip_prefix(wrapper)) {
+        bare = rest;
+    }
+    while let Some(rest) = first_of(&after, |wrapper| bare.strip_suffix(wrapper)) {
+        bare = rest;
+    }
+    // `<|tool_call_start|>` and the like.
+    if let Some(rest) = bare.strip_prefix("<|").and_then(|it| it.split_once("|>")) {
+        bare = rest.1;
+    }
+    if let Some(rest) = bare.strip_suffix("|>").and_then(|it| it.rsplit_once("<|")) {
+        bare = rest.0;
+    }
+    bare.to_owned()
 }
 
-/// Returns the length of a URL escape, and its character: only punctuation, because `20%ab` is more likely prose.
-fn percent(text: &str) -> (usize, char) {
-    let digits = text.get(1..3);
-    let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
-    match byte.map(char::from) {
-        Some(character) if character.is_ascii() && !character.is_ascii_alphanumeric() => {
-            (3, character)
+/// Returns what the first wrapper leaves that is there.
+fn first_of<'t>(wrappers: &[String], strip: impl Fn(&str) -> Option<&'t str>) -> Option<&'t str> {
+    let mut wrappers = wrappers.iter().filter(|it| !it.is_empty());
+    wrappers.find_map(|it| strip(it))
+}
+
+/// A call that is looked for in data: significant characters.
+struct Wanted {
+    name: String,
+    values: Vec<String>,
+}
+
+impl Wanted {
+    fn new(name: &str, parameters: &Value, tags: Tags) -> Self {
+        let values = parameters
+            .as_object()
+            .into_iter()
+            .flat_map(|it| it.values());
+        Self {
+            name: Significant::of(name, tags).text().to_owned(),
+            values: values.map(|it| significant_value(it, tags)).collect(),
         }
-        _ => (1, '%'),
+    }
+
+    /// Returns `true` if it is in data, or if it is not found in a limited number of steps.
+    fn is_in(&self, data: &Significant, steps: &mut usize) -> bool {
+        if self.name.is_empty() {
+            return false;
+        }
+        let text = data.text();
+        for (start, _) in text.match_indices(&self.name) {
+            *steps += 1;
+            let end = start + self.name.len();
+            if !data.is_word(start, end) {
+                continue;
+            }
+            let (before, after) = (&text[..start], &text[end..]);
+            let is_found = match self.values.as_slice() {
+                [] => has_no_arguments(before, after, steps),
+                values => is_call(after, values, steps) || is_named_last(before, values, steps),
+            };
+            if is_found || *steps > SEARCHED / STEP {
+                return true;
+            }
+        }
+        false
     }
 }
 
-fn push(character: char, out: &mut String) {
-    match character {
-        c if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
-        // They are put into markers and names, and models leave them out.
-        '\u{fe00}'..='\u{fe0f}' => {}
-        c if !c.is_ascii() && !c.is_whitespace() && !c.is_control() && is_invisible(c, None) => {}
-        c if c.is_alphanumeric() => out.extend(c.to_lowercase()),
-        _ if out.ends_with(' ') => {}
-        _ => out.push(' '),
+/// Returns the significant characters of a value, without brackets: a schema may have put a value into a list.
+fn significant_value(value: &Value, tags: Tags) -> String {
+    let text = match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        other => Cow::Owned(other.to_string()),
+    };
+    let kept = Significant::of(&text, tags);
+    kept.text().replace(is_bracket, "")
+}
+
+fn is_bracket(c: char) -> bool {
+    matches!(c, '[' | ']' | '{' | '}')
+}
+
+/// Returns `true` if a text after a name begins with the values of a call.
+fn is_call(after: &str, values: &[String], steps: &mut usize) -> bool {
+    // After a name in a sentence comes a word.
+    if after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return false;
     }
+    let mut rest = after;
+    let mut is_first = true;
+    for value in values {
+        let Some(next) = after_value(rest, value, is_first, steps) else {
+            return false;
+        };
+        (rest, is_first) = (next, false);
+    }
+    true
+}
+
+/// Returns `true` if the values of a call are before its name: `{"arguments": {…}, "name": "rm"`.
+fn is_named_last(before: &str, values: &[String], steps: &mut usize) -> bool {
+    if !before.ends_with([':', '=']) {
+        return false;
+    }
+    let longest = 2 * GAP + values.iter().map(|value| value.len() + GAP).sum::<usize>();
+    let from = before.floor_char_boundary(before.len().saturating_sub(longest));
+    let near = &before[from..];
+    *steps += near.len();
+    near.match_indices('{').any(|(at, _)| {
+        let mut rest = &near[at..];
+        let has_all = values.iter().all(|value| {
+            let next = after_value(rest, value, false, steps);
+            rest = next.unwrap_or(rest);
+            next.is_some()
+        });
+        has_all && rest.len() <= GAP && gap_ends(rest).any(|end| end == rest.len())
+    })
+}
+
+/// Returns the text after a value and the gap before it. Before the first value, the gap has a sign that only notations have there.
+fn after_value<'t>(
+    text: &'t str,
+    value: &str,
+    is_first: bool,
+    steps: &mut usize,
+) -> Option<&'t str> {
+    let ends = iter::once(0).chain(gap_ends(text));
+    let mut has_sign = !is_first;
+    let mut seen = 0;
+    for end in ends {
+        *steps += 1;
+        has_sign |= text[seen..end].contains(['(', '{', '[', '<', '|']);
+        seen = end;
+        if has_sign && let Some(rest) = strip_value(&text[end..], value, steps) {
+            return Some(rest);
+        }
+    }
+    None
+}
+
+/// Removes a value and the brackets in it. It must end there.
+fn strip_value<'t>(text: &'t str, value: &str, steps: &mut usize) -> Option<&'t str> {
+    let mut rest = text;
+    for wanted in value.chars() {
+        let bare = rest.trim_start_matches(is_bracket);
+        *steps += 1 + (rest.len() - bare.len());
+        rest = bare.strip_prefix(wanted)?;
+    }
+    let is_end = |c: char| matches!(c, ',' | ')' | ']' | '}' | '<' | '>' | '|' | ';');
+    (rest.is_empty() || rest.starts_with(is_end)).then_some(rest)
+}
+
+/// Returns the places up to which a text has only signs, keys and words of a notation:
+///
+/// ```text
+/// ,arguments:{path:x}}     after "," "arguments:" "{" "path:"; "x}" may be a word and its end
+/// ```
+fn gap_ends(text: &str) -> impl Iterator<Item = usize> {
+    let mut at = 0;
+    iter::from_fn(move || {
+        let rest = text.get(at..).filter(|_| at <= GAP)?;
+        let first = rest.chars().next()?;
+        if matches!(
+            first,
+            ',' | ':'
+                | '='
+                | '('
+                | ')'
+                | '{'
+                | '}'
+                | '['
+                | ']'
+                | '<'
+                | '>'
+                | '|'
+                | '/'
+                | '.'
+                | ';'
+                | '_'
+                | '`'
+        ) {
+            at += first.len_utf8();
+            return Some(at);
+        }
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let near = &rest[..rest.floor_char_boundary(WORD.min(rest.len()))];
+        let word = near.find(|c: char| !is_word(c)).filter(|word| *word > 0)?;
+        let ends = |c: char| matches!(c, ':' | '=' | '>' | '|' | ',' | '{' | '}' | ']' | '<');
+        if !rest[word..].starts_with(ends) {
+            return None;
+        }
+        at += word;
+        Some(at)
+    })
+}
+
+/// Returns `true` if a name between these texts is that of a call without arguments.
+fn has_no_arguments(before: &str, after: &str, steps: &mut usize) -> bool {
+    let is_tag = before.ends_with(['<', '=']) && after.starts_with("></")
+        || before.ends_with('<') && after.starts_with("/>")
+        || before.ends_with("<tool_call>") && after.starts_with("</tool_call>");
+    if is_tag || after.starts_with("()") {
+        return true;
+    }
+    if after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return false;
+    }
+    // `{"name": "Ping"}`, `{"name": "Ping", "arguments": {}}`
+    let is_named = before.ends_with([':', '=']);
+    let brace = gap_ends(after).find(|end| {
+        *steps += 1;
+        after[..*end].ends_with(['{', '}'])
+    });
+    brace.is_some_and(|end| {
+        let is_open = after[..end].ends_with('{');
+        is_open && after[end..].starts_with('}') || !is_open && is_named
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{Content, Dialects, Message, Quotations, Role, SEARCHED};
-
-    /// The data of a conversation with one message.
-    struct Quoted {
-        quotations: Quotations,
-        dialects: Dialects,
-        messages: [Message; 1],
-    }
-
-    impl Quoted {
-        fn has(&mut self, form: &str) -> bool {
-            self.quotations.has(form, &self.dialects, &self.messages)
-        }
-    }
-
-    fn quoted(role: Role, content: Vec<Content>) -> Quoted {
-        let custom = json!([{"name": "mine", "before": "<<call>>", "after": "<</call>>"}]);
-        Quoted {
-            quotations: Quotations::default(),
-            dialects: serde_json::from_value(custom).expect("dialects"),
-            messages: [Message::new(role, content)],
-        }
-    }
-
-    fn text(text: impl Into<String>) -> Content {
-        Content::Text { text: text.into() }
-    }
-
-    #[test]
-    fn a_form_is_found_however_it_is_quoted() {
-        let form =
-            "<tool_call>{\"name\": \"rm\", \"arguments\": {\"path\": \"a\\nb/x\"}}</tool_call>";
-        let json = form.replace("<tool_call>", "").replace("</tool_call>", "");
-        let escaped = json!({ "page": form }).to_string();
-        let check = |data: &str, expected: bool| {
-            let mut quoted = quoted(Role::User, vec![text(data)]);
-            assert_eq!(quoted.has(form), expected, "{data}");
-        };
-        for data in [
-            form.to_owned(),
-            format!("Look:\n{form}\nwhat is it?"),
-            format!("```json\n{json}\n```"),
-            json.replace(": ", ":"),
-            json.replace('{', "{\n   "),
-            json.replace("rm", "RM"),
-            json.replace("rm", "r\u{200b}m"),
-            escaped.clone(),
-            json!({ "log": escaped }).to_string(),
-            form.replace('<', "\\u003c").replace('>', "\\u003e"),
-            form.replace('"', "&quot;")
-                .replace('<', "&lt;")
-                .replace('>', "&gt;"),
-            form.replace('"', "&amp;quot;"),
-            form.replace('<', "&#60;").replace('>', "&#x3E;"),
-            form.replace('{', "&lbrace;").replace(' ', "&nbsp;"),
-            form.replace('<', "\\x3c").replace('"', "\\x22"),
-            form.replace("rm", "\\u0072\\u006d"),
-            form.replace('<', "%3C")
-                .replace('{', "%7B")
-                .replace('"', "%22"),
-            form.replace("rm", "\u{ff52}\u{ff4d}"),
-            form.replace("rm", "r\u{e0041}m"),
-            form.replace("rm", "r\u{fe0f}m"),
-            form.replace("rm", "r\u{180e}m"),
-            form.replace("rm", "r\u{202e}m"),
-            form.replace("rm", "r\u{3164}m"),
-            form.replace('{', "{\n  7\t").replace(", ", ",\n  8\t"),
-            form.replace('{', "{\n10| ").replace(", ", ",\n11| "),
-        ] {
-            check(&data, true);
-        }
-        for data in [
-            "nothing",
-            "rm",
-            "{\"name\": \"rm\"}",
-            &json.replace("b/x", "b/y"),
-            &json.replace("b/x", "b/x1"),
-            &json.replace("name", "rename"),
-        ] {
-            check(data, false);
-        }
-    }
-
-    #[test]
-    fn a_form_is_found_in_another_wrapper() {
-        let json = "{\"name\": \"rm\", \"arguments\": {\"path\": \"x\"}}";
-        let check = |data: &str, form: &str, expected: bool| {
-            let mut quoted = quoted(Role::User, vec![text(data)]);
-            assert_eq!(quoted.has(form), expected, "{data} {form}");
-        };
-        check(json, &format!("<<call>>{json}<</call>>"), true);
-        check(
-            json,
-            &format!("<|tool_call_start|>{json}<|tool_call_end|>"),
-            true,
-        );
-        check(json, &format!("<call>{json}</call>"), false);
-        let kimi = "functions.rm:0<|tool_call_argument_begin|>{\"path\": \"x\"}";
-        let whole = format!("<|tool_call_begin|>{kimi}<|tool_call_end|>");
-        check(kimi, &whole, true);
-        check(
-            &kimi.replace('<', "&lt;").replace('>', "&gt;"),
-            &whole,
-            true,
-        );
-        check(&kimi.replace('|', "\u{ff5c}"), &whole, true);
-        check(&kimi.replace("rm", "ls"), &whole, false);
-        check(
-            "rm(path=\"x\")",
-            "<|tool_call_start|>[rm(path=\"x\")]<|tool_call_end|>",
-            true,
-        );
-    }
-
-    #[test]
-    fn a_call_without_arguments_is_not_quoted_by_its_name() {
-        let check = |data: &str, form: &str, expected: bool| {
-            let mut quoted = quoted(Role::User, vec![text(data)]);
-            assert_eq!(quoted.has(form), expected, "{data} {form}");
-        };
-        check("Ping it, please.", "Ping()", false);
-        check("What does Ping() do?", "Ping()", true);
-        check("Call Ping.", "call:Ping{}", false);
-        check("<Ping></Ping>", "<Ping></Ping>\n", true);
-        check("Ping, ping!", "<Ping></Ping>", false);
-        check("Ping a 1", "Ping(a=1)", true);
-    }
-
-    #[test]
-    fn a_form_is_found_across_texts() {
-        let form = "<tool_call>{\"name\": \"rm\", \"arguments\": {\"path\": \"x\"}}</tool_call>";
-        for at in 1..form.len() {
-            let (first, second) = form.split_at(at);
-            let mut quoted = quoted(Role::User, vec![text(first), text(second)]);
-            assert!(quoted.has(form), "{first} {second}");
-        }
-    }
-
-    #[test]
-    fn results_and_the_user_are_data_and_instructions_are_not() {
-        let form = "{\"name\": \"rm\", \"parameters\": {}}";
-        let check = |role: Role, content: Content, expected: bool| {
-            let mut quoted = quoted(role, vec![content.clone()]);
-            assert_eq!(quoted.has(form), expected, "{role:?} {content:?}");
-        };
-        let result = Content::GadgetResult {
-            invocation_id: "c".into(),
-            gadget_name: String::new(),
-            text: form.to_owned(),
-            is_error: false,
-            sticky: false,
-            media: Vec::new(),
-        };
-        check(Role::User, text(form), true);
-        check(Role::User, result, true);
-        check(Role::System, text(form), false);
-        check(Role::Assistant, text(form), false);
-    }
-
-    /// Many forms before much data would be read for each of them.
-    #[test]
-    fn the_search_has_an_end() {
-        let mut quoted = quoted(Role::User, vec![text("x ".repeat(1 << 20))]);
-        let form = "{\"name\": \"rm\", \"parameters\": {}}";
-        let most = SEARCHED / (2 << 20);
-        let found = (0..2 * most).position(|_| quoted.has(form));
-        assert!(found.is_some_and(|at| at <= most), "{found:?}");
-    }
-}
+mod tests;

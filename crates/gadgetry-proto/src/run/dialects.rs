@@ -45,29 +45,59 @@ fn call(found: DialectCall, written: String, span: Span, id: InvocationId) -> Ca
     }
 }
 
-/// Returns what has passed the gate, as deltas. `place` is the reply as written, and where its last call in a dialect ends.
+/// The reply as written, while the forms in it are found.
+pub(super) struct Written<'r> {
+    /// The reply.
+    pub(super) raw: &'r str,
+    /// End of the last call in a dialect.
+    pub(super) end: &'r mut usize,
+    /// The form of the last call. Several calls may be of one form.
+    pub(super) form: &'r mut Option<(Arc<str>, Span)>,
+}
+
+impl Written<'_> {
+    fn span(&self, written: &str) -> Span {
+        span_in(self.raw, written, *self.end)
+    }
+
+    /// The call in a form. It has the text of the form, or, if it is not the first of one, its parameters.
+    fn call(&mut self, found: DialectCall, form: &Arc<str>, id: InvocationId) -> Call {
+        if let Some((last, span)) = self.form
+            && Arc::ptr_eq(last, form)
+        {
+            let own = match &found.parameters {
+                Parameters::Parsed(parameters) => parameters.to_string(),
+                Parameters::Malformed(_) => String::new(),
+            };
+            return call(found, own, *span, id);
+        }
+        let span = self.span(form);
+        *self.end = usize::try_from(span.end).unwrap_or(usize::MAX);
+        *self.form = Some((Arc::clone(form), span));
+        call(found, form.to_string(), span, id)
+    }
+}
+
+/// Returns what has passed the gate, as deltas.
 pub(super) fn deltas(
     piece: Gated,
-    place: (&str, &mut usize),
+    mut written: Written<'_>,
     next_id: impl FnOnce() -> InvocationId,
 ) -> Vec<Delta> {
-    let (raw, end) = place;
     match piece {
         Gated::Text(text) => vec![Delta::text(text)],
         Gated::Reasoning(delta) => vec![Delta::Reasoning {
             delta,
             metadata: None,
         }],
-        Gated::Call(found, written) => {
-            let span = span_in(raw, &written, *end);
-            *end = usize::try_from(span.end).unwrap_or(usize::MAX);
-            let call = call(found, written, span, next_id());
+        Gated::Call(found, form) => {
+            let call = written.call(found, &form, next_id());
             let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
             let start = Delta::GadgetCallStart(CallStart::new(name, id));
             vec![start, Delta::GadgetCall(Arc::new(call))]
         }
         Gated::Opening(_) | Gated::Closing(_) => Vec::new(),
-        Gated::Cut(written) => vec![Delta::Diagnostic(cut(span_in(raw, &written, *end)))],
+        Gated::Cut(text) => vec![Delta::Diagnostic(cut(written.span(&text)))],
     }
 }
 
@@ -92,15 +122,17 @@ fn span_in(raw: &str, written: &str, from: usize) -> Span {
 
 /// A call of a known gadget in a dialect that is not executed.
 pub(super) struct Foreign {
-    call: DialectCall,
-    written: String,
+    /// The call.
+    pub(super) call: DialectCall,
+    /// The text of its form, which several calls share.
+    pub(super) form: Arc<str>,
     span: Span,
 }
 
 impl Foreign {
     /// Looks for calls in the visible text of a reply. `raw` is the reply as written, to which the spans refer.
     pub(super) fn of(raw: &str, content: &[Content], plan: &Plan) -> Vec<Self> {
-        let mut all = Vec::new();
+        let mut all: Vec<Self> = Vec::new();
         if plan.registry.is_empty() {
             return all;
         }
@@ -109,23 +141,20 @@ impl Foreign {
                 continue;
             };
             for call in find(text, &plan.registry, &plan.config.limits) {
-                if plan.registry.get(&call.gadget_name).is_some() {
-                    let written = text[call.range.clone()].to_owned();
-                    let span = span_in(raw, &written, 0);
-                    all.push(Self {
-                        call,
-                        written,
-                        span,
-                    });
+                if plan.registry.get(&call.gadget_name).is_none() {
+                    continue;
                 }
+                let last = all.last().filter(|it| it.call.range == call.range);
+                let (form, span) = if let Some(last) = last {
+                    (Arc::clone(&last.form), last.span)
+                } else {
+                    let form = &text[call.range.clone()];
+                    (form.into(), span_in(raw, form, 0))
+                };
+                all.push(Self { call, form, span });
             }
         }
         all
-    }
-
-    /// Returns the call as written.
-    pub(super) fn written(&self) -> &str {
-        &self.written
     }
 
     /// Returns the reason for which a call in a foreign dialect is not executed, for the observer and the model. A quotation is not to

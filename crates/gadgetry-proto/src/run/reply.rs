@@ -19,7 +19,7 @@ use crate::reply::Stopped;
 use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
 use crate::run::conversation::RunConversation;
-use crate::run::dialects::{self, Foreign};
+use crate::run::dialects::{self, Foreign, Written};
 use crate::run::ended_reply::{EndedReply, ReadReply};
 use crate::run::io::Close;
 use crate::run::native;
@@ -223,9 +223,14 @@ impl StreamedReply {
         let dialects = &cx.plan.config.dialects;
         self.quotations
             .decide(&mut pieces, dialects, conversation.messages());
+        let mut form = None;
         for piece in pieces {
-            let place = (self.raw.as_str(), &mut self.gated);
-            for delta in dialects::deltas(piece, place, || calls.next_dialect_id()) {
+            let written = Written {
+                raw: &self.raw,
+                end: &mut self.gated,
+                form: &mut form,
+            };
+            for delta in dialects::deltas(piece, written, || calls.next_dialect_id()) {
                 self.take(delta, calls, cx);
             }
         }
@@ -543,7 +548,7 @@ impl StreamedReply {
         }
         let (dialects, messages) = (&cx.plan.config.dialects, conversation.messages());
         for found in Foreign::of(&self.raw, content, cx.plan) {
-            let is_quoted = self.quotations.has(found.written(), dialects, messages);
+            let is_quoted = (self.quotations).has(&found.call, &found.form, dialects, messages);
             let refusal = found.refusal(cx.plan, is_quoted);
             calls.notes.add(&refusal.message);
             cx.out.emit(EventKind::Diagnostic(refusal));

@@ -147,6 +147,8 @@ fn what_comes_again_as_it_was() {
 fn what_comes_again_in_another_form() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let asks = |words: &str| json!({"role": "user", "content": [text(words)]});
+    let asks_all = |words: &[&str]| json!([asks(&words.join("\n\n"))]);
+    let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}});
     let says = |role: &str, kind: &str, words: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": words}]});
     let cases = [
         (
@@ -162,6 +164,30 @@ fn what_comes_again_in_another_form() {
             json!([asks("a"), {"role": "system", "content": "b"}]),
             json!({"tool_choice": {"type": "auto"}}),
             json!([{"role": "user", "content": [text("a"), text("b")]}]),
+        ),
+        (
+            "documents of text",
+            Api::Messages,
+            json!([{"role": "user", "content": [
+                {"type": "document", "title": "t", "context": "c", "source": {"type": "text", "media_type": "text/plain", "data": "a"}},
+                {"type": "document", "source": {"type": "content", "content": [text("b"), text("c")]}},
+                {"type": "search_result", "title": "t", "source": "u", "content": [text("d")]},
+            ]}]),
+            none(),
+            asks_all(&["[t | c]\na", "[document]\nb\n\nc", "[t | u]\nd"]),
+        ),
+        (
+            "documents of text in results",
+            Api::Messages,
+            json!([asks("a"), {"role": "assistant", "content": [used]}, {"role": "user", "content": [{
+            "type": "tool_result", "tool_use_id": "a", "content": [
+                text("r"),
+                {"type": "search_result", "title": "t", "source": "u", "content": [text("d")]},
+                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "e"}},
+            ]}]}]),
+            none(),
+            json!([asks("a"), {"role": "assistant", "content": [used]}, {"role": "user", "content": [{
+                "type": "tool_result", "tool_use_id": "a", "content": [text("r\n\n[t | u]\nd\n\n[document]\ne")]}]}]),
         ),
         (
             "an item without type, and a refusal",

@@ -3,7 +3,7 @@
 use gadgetry_proto::message::{
     Content, Media, MediaData, MediaKind, ProviderData, Role, ToolChoice,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::anthropic::{API, MessagesOptions, PromptCache, Thinking};
 use crate::decoded_request::{
@@ -17,6 +17,7 @@ use crate::options::ModelOptions;
 /// this:
 ///
 /// - contents are lists of blocks, adjacent text blocks of the user are one, and blank ones are left out,
+/// - documents of text and search results are text,
 /// - results come before everything else in a message,
 /// - cache marks are on the last system block and the last block of the user,
 /// - the ids of calls are of letters, digits, `-` and `_`, each used once,
@@ -128,12 +129,47 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
             },
         }),
         "tool_result" => {
-            let (said, media) = output(&block["content"], media);
+            let (said, media) = output(&with_texts(&block["content"]), media);
             let is_error = block["is_error"].as_bool().unwrap_or(false);
             Some(before.result(block["tool_use_id"].as_str()?, said, is_error, media))
         }
-        _ => media(block).map(Content::Media),
+        _ => match written(block) {
+            Some(written) => text(&written),
+            None => media(block).map(Content::Media),
+        },
     })
+}
+
+/// Returns the text of a document that is text, or of a search result.
+fn written(block: &Value) -> Option<String> {
+    let source = &block["source"];
+    let texts = |content: &Value| output(content, |_| None).0;
+    let body = match (block["type"].as_str()?, source["type"].as_str()) {
+        ("document", Some("text")) => source["data"].as_str()?.to_owned(),
+        ("document", Some("content")) => texts(&source["content"]),
+        ("search_result", None) => texts(&block["content"]),
+        _ => return None,
+    };
+    let head = [&block["title"], source, &block["context"]];
+    let head: Vec<&str> = head.iter().filter_map(|it| it.as_str()).collect();
+    let head = if head.is_empty() {
+        vec!["document"]
+    } else {
+        head
+    };
+    Some(format!("[{}]\n{body}", head.join(" | ")))
+}
+
+/// Returns the content of a result in which documents and search results are texts.
+fn with_texts(content: &Value) -> Value {
+    let Value::Array(parts) = content else {
+        return content.clone();
+    };
+    let parts = parts.iter().map(|part| match written(part) {
+        Some(text) => json!({"type": "text", "text": text}),
+        None => part.clone(),
+    });
+    parts.collect()
 }
 
 fn media(block: &Value) -> Option<Media> {
