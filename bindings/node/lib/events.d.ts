@@ -86,7 +86,10 @@ export interface Span {
 export interface RunStart extends EventBase {
   type: "run_start";
   id: string;
+  /** The name of the model; empty for a single call. */
   model: string;
+  /** Whether the run is one call that no model has written. */
+  singleCall?: boolean;
   agent?: string | null;
   /** The run and the call that started it, if it is a subagent. */
   parent?: { run: string; call: number } | null;

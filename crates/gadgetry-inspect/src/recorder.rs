@@ -42,6 +42,8 @@ pub struct Recorder {
     open: Option<Event>,
     /// Each piece of text is a record at once.
     is_live: bool,
+    /// The run is one call, which no model has written.
+    is_single_call: bool,
     /// Of the run and each subagent, by id.
     runs: HashMap<String, Exchange>,
 }
@@ -115,6 +117,14 @@ impl Recorder {
             && event.path.is_empty()
         {
             self.id = Some(info.id.to_string());
+            self.is_single_call = info.single_call;
+        }
+        if self.is_single_call
+            && let EventKind::GadgetCall { written, .. } = &event.kind
+            && event.path.is_empty()
+        {
+            self.title
+                .get_or_insert_with(|| written.gadget_name.clone());
         }
         if is_repeated_later(&event.kind) {
             return;
@@ -189,6 +199,9 @@ impl Recorder {
 
     /// Records the messages of a request that the one before it did not have.
     pub(crate) fn request_of(&mut self, run: Option<&str>, request: &Request) {
+        if self.is_single_call && run == self.id.as_deref() {
+            return;
+        }
         self.title_of(request);
         let Some(exchange) = self.exchange(run) else {
             return;
@@ -268,9 +281,8 @@ impl Observer for Recorder {
     }
 
     fn request(&mut self, request: &Request) {
-        let id = self.id.take();
+        let id = self.id.clone();
         self.request_of(id.as_deref(), request);
-        self.id = id;
     }
 }
 

@@ -29,7 +29,8 @@ struct ReplySpan<S> {
 /// The spans of a run that has not ended.
 pub(crate) struct RunSpans<S> {
     id: Arc<str>,
-    span: S,
+    /// The span of the run; `None` for a single call, whose gadget has the only span.
+    span: Option<S>,
     /// The run, as the parent of the spans of its replies.
     context: Context,
     provider: &'static str,
@@ -55,6 +56,9 @@ impl<S: Span> RunSpans<S> {
         content: bool,
         at: SystemTime,
     ) -> Self {
+        if let Some(info) = info.filter(|info| info.single_call) {
+            return Self::without_span(info, parent, content);
+        }
         let full = info.map_or("", |info| &*info.model);
         let (provider, model) = names::provider_and_model(full);
         let mut attributes = vec![
@@ -83,7 +87,7 @@ impl<S: Span> RunSpans<S> {
         Self {
             id: info.map_or_else(|| Arc::from(""), |info| Arc::clone(&info.id)),
             wrote: context.clone(),
-            span,
+            span: Some(span),
             context,
             provider,
             model: StringValue::from(Arc::<str>::from(model)),
@@ -95,9 +99,26 @@ impl<S: Span> RunSpans<S> {
         }
     }
 
+    /// The spans of a single call, which is a child of `parent`.
+    fn without_span(info: &RunInfo, parent: &Context, content: bool) -> Self {
+        Self {
+            id: Arc::clone(&info.id),
+            span: None,
+            context: parent.clone(),
+            wrote: parent.clone(),
+            provider: "",
+            model: StringValue::from(""),
+            reply_name: String::new(),
+            content,
+            reply: None,
+            calls: BTreeMap::new(),
+            by_id: HashMap::new(),
+        }
+    }
+
     /// The context of the run itself.
     pub(crate) fn context(&self) -> SpanContext {
-        self.span.span_context().clone()
+        self.context.span().span_context().clone()
     }
 
     /// The context of the gadget of a call, or of the run.
@@ -118,7 +139,9 @@ impl<S: Span> RunSpans<S> {
 
     /// Adds an attribute to the span of the run.
     pub(crate) fn set(&mut self, attribute: KeyValue) {
-        self.span.set_attribute(attribute);
+        if let Some(span) = &mut self.span {
+            span.set_attribute(attribute);
+        }
     }
 
     /// Notes the messages of the request that was just sent.
@@ -250,8 +273,7 @@ impl<S: Span> RunSpans<S> {
                 self.note_of("gadgetry.human_input_received", *call, at);
             }
             EventKind::Compaction(_) => {
-                let name = "gadgetry.compaction";
-                self.span.add_event_with_timestamp(name, at, vec![]);
+                note_in(self.span.as_mut(), "gadgetry.compaction", vec![], at);
             }
             EventKind::RunFinished {
                 reason,
@@ -261,11 +283,13 @@ impl<S: Span> RunSpans<S> {
                 ..
             } => {
                 let reason = word(reason);
-                if let Some(error) = error {
-                    let message = self.content.then_some(&*error.message);
-                    fail(&mut self.span, &word(&error.kind), message);
-                } else if !matches!(&*reason, "completed" | "taskCompleted" | "stopped") {
-                    fail(&mut self.span, &reason, None);
+                if let Some(span) = &mut self.span {
+                    if let Some(error) = error {
+                        let message = self.content.then_some(&*error.message);
+                        fail(span, &word(&error.kind), message);
+                    } else if !matches!(&*reason, "completed" | "taskCompleted" | "stopped") {
+                        fail(span, &reason, None);
+                    }
                 }
                 self.set(KeyValue::new(names::FINISH_REASON, reason));
                 self.set(KeyValue::new(names::ITERATION, i64::from(*iterations)));
@@ -288,7 +312,9 @@ impl<S: Span> RunSpans<S> {
         if let Some(mut reply) = self.reply.take() {
             reply.span.end_with_timestamp(at);
         }
-        self.span.end_with_timestamp(at);
+        if let Some(span) = &mut self.span {
+            span.end_with_timestamp(at);
+        }
     }
 
     fn begin_reply<T: Tracer<Span = S>>(
@@ -398,8 +424,7 @@ impl<S: Span> RunSpans<S> {
 
     fn note_of_reply(&mut self, name: &'static str, attributes: Vec<KeyValue>, at: SystemTime) {
         let reply = self.reply.as_mut().map(|reply| &mut reply.span);
-        let span = reply.unwrap_or(&mut self.span);
-        span.add_event_with_timestamp(name, at, attributes);
+        note_in(reply.or(self.span.as_mut()), name, attributes, at);
     }
 
     fn note_of_call(&mut self, call: CallId, name: &'static str, at: SystemTime) {
@@ -411,7 +436,19 @@ impl<S: Span> RunSpans<S> {
         let attributes = call.map(|call| KeyValue::new(names::CALL, i64::from(call.0)));
         let attributes = attributes.into_iter().collect();
         let gadget = call.and_then(|call| self.calls.get_mut(&call));
-        let span = gadget.and_then(|it| it.span()).unwrap_or(&mut self.span);
+        let span = gadget.and_then(|it| it.span()).or(self.span.as_mut());
+        note_in(span, name, attributes, at);
+    }
+}
+
+/// Adds an event to a span, if there is one.
+fn note_in(
+    span: Option<&mut impl Span>,
+    name: &'static str,
+    attributes: Vec<KeyValue>,
+    at: SystemTime,
+) {
+    if let Some(span) = span {
         span.add_event_with_timestamp(name, at, attributes);
     }
 }

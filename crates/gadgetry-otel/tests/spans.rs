@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use gadgetry::agent::single_call;
 use gadgetry::journal::MemoryJournal;
 use gadgetry::log::{LogWriter, replay};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::EventKind;
 use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{Agent, AgentBuilder, ExecutionContext, TraceContext, from_fn};
+use gadgetry::{Agent, AgentBuilder, ExecutionContext, IntoGadget as _, TraceContext, from_fn};
 use gadgetry_testing::{MockGadget, MockModel, Reply, call, reply};
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanId, TraceContextExt as _, TraceId, Tracer as _};
@@ -439,4 +440,31 @@ async fn a_resumed_run_is_known() {
         tree(&spans),
         "invoke_agent clerk\n  chat haiku\n  execute_tool Fetch failed: gadget_error, gadget_error\n  execute_tool Count failed: skipped, skipped\n",
     );
+}
+
+/// Such as that of an MCP client: no model has written it, so its gadget has the only span.
+#[tokio::test(start_paused = true)]
+async fn a_single_call_is_one_span() {
+    async fn check(gadget: MockGadget, parameters: &str, expected: &str) {
+        let client: TraceContext = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+            .parse()
+            .unwrap();
+        let memory = Memory::new();
+        let agent = single_call(gadget.into_gadget(), parameters, 1).unwrap();
+        let run = agent.hook(memory.hook()).ask("").unwrap();
+        run.with(client.clone()).finish().await.unwrap();
+        let spans = memory.spans();
+        assert_eq!(tree(&spans), expected);
+        let (span, parent) = (&spans[0], spans[0].parent_span_id.to_bytes());
+        assert_eq!(u64::from_be_bytes(parent), client.span_id());
+        assert_eq!(ids(span).0, client.trace_id());
+    }
+    let fetch = || MockGadget::builder("Fetch").returns("page").build();
+    check(fetch(), "{}", "execute_tool Fetch\n").await;
+    let broken = MockGadget::builder("Broken").fails("an error").build();
+    let failed = "failed: gadget_error, gadget_error\n";
+    check(broken, "{}", &format!("execute_tool Broken {failed}")).await;
+    let count = MockGadget::builder("Count").param("text", "string");
+    let count = count.returns("2").build();
+    check(count, "{}", &format!("execute_tool Count {failed}")).await;
 }

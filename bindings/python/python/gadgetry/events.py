@@ -80,7 +80,9 @@ class RunStart(Event):
     id: str
     """The id of the run."""
     model: str
-    """The name of the model."""
+    """The name of the model; empty for a single call."""
+    single_call: bool = False
+    """True if the run is one call that no model has written."""
     agent: str | None = None
     """The name of the agent."""
     parent: dict[str, Any] | None = None

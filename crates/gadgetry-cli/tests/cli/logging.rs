@@ -78,6 +78,10 @@ fn one_gadget_and_a_mistake() {
     let ended = Ended::of(&mut workshop.command(&args));
     ended.check("", &ended.stderr, 0);
     assert!(ended.stderr.contains("gadget finished"), "{ended:#?}");
+    // No model has written the call.
+    for words in ["model", "script", "ended early"] {
+        assert!(!ended.stderr.contains(words), "{words}: {ended:#?}");
+    }
     let mut command = workshop.agent(&[]);
     let error =
         "error: GADGETRY_LOG: unknown level; expected error, warn, info, debug, trace or off\n";

@@ -33,8 +33,11 @@ pub struct RunInfo {
     /// The name of the agent, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
-    /// The name of the model.
+    /// The name of the model; empty for a single call.
     pub model: Arc<str>,
+    /// Whether the run is one call that no model has written, such as that of an MCP client. It has no events about model calls.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub single_call: bool,
     /// Data of the caller about the run: a user, a tenant, the id of a request.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -48,6 +51,7 @@ impl RunInfo {
             parent: None,
             agent: None,
             model: model.into(),
+            single_call: false,
             metadata: Map::new(),
         }
     }

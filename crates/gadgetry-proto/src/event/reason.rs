@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// The model answered without a call.
+    /// The model answered without a call, or the one call of the run is answered.
     Completed,
     /// A gadget ended the run.
     TaskCompleted,

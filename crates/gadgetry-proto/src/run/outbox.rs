@@ -23,6 +23,9 @@ pub(super) struct Outbox {
     /// The id of the run, if it has an identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Arc<str>>,
+    /// Whether the run is a single call: the reply that makes it is no event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_single_call: bool,
     /// The number of the next event.
     next_seq: u64,
     queue: VecDeque<Output>,
@@ -42,11 +45,21 @@ impl Outbox {
     /// Emits the first event of a run that has an identity.
     pub(super) fn begin(&mut self, info: &Arc<RunInfo>) {
         self.run = Some(Arc::clone(&info.id));
+        self.is_single_call = info.single_call;
         self.emit(EventKind::RunStart(Arc::clone(info)));
     }
 
     /// Emits an event of the run itself.
     pub(super) fn emit(&mut self, kind: EventKind) {
+        let is_of_model = matches!(
+            kind,
+            EventKind::ModelCallStart { .. }
+                | EventKind::ModelCallEnd { .. }
+                | EventKind::IterationEnd { .. }
+        );
+        if is_of_model && self.is_single_call {
+            return;
+        }
         let mut event = Event::new(0, Time::default(), kind);
         event.run.clone_from(&self.run);
         self.forward(event);

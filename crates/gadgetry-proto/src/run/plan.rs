@@ -243,6 +243,11 @@ impl Plan {
         self.info.as_ref()
     }
 
+    /// Returns `true` if the run is one call that no model has written.
+    pub(super) fn is_single_call(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| info.single_call)
+    }
+
     /// The code.
     pub fn code(&self) -> &Code {
         &self.code

@@ -44,7 +44,7 @@ pub(super) struct Facts {
 /// 4. Only then the way the reply ended counts: a truncated reply is not an answer.
 /// 5. A whole reply without calls means what [`RunConfig::text_only`] says.
 ///
-/// Whatever would continue still ends at the limit of iterations.
+/// Whatever would continue still ends at the limit of iterations, and a single call after its answer.
 pub(super) fn verdict(facts: &Facts, reply: &EndedReply, plan: &Plan) -> Verdict {
     let verdict = if facts.is_completed {
         Verdict::Finish(FinishReason::TaskCompleted)
@@ -61,6 +61,9 @@ pub(super) fn verdict(facts: &Facts, reply: &EndedReply, plan: &Plan) -> Verdict
         }
     };
     let ends = matches!(verdict, Verdict::Finish(_));
+    if !ends && plan.is_single_call() {
+        return Verdict::Finish(FinishReason::Completed);
+    }
     if !ends && facts.iteration >= plan.config.max_iterations {
         return Verdict::Finish(FinishReason::MaxIterations);
     }

@@ -38,6 +38,7 @@ impl Agent {
                 opening,
                 outputs: builder.outputs,
                 name: builder.name,
+                is_single_call: builder.is_single_call,
                 cancellation: builder.cancellation,
                 parent,
             }),

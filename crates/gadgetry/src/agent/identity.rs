@@ -12,7 +12,13 @@ use crate::services::Services;
 pub(super) fn identity(inner: &Inner, services: &mut Services) -> Arc<RunInfo> {
     let id = &mut services.scope.run_id;
     id.get_or_insert_with(|| random_id().into());
-    let mut info = services.scope.info(inner.model.name());
+    let model = if inner.is_single_call {
+        ""
+    } else {
+        inner.model.name()
+    };
+    let mut info = services.scope.info(model);
+    info.single_call = inner.is_single_call;
     info.agent.clone_from(&inner.name);
     Arc::new(info)
 }

@@ -28,6 +28,8 @@ pub(super) struct Inner {
     /// The long results that they name.
     pub(super) outputs: OutputStore,
     pub(super) name: Option<Arc<str>>,
+    /// True if each run is one call, which its model only writes down.
+    pub(super) is_single_call: bool,
     pub(super) cancellation: Option<CancellationToken>,
     pub(super) parent: Option<SubagentParent>,
 }

@@ -17,7 +17,8 @@ use crate::scripted::{ScriptError, ScriptedModel};
 ///
 /// `parameters` is the text of a JSON object. The call is treated as in any run: parameters are checked, panics are caught,
 /// timeouts and approvals apply. `seed` is a random number, so that no text in the parameters can guess the markers.
-/// [`SingleCall`] observes the result.
+/// [`SingleCall`] observes the result. No event is about the model, and the [identity](gadgetry_proto::event::RunInfo::single_call) of
+/// the run says why.
 ///
 /// # Errors
 ///
@@ -37,8 +38,7 @@ use crate::scripted::{ScriptError, ScriptedModel};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut call = SingleCall::default();
 /// let agent = single_call(Add.into_gadget(), r#"{ "a": 2, "b": 2 }"#, 1)?;
-/// // The run ends at its limit of one reply, which is not of interest here.
-/// let _ = agent.ask("")?.observe(&mut call).await;
+/// agent.ask("")?.observe(&mut call).await?;
 /// assert_eq!(call.answer, Some(CallAnswer::Result("4".to_owned())));
 /// # Ok(())
 /// # }
@@ -54,7 +54,9 @@ pub fn single_call(
     let block = format!("{start}{name}:call\n{parameters}\n{end}\n");
     let script = json!({ "text": block }).to_string();
     let model: ScriptedModel = script.parse()?;
-    Ok(Agent::builder()
+    let mut agent = Agent::builder();
+    agent.is_single_call = true;
+    Ok(agent
         .model(model)
         .gadget(gadget)
         .markers(markers)

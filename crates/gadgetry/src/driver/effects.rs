@@ -8,6 +8,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::event::{ApprovalAnswer, EventKind};
 use gadgetry_proto::run::{Input, Output, Summary};
 use gadgetry_proto::time::Time;
+use tracing::Span;
 
 use crate::ask::ModelCall;
 use crate::control::Seen;
@@ -125,13 +126,17 @@ impl Driver<'_> {
                     ModelCall::new(Arc::clone(&services.model)).limiter(services.limiter.clone());
                 let step = self.tasks.step(StepKind::Reply(self.requests));
                 let info = self.handle.run.info();
-                let span = tracing::info_span!(
-                    "model_call",
-                    run = &*info.id,
-                    agent = info.agent.as_deref(),
-                    model = &*info.model,
-                    iteration = request.iteration,
-                );
+                let span = if info.single_call {
+                    Span::none()
+                } else {
+                    tracing::info_span!(
+                        "model_call",
+                        run = &*info.id,
+                        agent = info.agent.as_deref(),
+                        model = &*info.model,
+                        iteration = request.iteration,
+                    )
+                };
                 self.reply.send(call, request, &step, &*self.runtime, span);
             }
             Output::CloseModel => self.reply.close(),

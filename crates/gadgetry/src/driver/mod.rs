@@ -14,6 +14,7 @@ mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, pending};
+use std::ops::Not as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -127,7 +128,7 @@ pub(crate) async fn drive_recorded(
         "run",
         run = &*info.id,
         agent = info.agent.as_deref(),
-        model = &*info.model,
+        model = info.single_call.not().then_some(&*info.model),
     );
     let summary = driver.finish(interrupted).instrument(span).await;
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");

@@ -1,5 +1,7 @@
 //! Passes events to `tracing`.
 
+use std::ops::Not as _;
+
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::event::{CallAnswer, Event, EventKind};
 use gadgetry_proto::id::InvocationId;
@@ -54,7 +56,8 @@ fn log(event: &Event) {
 
     match &event.kind {
         EventKind::RunStart(info) => {
-            let (agent, model) = (info.agent.as_deref(), &*info.model);
+            let agent = info.agent.as_deref();
+            let model = info.single_call.not().then_some(&*info.model);
             let parent = info.parent.as_ref().map(|parent| &*parent.run);
             say!(debug, agent, model, parent, "run started");
         }

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use gadgetry::agent::single_call;
 use gadgetry::approval::{Answer as Approval, ApprovalRequest, Approvals, Rules};
 use gadgetry::control::{BeforeModelCall, RunContext, RunInfo};
 use gadgetry::journal::{Journal as _, MemoryJournal};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::event::{CallAnswer, Event, EventKind};
+use gadgetry::proto::event::{CallAnswer, Event, EventKind, FinishReason};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Request;
 use gadgetry::{
     Agent, AgentBuilder, ExecutionContext, Gadget, GadgetError, GadgetInfo, Hook, HumanQuestion,
-    NoParams, ScriptedModel,
+    IntoGadget as _, NoParams, ScriptedModel,
 };
 use serde_json::json;
 
@@ -454,4 +455,28 @@ async fn a_function_takes_values_of_the_run() {
     assert_eq!(results, ["a: ada says hi to db", "ada says ho"]);
     // The model does not know of them.
     assert!(!system.system().contains("user"), "{}", system.system());
+}
+
+/// No model has written it, so no event and no field is about one.
+#[tokio::test]
+async fn a_single_call_has_events_of_its_gadget_alone() {
+    let agent = single_call(who().into_gadget(), "{}", 1).unwrap();
+    let mut events = Vec::new();
+    let run = agent.ask("").unwrap().run_id("r");
+    let ended = run.on_event(|event| events.push(json!(event))).await;
+    assert_eq!(ended.unwrap().summary.reason, FinishReason::Completed);
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].clone()).collect();
+    let expected = [
+        "run_start",
+        "gadget_call_start",
+        "gadget_call",
+        "gadget_start",
+        "gadget_result",
+        "run_finished",
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(
+        (&events[0]["singleCall"], &events[0]["model"]),
+        (&json!(true), &json!(""))
+    );
 }

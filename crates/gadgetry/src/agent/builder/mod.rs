@@ -80,6 +80,8 @@ pub struct AgentBuilder {
     pub(super) hooks: Vec<Arc<dyn DynHook>>,
     pub(super) values: Values,
     pub(super) name: Option<Arc<str>>,
+    /// True if each run is one call, which its model only writes down.
+    pub(super) is_single_call: bool,
     pub(super) parent: Option<ExecutionContext>,
     pub(super) max_depth: Option<u32>,
 }
@@ -154,6 +156,7 @@ impl Default for AgentBuilder {
             hooks: Vec::new(),
             values: Values::default(),
             name: None,
+            is_single_call: false,
             parent: None,
             max_depth: None,
         }
