@@ -90,6 +90,8 @@ export interface RunStart extends EventBase {
   model: string;
   /** Whether the run is one call that no model has written. */
   singleCall?: boolean;
+  /** The time at which the run was created, in milliseconds since 1970. */
+  startMs?: number | null;
   agent?: string | null;
   /** The run and the call that started it, if it is a subagent. */
   parent?: { run: string; call: number } | null;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelError;
@@ -75,7 +75,9 @@ impl Inspector {
             calls: 0,
             error: None,
         };
-        let info = json!({ "type": "run_start", "id": id, "agent": api, "model": model });
+        let start = SystemTime::now().duration_since(UNIX_EPOCH);
+        let start = start.unwrap_or_default().as_millis();
+        let info = json!({ "type": "run_start", "id": id, "agent": api, "model": model, "startMs": start });
         exchange.add(info);
         exchange
     }

@@ -18,7 +18,8 @@ const ARROWS: usize = 20_000;
 
 /// Makes a trace of a recording, for <https://ui.perfetto.dev> and `chrome://tracing`.
 ///
-/// A process is an agent; its first thread has the replies, the others the calls, each on the first one that is free. Arrows are dependencies.
+/// Times are those since 1970 if the recording has its start, so that traces of several runs are in order. A process is an agent; its
+/// first thread has the replies, the others the calls, each on the first one that is free. Arrows are dependencies.
 ///
 /// ```
 /// use gadgetry_inspect::{Recording, Redaction, perfetto};
@@ -42,6 +43,7 @@ pub fn perfetto(recording: &Recording, redaction: &Redaction) -> String {
         trace.event(&event);
     }
     trace.end();
+    trace.begin_at_start();
     json!({ "traceEvents": trace.out, "displayTimeUnit": "ms" }).to_string()
 }
 
@@ -53,6 +55,8 @@ struct Trace {
     now: u64,
     cost: f64,
     arrows: usize,
+    /// Milliseconds since 1970 at which the run began, if they are known.
+    start: u64,
 }
 
 #[derive(Default)]
@@ -87,6 +91,9 @@ impl Trace {
             return;
         }
         let number = |name: &str| event[name].as_u64().unwrap_or_default();
+        if kind == "run_start" && event.get("path").is_none() {
+            self.start = number("startMs");
+        }
         self.now = self.now.max(number("timeMs"));
         let now = self.now;
         let path = event.get("path").map(Value::to_string).unwrap_or_default();
@@ -196,6 +203,16 @@ impl Trace {
             }
         }
         agent.ended.insert(call.id, (lane + 2, end));
+    }
+
+    /// Moves all times to the time at which the run began.
+    fn begin_at_start(&mut self) {
+        let start = micros(self.start);
+        for event in &mut self.out {
+            if let Some(time) = event["ts"].as_u64() {
+                event["ts"] = time.saturating_add(start).into();
+            }
+        }
     }
 
     /// Ends replies that are open.
@@ -321,6 +338,18 @@ mod tests {
             .flatten()
             .filter(|it| it["ph"] == "s");
         assert_eq!(arrows.count(), ARROWS);
+        let times = |trace: &Value| {
+            let events = trace["traceEvents"].as_array().into_iter().flatten();
+            let replies = events.filter(|it| it["ph"] == "X");
+            replies.map(|it| it["ts"].clone()).collect::<Vec<_>>()
+        };
+        let start = json!({ "v": 1, "seq": 0, "timeMs": 0, "type": "run_start", "id": "r", "model": "m", "startMs": 1_700_000_000_000_u64 });
+        let lines = [start, call(1, 0, "a", &[]), result(2, 0, "a")];
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        let recording = Recording::read(lines.join("\n").as_bytes()).expect("events");
+        let known: Value =
+            serde_json::from_str(&perfetto(&recording, &Redaction::default())).expect("JSON");
+        assert_eq!(times(&known), [json!(1_700_000_000_001_000_u64)]);
         assert_eq!(of("C").next_back().expect("a counter")["args"]["usd"], 1.5);
     }
 }

@@ -20,7 +20,7 @@
  * @typedef {{ calls: number, failed: number, skipped: number, cost: number, ms: number }} GadgetTotal
  * @typedef {{
  *   agents: Map<string, Agent>, exchanges: Map<string, Exchange>, root: Agent, steps: number, records: number, end: number, version: number,
- *   models: Map<string, ModelTotal>, gadgets: Map<string, GadgetTotal>, cost: number | null, finished: any, limit: string
+ *   models: Map<string, ModelTotal>, gadgets: Map<string, GadgetTotal>, cost: number | null, started: number | null, finished: any, limit: string
  * }} Run
  */
 
@@ -35,7 +35,7 @@ function emptyRun() {
   const root = emptyAgent('');
   return {
     agents: new Map([['', root]]), exchanges: new Map(), root, steps: 0, records: 0, end: 0, version: 0,
-    models: new Map(), gadgets: new Map(), cost: 0, finished: null, limit: '',
+    models: new Map(), gadgets: new Map(), cost: 0, started: null, finished: null, limit: '',
   };
 }
 
@@ -160,6 +160,7 @@ const FOLD = {
     agent.model = event.model ?? '';
     agent.metadata = event.metadata ?? null;
     if (agent.step) agent.step.id = agent.name;
+    else run.started = event.startMs ?? null;
   },
   model_call_start(run, agent, event) {
     const name = event.purpose === 'summary' ? 'summary' : `reply ${event.iteration}`;

@@ -43,6 +43,16 @@ function duration(ms) {
 }
 
 /**
+ * Returns a time in milliseconds since 1970 as text.
+ * @param {number} ms
+ * @returns {string}
+ */
+function moment(ms) {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? '?' : date.toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+}
+
+/**
  * Returns an amount in US dollars as text; `null` is a price that is not known.
  * @param {number | null} amount
  * @returns {string}

@@ -163,6 +163,8 @@ function figures(run) {
     ['Cached tokens', sum(models, 'cached'), ''],
     ['Output tokens', sum(models, 'output'), ''],
     ['Cost', cost, dollars(cost)],
+    // Nothing to compare, and shown only if it is known.
+    ['Started', run.started === null ? 0 : null, run.started === null ? '?' : moment(run.started)],
   ];
   return rows.map(([name, value, text]) => [name, value, text || count(value ?? 0)]);
 }

@@ -46,7 +46,8 @@ impl<T: Tracer> Spans<T> {
         self
     }
 
-    /// Makes the spans of a saved run from its events, as an observer of [`gadgetry::log::replay`]. `start` is the time at which the run began.
+    /// Makes the spans of a saved run from its events, as an observer of [`gadgetry::log::replay`]. `start` is the time at which the run began, if
+    /// its log does not say it.
     ///
     /// ```
     /// use gadgetry::log::{LogWriter, replay};

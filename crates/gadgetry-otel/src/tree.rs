@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::Event;
 use gadgetry::proto::event::{Ancestor, EventKind, RunInfo};
@@ -69,6 +69,13 @@ impl<S: Span> Tree<S> {
 
     /// Follows an event. Returns `true` if the run has ended.
     pub(crate) fn event<T: Tracer<Span = S>>(&mut self, tracer: &T, event: &Event) -> bool {
+        if self.is_replay
+            && event.path.is_empty()
+            && let EventKind::RunStart(info) = &event.kind
+            && let Some(start) = info.start_ms.and_then(time_of)
+        {
+            self.start = start;
+        }
         let since = Duration::from_millis(event.time.0);
         let at = self.start.checked_add(since).unwrap_or(self.last);
         self.last = at;
@@ -142,4 +149,9 @@ impl<S: Span> Tree<S> {
         }
         run
     }
+}
+
+/// The time of these milliseconds since 1970; `None` if it cannot be represented.
+fn time_of(unix_ms: u64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms))
 }

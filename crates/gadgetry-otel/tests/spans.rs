@@ -253,8 +253,12 @@ async fn a_saved_run_has_the_same_spans() {
         reply().text("Done."),
     ];
     let mut run = agent(replies).ask("?").unwrap();
+    let mut header = run.header().await.unwrap();
+    let info = Arc::make_mut(header.run.as_mut().unwrap());
+    // A log from before the time was in it.
+    info.start_ms = None;
     let mut file = Vec::new();
-    let mut log = LogWriter::new(&mut file, &run.header().await.unwrap()).unwrap();
+    let mut log = LogWriter::new(&mut file, &header).unwrap();
     run.observe(&mut log).await.unwrap();
     log.finish().unwrap();
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
@@ -467,4 +471,23 @@ async fn a_single_call_is_one_span() {
     let count = MockGadget::builder("Count").param("text", "string");
     let count = count.returns("2").build();
     check(count, "{}", &format!("execute_tool Count {failed}")).await;
+}
+
+/// The log says when its run began, whatever its file says.
+#[tokio::test(start_paused = true)]
+async fn a_saved_run_has_its_own_time() {
+    let mut run = agent([reply().text("Done.")]).ask("?").unwrap();
+    let mut header = run.header().await.unwrap();
+    let info = Arc::make_mut(header.run.as_mut().unwrap());
+    info.start_ms = Some(1_700_000_000_123);
+    let mut file = Vec::new();
+    let mut log = LogWriter::new(&mut file, &header).unwrap();
+    run.observe(&mut log).await.unwrap();
+    log.finish().unwrap();
+    let memory = Memory::new();
+    replay(&file[..], &mut memory.hook().replay(SystemTime::now())).unwrap();
+    let start = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+    for span in memory.spans() {
+        assert_eq!(span.start_time, start, "{}", span.name);
+    }
 }

@@ -83,6 +83,8 @@ class RunStart(Event):
     """The name of the model; empty for a single call."""
     single_call: bool = False
     """True if the run is one call that no model has written."""
+    start: float | None = None
+    """The time at which the run was created, in seconds since 1970."""
     agent: str | None = None
     """The name of the agent."""
     parent: dict[str, Any] | None = None
@@ -537,7 +539,7 @@ RunEvent = (
 _WORDS = frozenset({"reason", "terminatedBy", "strategy", "kind", "code"})
 """Fields whose values are names in JSON's form."""
 
-_SECONDS = {"delayMs": "delay", "durationMs": "duration"}
+_SECONDS = {"delayMs": "delay", "durationMs": "duration", "startMs": "start"}
 
 _ERROR = ("kind", "error", "status", "code", "retryAfterMs", "requestId", "overflow")
 

@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &SpansArgs, content: bool) -> Result<(), Error> {
     sent.map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// When the run began: its log was written until it ended. The file is at its beginning again.
+/// When the run of a log that does not say it began: the log was written until the run ended. The file is at its beginning again.
 fn start(file: &mut File, damaged: impl Fn(LogError) -> Error) -> Result<SystemTime, Error> {
     let written = file.metadata().and_then(|it| it.modified());
     let written = written.map_err(|error| damaged(error.into()))?;

@@ -10,7 +10,7 @@ use super::workshop::{Ended, Workshop, block, reply};
 
 /// Type; fields that are always there; those of which there is exactly one, or those that may be there.
 const EVENTS: [(&str, &str, Rest); 17] = [
-    ("run_start", "id model", Rest::Maybe("")),
+    ("run_start", "id model startMs", Rest::Maybe("")),
     ("model_call_start", "iteration", Rest::Maybe("")),
     ("text", "text", Rest::Maybe("")),
     (

@@ -185,13 +185,13 @@ fn timeless(text: &str) -> String {
             lines.push_str("session NAME\n");
             continue;
         }
-        let line = match line.split_once("\"timeMs\":") {
-            Some((before, after)) => {
+        let mut line = line.to_owned();
+        for field in ["\"timeMs\":", "\"startMs\":"] {
+            if let Some((before, after)) = line.split_once(field) {
                 let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
-                format!("{before}\"timeMs\":N{after}")
+                line = format!("{before}{field}N{after}");
             }
-            None => line.to_owned(),
-        };
+        }
         let line = with_one_id(line);
         lines.extend([&line, "\n"]);
     }

@@ -38,6 +38,9 @@ pub struct RunInfo {
     /// Whether the run is one call that no model has written, such as that of an MCP client. It has no events about model calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub single_call: bool,
+    /// The time at which the run was created, in milliseconds since 1970 (Unix time). A log from before this field has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
     /// Data of the caller about the run: a user, a tenant, the id of a request.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -52,6 +55,7 @@ impl RunInfo {
             agent: None,
             model: model.into(),
             single_call: false,
+            start_ms: None,
             metadata: Map::new(),
         }
     }

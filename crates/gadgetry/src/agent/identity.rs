@@ -1,6 +1,7 @@
 //! The identity of a run of an agent.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gadgetry_proto::event::RunInfo;
 
@@ -19,6 +20,9 @@ pub(super) fn identity(inner: &Inner, services: &mut Services) -> Arc<RunInfo> {
     };
     let mut info = services.scope.info(model);
     info.single_call = inner.is_single_call;
+    // Of a clock that is before 1970, the time is not known.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    info.start_ms = since.ok().and_then(|it| u64::try_from(it.as_millis()).ok());
     info.agent.clone_from(&inner.name);
     Arc::new(info)
 }

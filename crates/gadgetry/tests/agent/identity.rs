@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
@@ -479,4 +480,25 @@ async fn a_single_call_has_events_of_its_gadget_alone() {
         (&events[0]["singleCall"], &events[0]["model"]),
         (&json!(true), &json!(""))
     );
+}
+
+#[tokio::test]
+async fn a_run_knows_when_it_began() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let before = now();
+    let run = Agent::builder().model(model()).gadget(who()).ask("?");
+    let mut started = None;
+    let mut run = run.unwrap();
+    let header = run.header().await.unwrap();
+    let note = |event: &Event| {
+        if let EventKind::RunStart(info) = &event.kind {
+            started = info.start_ms;
+        }
+    };
+    run.on_event(note).await.unwrap();
+    let (after, started) = (now(), started.unwrap());
+    let began = u128::from(started);
+    assert!((before.as_millis()..=after.as_millis()).contains(&began));
+    // A log keeps it.
+    assert_eq!(header.run.unwrap().start_ms, Some(started));
 }
