@@ -82,6 +82,11 @@ impl Recorder {
         &self.records
     }
 
+    /// Returns whether the beginning of the run was recorded.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.id.is_some()
+    }
+
     /// Records a line as it is.
     pub(crate) fn line(&mut self, record: &Value) {
         self.records.line(record, false);
