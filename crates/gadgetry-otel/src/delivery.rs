@@ -32,6 +32,8 @@ struct Known {
     reason: Option<String>,
     /// When the last one was.
     failed: Option<Instant>,
+    /// Whether the collector has taken a batch.
+    has_answered: bool,
 }
 
 impl Delivery {
@@ -51,21 +53,31 @@ impl Delivery {
         self.ended.load(Ordering::Acquire).saturating_sub(sent)
     }
 
+    /// Returns whether the collector has taken spans.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.known().has_answered
+    }
+
     fn is_paused(&self) -> bool {
         self.known().failed.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
     /// Notes the result of a batch.
     fn note(&self, result: &OTelSdkResult) {
+        if let Err(error) = result {
+            return self.failed(error.to_string());
+        }
         let mut known = self.known();
-        let Err(error) = result else {
-            known.failed = None;
-            return;
-        };
+        (known.failed, known.has_answered) = (None, true);
+    }
+
+    /// Notes that spans were not delivered.
+    fn failed(&self, error: String) {
+        let mut known = self.known();
         known.failed = Some(Instant::now());
         if known.reason.is_none() {
-            tracing::warn!(%error, "spans are not delivered to the collector");
-            known.reason = Some(error.to_string());
+            tracing::warn!(error, "spans are not delivered to the collector");
+            known.reason = Some(error);
         }
     }
 
@@ -147,7 +159,12 @@ impl SpanProcessor for Counted {
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.batches.shutdown_with_timeout(timeout)
+        let ended = self.batches.shutdown_with_timeout(timeout);
+        if matches!(ended, Err(OTelSdkError::Timeout(_))) {
+            let problem = format!("the collector did not answer within {timeout:?}");
+            self.delivery.failed(problem);
+        }
+        ended
     }
 
     fn set_resource(&mut self, resource: &Resource) {

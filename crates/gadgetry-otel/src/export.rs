@@ -26,6 +26,8 @@ const CONNECTING: Duration = Duration::from_secs(2);
 const REQUEST: Duration = Duration::from_secs(10);
 /// Time for the last spans when a program ends.
 const ENDING: Duration = Duration::from_secs(3);
+/// The same for a collector that has not answered yet, which may never answer.
+const ENDING_SILENT: Duration = Duration::from_millis(500);
 
 /// Bytes of an answer of the collector, which has nothing to say but what it did not take.
 const LONGEST_ANSWER: usize = 1 << 20;
@@ -62,6 +64,7 @@ const LONGEST_ANSWER: usize = 1 << 20;
 pub struct Exporter {
     provider: SdkTracerProvider,
     delivery: Arc<Delivery>,
+    full: Full,
 }
 
 impl Exporter {
@@ -145,7 +148,11 @@ impl Exporter {
             .with_span_processor(processor)
             .with_resource(resource(service))
             .build();
-        Ok(Self { provider, delivery })
+        Ok(Self {
+            provider,
+            delivery,
+            full,
+        })
     }
 
     /// Makes a hook for agents.
@@ -158,7 +165,8 @@ impl Exporter {
         self.provider.tracer("gadgetry")
     }
 
-    /// Sends what is left, for at most three seconds, and stops.
+    /// Sends what is left, for at most three seconds, and stops. A collector that has not answered by then gets half a second, unless
+    /// the spans are those of saved runs.
     ///
     /// # Errors
     ///
@@ -167,7 +175,9 @@ impl Exporter {
     /// Cancel safety: spans that are not sent yet are sent all the same, if the runtime lives on.
     pub async fn shutdown(self) -> Result<(), ExporterError> {
         let provider = self.provider;
-        let stopped = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(ENDING));
+        let is_patient = self.full == Full::Blocks || self.delivery.has_answered();
+        let time = if is_patient { ENDING } else { ENDING_SILENT };
+        let stopped = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(time));
         let stopped = stopped.await.unwrap_or(Ok(()));
         match (self.delivery.reason(), stopped) {
             (Some(reason), _) => Err(ExporterError::Undelivered(reason)),
