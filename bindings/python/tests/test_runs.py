@@ -101,7 +101,7 @@ def test_events_are_those_of_the_schema(root):
     schema = json.loads((root / "docs/events.schema.json").read_text())
     kinds = {one["properties"]["type"]["const"]: one for one in schema["oneOf"]}
     assert kinds.keys() == _CLASSES.keys()
-    aliases = {"delayMs": "delay", "durationMs": "duration", "approval": "approval_id"}
+    aliases = {"delayMs": "delay", "durationMs": "duration", "startMs": "start", "approval": "approval_id"}
     inside = {"kind", "status", "code", "retryAfterMs", "requestId", "overflow", "span"}
     for kind, one in kinds.items():
         names = set(one["properties"]) - {"type"}
