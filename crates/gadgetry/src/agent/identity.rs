@@ -20,9 +20,13 @@ pub(super) fn identity(inner: &Inner, services: &mut Services) -> Arc<RunInfo> {
     };
     let mut info = services.scope.info(model);
     info.single_call = inner.is_single_call;
-    // Of a clock that is before 1970, the time is not known.
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    info.start_ms = since.ok().and_then(|it| u64::try_from(it.as_millis()).ok());
+    info.start_ms = unix_ms(SystemTime::now());
     info.agent.clone_from(&inner.name);
     Arc::new(info)
+}
+
+/// The milliseconds from 1970 to a time; `None` for one before that.
+pub(super) fn unix_ms(time: SystemTime) -> Option<u64> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }

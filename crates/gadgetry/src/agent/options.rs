@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gadgetry_proto::event::RunInfo;
 use serde_json::{Map, Value};
 
 use crate::agent::AgentRun;
+use crate::agent::identity::unix_ms;
 use crate::agent::prepared::{Origin, Prepared};
 use crate::control::{Asks, DynHook, Values};
 use crate::services::Services;
@@ -48,6 +50,14 @@ impl AgentRun<'_> {
         self.change(|prepared, origin| {
             prepared.refuse_if_kept("an id");
             prepared.rename(origin, id.into());
+        })
+    }
+
+    /// Sets the time at which the run began, which is otherwise that of its creation; see [`RunInfo::start_ms`].
+    pub fn start_time(self, time: SystemTime) -> Self {
+        self.change(|prepared, origin| {
+            prepared.refuse_if_kept("a start");
+            origin.info().start_ms = unix_ms(time);
         })
     }
 

@@ -1,5 +1,7 @@
 //! Three ways to consume a run, and what reaches into it.
 
+use std::time::UNIX_EPOCH;
+
 use futures_util::StreamExt as _;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::Role;
@@ -25,11 +27,11 @@ async fn three_ways_are_one_path() {
 
     let mut handled = Vec::new();
     let keep = |event: &Event| handled.push(event.clone());
-    let run = agent().ask("?").run_id("r");
+    let run = agent().ask("?").run_id("r").start_time(UNIX_EPOCH);
     let finished = run.on_event(keep).await.unwrap();
     assert_eq!(story(&handled), STORY);
 
-    let mut run = agent().ask("?").run_id("r");
+    let mut run = agent().ask("?").run_id("r").start_time(UNIX_EPOCH);
     let mut streamed = Vec::new();
     while run.finished().is_none() {
         streamed.push(run.next().await.unwrap());

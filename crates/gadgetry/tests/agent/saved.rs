@@ -1,6 +1,7 @@
 //! Runs of agents as logs, and their replay.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use futures_util::FutureExt as _;
 use gadgetry::control::BeforeGadget;
@@ -45,7 +46,11 @@ impl<W: Observer> Observer for Keeper<W> {
 
 /// Runs it, and plays its log. Gives the events, and the log.
 async fn check(agent: AgentBuilder) -> (Vec<Event>, String) {
-    let mut run = agent.ask("Begin").unwrap().run_id("r");
+    let mut run = agent
+        .ask("Begin")
+        .unwrap()
+        .run_id("r")
+        .start_time(UNIX_EPOCH);
     let mut file = Vec::new();
     let mut keeper = Keeper {
         log: LogWriter::new(&mut file, &run.header().await.unwrap()).unwrap(),
