@@ -23,7 +23,7 @@ pub(super) struct Outbox {
     /// The id of the run, if it has an identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Arc<str>>,
-    /// Whether the run is a single call: the reply that makes it is no event.
+    /// Whether the run is a single call: the reply that makes it has no events.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_single_call: bool,
     /// The number of the next event.
@@ -55,6 +55,7 @@ impl Outbox {
             kind,
             EventKind::ModelCallStart { .. }
                 | EventKind::ModelCallEnd { .. }
+                | EventKind::Diagnostic(_)
                 | EventKind::IterationEnd { .. }
         );
         if is_of_model && self.is_single_call {
