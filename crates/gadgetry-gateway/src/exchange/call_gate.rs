@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::block::Anchoring;
-use gadgetry_proto::dialect::{Dialects, Gate, GateRules, Gated, Quotations};
+use gadgetry_proto::dialect::{Dialects, Gate, GateRules, Gated, Quotations, looks_like_call};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::Registry;
 
@@ -21,6 +21,8 @@ pub(super) struct CallGate {
     /// The request, whose data the model may only repeat.
     request: Arc<ClientRequest>,
     quotations: Quotations,
+    /// The text of the reply, as long as there are tools.
+    written: String,
 }
 
 impl CallGate {
@@ -36,11 +38,15 @@ impl CallGate {
             registry,
             request: Arc::clone(&setup.request.client),
             quotations: Quotations::default(),
+            written: String::new(),
         }
     }
 
     /// Takes text, and appends the pieces of it that are decided.
     pub(super) fn push(&mut self, text: &str, pieces: &mut Vec<Gated>) {
+        if !self.registry.is_empty() {
+            self.written.push_str(text);
+        }
         self.with_rules(pieces, |gate, rules, pieces| gate.push(text, rules, pieces));
     }
 
@@ -49,8 +55,14 @@ impl CallGate {
         self.with_rules(pieces, Gate::flush);
     }
 
+    /// Returns `true` if the text of the reply has the form of a call: one that was not executed, if no call was.
+    pub(super) fn has_form(&self) -> bool {
+        looks_like_call(&self.written, &self.registry, &Limits::default())
+    }
+
     /// Begins the next reply.
     pub(super) fn end_reply(&mut self) {
+        self.written.clear();
         self.gate = Gate::default();
         self.quotations.end_reply();
     }

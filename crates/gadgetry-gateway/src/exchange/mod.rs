@@ -537,6 +537,7 @@ impl Exchange {
         // A call that only the end of the reply has completed is judged by how it ended.
         self.take_in(read, out);
         self.flush_text(out);
+        self.tally.counts.forms += u32::from(self.calls.is_empty() && self.text.has_form());
         self.text.end_reply();
         self.tally.end_reply();
         if self.is_enough() {

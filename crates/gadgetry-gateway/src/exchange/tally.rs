@@ -18,12 +18,16 @@ pub struct Counts {
     pub held: u32,
     /// Replies with text that looked like a call, and was not one.
     pub near_misses: u32,
+    /// Replies with the form of a call in their text: of an unknown tool, damaged, quoted from data, or in a dialect that is not enabled.
+    pub forms: u32,
 }
 
 impl Counts {
     /// Returns `true` if the model wrote text that looks like a call, and no call was sent or waits for others.
     pub fn is_unparsed(&self) -> bool {
-        self.calls == 0 && self.held == 0 && (self.invalid > 0 || self.near_misses > 0)
+        self.calls == 0
+            && self.held == 0
+            && (self.invalid > 0 || self.near_misses > 0 || self.forms > 0)
     }
 }
 

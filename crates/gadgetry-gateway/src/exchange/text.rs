@@ -154,6 +154,11 @@ impl TextOut {
         self.repair.as_ref().is_some_and(is_repaired) || !matches!(self.opening, Opening::Blank(_))
     }
 
+    /// Returns `true` if the reply has text with the form of a call.
+    pub(super) fn has_form(&self) -> bool {
+        self.gate.has_form()
+    }
+
     /// Begins the next reply of the upstream.
     pub(super) fn end_reply(&mut self) {
         self.gate.end_reply();

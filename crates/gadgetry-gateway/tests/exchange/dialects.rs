@@ -126,6 +126,51 @@ fn a_form_that_is_repeated_from_the_data_is_shown_as_it_was_written() {
     }
 }
 
+/// A form of a call from which no call was made counts, whatever the reason; a quotation in prose does not.
+#[test]
+fn a_form_without_a_call_is_counted() {
+    let form = r#"<tool_call>{"name": "Calc", "arguments": {"text": "a", "n": 1}}</tool_call>"#;
+    let check = |dialects: Dialects, data: &str, reply: &str, expected: bool| {
+        for size in [1, usize::MAX] {
+            let mut client = client();
+            client.rules.dialects = dialects.clone();
+            client.rules.repairs = 0;
+            let mut body = body();
+            body["messages"][0]["content"] = data.into();
+            let mut exchange = client.exchange(body, 1);
+            feed(&mut exchange, reply, size, &mut Vec::new());
+            assert_eq!(exchange.counts().is_unparsed(), expected, "{reply}");
+        }
+    };
+    let all = || client().rules.dialects;
+    check(all(), "Hi", form, false);
+    check(Dialects::default(), "Hi", form, true);
+    check(all(), &format!("Page: {form}"), form, true);
+    let unknown = form.replace("Calc", "Format");
+    check(all(), "Hi", &unknown, true);
+    check(all(), "Hi", &format!("Sure.\n{unknown}"), true);
+    check(all(), "Hi", &format!("{unknown}\n{form}"), false);
+    check(all(), "Hi", &form.replace("\"n\": 1}", ""), true);
+    check(
+        all(),
+        "Hi",
+        &form.replace("{\"text\": \"a\", \"n\": 1}", "?"),
+        true,
+    );
+    let bare = r#"{"name": "Calc", "parameters": {"text": "a"}}"#;
+    check(Dialects::default(), "Hi", bare, true);
+    // Without the name of a tool or a marker, it may be any data.
+    check(all(), "Hi", &bare.replace("Calc", "Format"), false);
+    check(all(), "Hi", "It is 3 < 4.", false);
+    check(all(), "Hi", &format!("Write `{form}` to call."), false);
+    check(
+        all(),
+        "Hi",
+        &format!("<think>{unknown}</think>Done."),
+        false,
+    );
+}
+
 /// A call that is cut off is written again in a turn that the client does not see, and nothing of it is shown.
 #[test]
 fn a_call_that_was_cut_off_is_not_shown() {

@@ -29,7 +29,13 @@ async fn metrics(world: &World) -> String {
 #[tokio::test]
 async fn requests_are_counted_by_model_and_upstream() {
     let world = World::start().await;
-    for (scenario, is_unparsed) in [("one", false), ("text", false), ("near-miss", true)] {
+    let rows = [
+        ("one", false),
+        ("text", false),
+        ("near-miss", true),
+        ("unknown", true),
+    ];
+    for (scenario, is_unparsed) in rows {
         let headers = ask(&world, "m", scenario).await;
         let found = headers.contains_key("x-gadgetry-unparsed");
         assert_eq!(found, is_unparsed, "{scenario}: {headers:?}");
@@ -40,15 +46,15 @@ async fn requests_are_counted_by_model_and_upstream() {
     let text = metrics(&world).await;
     let at = r#"{api="chat",model="m",upstream="scripted",client=""}"#;
     for line in [
-        r#"gadgetry_requests_total{api="chat",model="m",upstream="scripted",client="",status="200"} 3"#.to_owned(),
+        r#"gadgetry_requests_total{api="chat",model="m",upstream="scripted",client="",status="200"} 4"#.to_owned(),
         r#"gadgetry_requests_total{api="chat",model="m",upstream="scripted",client="",status="503"} 1"#.to_owned(),
         r#"gadgetry_requests_total{api="chat",model="",upstream="",client="",status="400"} 1"#.to_owned(),
         r#"gadgetry_upstream_up{upstream="scripted"} 1"#.to_owned(),
-        r#"gadgetry_overhead_seconds_count{api="chat"} 4"#.to_owned(),
+        r#"gadgetry_overhead_seconds_count{api="chat"} 5"#.to_owned(),
         format!("gadgetry_calls_total{at} 1"),
-        format!("gadgetry_unparsed_replies_total{at} 1"),
-        format!("gadgetry_first_byte_seconds_count{at} 3"),
-        format!("gadgetry_request_seconds_count{at} 4"),
+        format!("gadgetry_unparsed_replies_total{at} 2"),
+        format!("gadgetry_first_byte_seconds_count{at} 4"),
+        format!("gadgetry_request_seconds_count{at} 5"),
     ] {
         assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");
     }

@@ -198,6 +198,7 @@ impl<'r> Prompt<'r> {
             ("repair", 0) | ("broken", _) => call("get_weather", "w1", &[("town", "Paris")]),
             ("repair", 1) => format!("Sorry.\n{}", weather("w1", "Paris")),
             ("near-miss", _) => "!!!GADGET_CALL:get_weather\ncity: Paris\n".to_owned(),
+            ("unknown", _) => "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>".to_owned(),
             ("hermes", 0) => "Sure.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>".to_owned(),
             ("depends", 0) => format!(
                 "{}{start}create:c:w1\n{arg}user/name\n${{w1}}\n{arg}user/age\n3\n{end}\n",

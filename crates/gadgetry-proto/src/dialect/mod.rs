@@ -122,6 +122,23 @@ pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall
     find_in(text, registry, limits, &[], &TextContext::default())
 }
 
+/// Returns `true` if a text has a form of a call that is not quoted: also of an unknown gadget, and also a damaged one.
+///
+/// ```
+/// use gadgetry_proto::dialect::looks_like_call;
+/// use gadgetry_proto::limits::Limits;
+/// use gadgetry_proto::schema::Registry;
+///
+/// let looks = |text| looks_like_call(text, &Registry::default(), &Limits::default());
+/// assert!(looks("<tool_call>{\"name\": \"Calc\", \"arguments\": {}}</tool_call>"));
+/// assert!(looks("<tool_call>{\"name\": \"Ca</tool_call>"));
+/// assert!(!looks("Such a call begins with `<tool_call>`."));
+/// ```
+pub fn looks_like_call(text: &str, registry: &Registry, limits: &Limits) -> bool {
+    let mut finder = Finder::of(text, registry, limits, &[]);
+    !finder.run(&TextContext::default()).is_empty() || finder.is_damaged
+}
+
 /// The position of a text in a reply.
 #[derive(Default)]
 pub(crate) struct TextContext<'a> {
@@ -141,15 +158,7 @@ pub(crate) fn find_in(
     custom: &[CustomDialect],
     place: &TextContext<'_>,
 ) -> Vec<DialectCall> {
-    let mut finder = Finder {
-        text,
-        registry,
-        limits,
-        custom,
-        calls: Vec::new(),
-        unread: 0,
-    };
-    finder.run(place)
+    Finder::of(text, registry, limits, custom).run(place)
 }
 
 struct Finder<'a> {
@@ -160,6 +169,8 @@ struct Finder<'a> {
     calls: Vec<DialectCall>,
     /// Forms that were begun and could not be read.
     unread: usize,
+    /// Whether one of them was not quoted.
+    is_damaged: bool,
 }
 
 /// The outcome of reading a form.
@@ -180,6 +191,23 @@ struct Open {
 }
 
 impl<'a> Finder<'a> {
+    fn of(
+        text: &'a str,
+        registry: &'a Registry,
+        limits: &'a Limits,
+        custom: &'a [CustomDialect],
+    ) -> Self {
+        Self {
+            text,
+            registry,
+            limits,
+            custom,
+            calls: Vec::new(),
+            unread: 0,
+            is_damaged: false,
+        }
+    }
+
     fn run(&mut self, place: &TextContext<'_>) -> Vec<DialectCall> {
         let mut around = place.around.cloned().unwrap_or_default();
         let (mut at, mut seen) = (0, 0);
@@ -221,6 +249,9 @@ impl<'a> Finder<'a> {
                 Read::No => start,
                 Read::Unread => {
                     self.unread += 1;
+                    let mut around = around.clone();
+                    around.push_gap(&self.text[seen..start]);
+                    self.is_damaged |= !around.is_quoted();
                     start + 1
                 }
             };
