@@ -7,7 +7,7 @@ mod import;
 mod list;
 mod login;
 mod peers;
-mod serve;
+pub(super) mod serve;
 mod sessions;
 
 use super::found;

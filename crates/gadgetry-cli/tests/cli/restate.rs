@@ -6,11 +6,13 @@
 mod server;
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::thread;
 
 use serde_json::Value;
 
+#[cfg(feature = "otel")]
+use super::server::{Reply, Server as Collector};
 use super::workshop::{Ended, Workshop, block, reply};
 use server::Restate;
 
@@ -55,6 +57,10 @@ impl Drop for Worker {
 }
 
 fn worker(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -> Worker {
+    started(&mut command(workshop, restate, listen, more))
+}
+
+fn command(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -> Command {
     let served = [
         "--restate",
         &restate.ingress,
@@ -63,10 +69,11 @@ fn worker(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -
         "--listen",
         listen,
     ];
-    let mut process = workshop
-        .command(&[&WORKER, &served[..], more].concat())
-        .spawn()
-        .expect("it starts");
+    workshop.command(&[&WORKER, &served[..], more].concat())
+}
+
+fn started(command: &mut Command) -> Worker {
+    let mut process = command.spawn().expect("it starts");
     let mut lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
     let serves = lines.find_map(|line| {
         let line = line.expect("text");
@@ -242,4 +249,33 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
         "127.0.0.1:1",
         1,
     );
+}
+
+/// The rows of the other programs are in `telemetry`.
+#[cfg(feature = "otel")]
+#[test]
+fn a_worker_sends_spans() {
+    let workshop = Workshop::new(&reply("Done."));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let Some(restate) = runtime.block_on(Restate::start(&workshop.path("restate"))) else {
+        return;
+    };
+    let collector = Collector::start([Reply::says("")]);
+    let url = collector.url().trim_end_matches("/v1");
+    let mut command = command(&workshop, &restate, "127.0.0.1:0", &[]);
+    // A worker that is killed sends nothing more.
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", url),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let _worker = started(command.envs(variables));
+    let submit = ["submit", "Go!", "--run-id", "one"];
+    let submit = [&submit[..], &["--restate", &restate.ingress]].concat();
+    Ended::of(&mut workshop.command(&submit)).check("one\n", "", 0);
+    for name in ["chat script", "invoke_agent"] {
+        collector.wait_for(|asked| {
+            let bodies = asked.iter().filter_map(|it| it.body.as_str());
+            bodies.into_iter().any(|body| body.contains(name))
+        });
+    }
 }

@@ -1,5 +1,12 @@
 //! Traces of runs, sent to a collector: one of our own that looks for names in the bytes.
 
+#[cfg(all(feature = "mcp", target_os = "linux"))]
+use serde_json::json;
+
+#[cfg(all(feature = "acp", target_os = "linux"))]
+use super::acp::{AGENT, Editor, folder, prompt};
+#[cfg(all(feature = "mcp", target_os = "linux"))]
+use super::mcp::serve::{Client, SERVE};
 #[cfg(unix)]
 use super::serve::Serving;
 use super::server::{Reply, Server};
@@ -33,8 +40,104 @@ fn sent(server: &Server) -> String {
     bodies.collect::<Vec<_>>().concat()
 }
 
+/// Runs a program with one variable more, and checks the names of the spans that it sent: those that it must send, and those that it
+/// must not.
+fn sends(names: &[&str], others: &[&str], run: impl FnOnce(&Workshop, (&str, &str))) {
+    let (server, url) = collector();
+    run(&workshop(), ("OTEL_EXPORTER_OTLP_ENDPOINT", &url));
+    let sent = sent(&server);
+    for name in names {
+        assert!(sent.contains(name), "{name}: {sent:?}");
+    }
+    for name in others {
+        assert!(!sent.contains(name), "{name}: {sent:?}");
+    }
+}
+
+/// The spans of a run that calls a gadget.
+const RUN: [&str; 3] = ["invoke_agent", "script.jsonl", "execute_tool Echo"];
+
+/// One variable is all that each program needs. That of Restate is in `restate`, because it needs a server.
 #[test]
-fn the_environment_switches_traces_on() {
+fn each_program_sends_spans() {
+    sends(&RUN, &[], |workshop, (name, url)| {
+        Ended::of(workshop.agent(&["--quiet"]).env(name, url)).check(
+            "The private answer.\n",
+            "",
+            0,
+        );
+    });
+    #[cfg(all(feature = "chat", target_os = "linux"))]
+    sends(&RUN, &[], |workshop, (name, url)| {
+        let args = [
+            "chat",
+            "--model",
+            "script:script.jsonl",
+            "--gadgets",
+            "gadgets.toml",
+            "--quiet",
+        ];
+        workshop.write("input", "Go!\n");
+        let input = std::fs::File::open(workshop.path("input")).expect("a file");
+        let mut command = workshop.command(&args);
+        let ended = Ended::of(command.env(name, url).stdin(input));
+        assert!(ended.stdout.contains("The private answer."), "{ended:?}");
+    });
+    #[cfg(all(feature = "acp", target_os = "linux"))]
+    sends(&RUN, &[], |workshop, (name, url)| {
+        let args = [&AGENT[..], &["--gadgets", "gadgets.toml"]].concat();
+        let mut command = workshop.command(&args);
+        command.env("HOME", workshop.path("home")).env(name, url);
+        let mut editor = Editor::of(command);
+        editor.begin();
+        let (_, session) = editor.ask("session/new", folder(workshop));
+        let session = &session["result"]["sessionId"];
+        let (_, answer) = editor.ask("session/prompt", prompt(session, "Go!"));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        editor.leave().check("", "", 0);
+    });
+    // No model has written the call of a client, which is in the trace of that client.
+    #[cfg(all(feature = "mcp", target_os = "linux"))]
+    {
+        let (trace, span) = ("0123456789abcdef", "parent01");
+        let hex = |text: &str| {
+            text.bytes()
+                .map(|it| format!("{it:02x}"))
+                .collect::<String>()
+        };
+        let meta = json!({ "traceparent": format!("00-{}-{}-01", hex(trace), hex(span)) });
+        let ours = [
+            "execute_tool Echo",
+            "execute_tool Fail",
+            trace,
+            span,
+            "gadget_error",
+        ];
+        sends(
+            &ours,
+            &["invoke_agent", "chat", "script"],
+            |workshop, (name, url)| {
+                let mut command = workshop.command(&SERVE);
+                let mut client = Client::start(command.env(name, url));
+                for (gadget, is_error) in [("Echo", false), ("Fail", true)] {
+                    let params =
+                        json!({ "name": gadget, "arguments": { "say": "hi" }, "_meta": meta });
+                    let params = if is_error {
+                        json!({ "name": gadget, "_meta": meta })
+                    } else {
+                        params
+                    };
+                    let result = client.ask("tools/call", &params);
+                    assert_eq!(result["isError"] == true, is_error, "{result}");
+                }
+                assert_eq!(client.end(), (String::new(), Some(0)));
+            },
+        );
+    }
+}
+
+#[test]
+fn content_of_runs_is_asked_for() {
     let check = |args: &[&str], private: bool| {
         let (server, url) = collector();
         let workshop = workshop();
@@ -42,13 +145,7 @@ fn the_environment_switches_traces_on() {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", url);
         Ended::of(command.arg("--quiet")).check("The private answer.\n", "", 0);
         let sent = sent(&server);
-        for name in [
-            "service.name",
-            "gadgetry",
-            "invoke_agent",
-            "chat script",
-            "execute_tool Echo",
-        ] {
+        for name in ["service.name", "gadgetry"].iter().chain(&RUN) {
             assert!(sent.contains(name), "{name}");
         }
         for text in [
@@ -144,6 +241,18 @@ fn a_collector_that_is_not_there_stops_nothing() {
         .matches("OpenTelemetry: some spans were not delivered")
         .count();
     assert_eq!(about, 1, "{}", ended.stderr);
+    // One that accepts everything and answers nothing costs little more.
+    let silent = Server::start([Reply::Hangs]);
+    let mut command = workshop.agent(&[]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", silent.url());
+    let ended = Ended::of(&mut command);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "The private answer.\n")
+    );
+    let line =
+        "OpenTelemetry: some spans were not delivered: the collector did not answer within 500ms\n";
+    assert_eq!(ended.stderr.matches(line).count(), 1, "{}", ended.stderr);
     // A variable that cannot be used is a mistake of the user, before anything is done.
     let mut command = workshop.agent(&[]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "not a URL");

@@ -11,7 +11,7 @@ use super::super::config::Configured;
 use super::super::workshop::{Ended, Workshop};
 use super::{GADGETRY, found};
 
-const SERVE: [&str; 6] = [
+pub(crate) const SERVE: [&str; 6] = [
     "mcp",
     "serve",
     "--builtins",
@@ -21,13 +21,13 @@ const SERVE: [&str; 6] = [
 ];
 
 /// What the server answers to these messages, each of which has an id, or is `None` for no answer.
-struct Client {
+pub(crate) struct Client {
     process: Child,
     lines: BufReader<std::process::ChildStdout>,
 }
 
 impl Client {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut process = command.stdin(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(process.stdout.take().expect("a pipe"));
         let mut client = Self { process, lines };
@@ -42,7 +42,7 @@ impl Client {
         writeln!(stdin, "{message}").expect("it is read");
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("an answer");
@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// Closes stdin, and returns how it ended.
-    fn end(mut self) -> (String, Option<i32>) {
+    pub(crate) fn end(mut self) -> (String, Option<i32>) {
         drop(self.process.stdin.take());
         self.ended()
     }
