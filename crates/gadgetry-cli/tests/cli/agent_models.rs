@@ -233,6 +233,7 @@ fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
             "v",
             "seq",
             "timeMs",
+            "startMs",
             "run",
             "id",
             "durationMs",
