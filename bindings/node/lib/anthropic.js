@@ -2,5 +2,5 @@
 import { wrapClient } from "./transport.js";
 
 export function wrapAnthropic(client, options) {
-  return wrapClient(client, "", options);
+  return wrapClient(client, { prefix: "", keyHeader: "x-api-key" }, options);
 }

@@ -2,5 +2,5 @@
 import { wrapClient } from "./transport.js";
 
 export function wrapOpenAI(client, options) {
-  return wrapClient(client, "/v1", options);
+  return wrapClient(client, { prefix: "/v1", keyHeader: "authorization" }, options);
 }

@@ -1,33 +1,70 @@
 // The gateway in this process, as the `fetch` of an official client.
+import { isDeepStrictEqual } from "node:util";
+
 import { awaited, sync } from "./errors.js";
 import { native } from "./native.js";
 
 /** The address that wrapped clients name. Nothing is sent there; a gateway without keys answers to this machine only. */
 const BASE = "http://localhost";
 
-/** The keys are for the server of the model, which the gateway has; it wants none itself. */
-const OWN = ["authorization", "x-api-key", "content-length", "transfer-encoding", "accept-encoding"];
+const CREDENTIALS = ["authorization", "x-api-key"];
 
-export function wrapClient(client, prefix, { upstream, api = "chat", apiKey } = {}) {
+/** The credentials are for the server of the model, which the gateway has; it wants none itself. */
+const LEFT_OUT = [...CREDENTIALS, "content-length", "transfer-encoding", "accept-encoding"];
+
+export function wrapClient(client, { prefix, keyHeader }, { upstream, api = "chat", apiKey, proxy } = {}) {
   const url = upstream ?? client.baseURL;
-  // The key of a client is for its own server.
+  // The credentials and headers of a client are for its own server.
   const isOwn = originOf(url) === originOf(client.baseURL);
-  const key = apiKey ?? (isOwn && typeof client.apiKey === "string" ? client.apiKey : undefined);
-  const gateway = sync(() => new native.InProcess(url, key || undefined, api));
-  return client.withOptions({ baseURL: BASE + prefix, fetch: fetchOf(gateway) });
+  const common = isOwn ? customHeaders(client) : [];
+  const readsEnvironment = process.env.NODE_USE_ENV_PROXY === "1";
+  const connect = (key, headers) => sync(() => new native.InProcess(url, api, key || undefined, [...common, ...headers], proxy, readsEnvironment));
+  // Made at once, because it checks the other arguments.
+  let last = { sent: { key: apiKey, headers: [] }, gateway: connect(apiKey, []) };
+  /** The gateway that has the credentials of a request. */
+  const gatewayOf = (request) => {
+    if (!isOwn || apiKey !== undefined) return last.gateway;
+    const sent = credentials(request, keyHeader);
+    if (!isDeepStrictEqual(sent, last.sent)) last = { sent, gateway: connect(sent.key, sent.headers) };
+    return last.gateway;
+  };
+  return client.withOptions({ baseURL: BASE + prefix, fetch: fetchOf(gatewayOf) });
+}
+
+/** The key of a request, which its server may want in another header, and what else authenticates it. */
+function credentials(request, keyHeader) {
+  const sent = { key: undefined, headers: [] };
+  for (const name of CREDENTIALS) {
+    const value = request.headers.get(name);
+    if (value === null) continue;
+    const key = /^(?:Bearer )?(\S*)$/.exec(value)?.[1];
+    if (name === keyHeader && key !== undefined) sent.key = key;
+    else sent.headers.push(name, value);
+  }
+  return sent;
+}
+
+/** Names and values of the headers that the program has given the client; credentials among them are in each request. */
+function customHeaders(client) {
+  // The SDKs keep them as they were given, or with their own class around `Headers`.
+  const given = client._options?.defaultHeaders ?? {};
+  const headers = given.values instanceof Headers ? given.values : given;
+  const entries = typeof headers[Symbol.iterator] === "function" ? [...headers] : Object.entries(headers);
+  // Other values leave a header out.
+  return entries.filter(([name, value]) => typeof value === "string" && !CREDENTIALS.includes(name.toLowerCase())).flat();
 }
 
 function originOf(url) {
   return URL.canParse(url) ? new URL(url).origin : url;
 }
 
-function fetchOf(gateway) {
+function fetchOf(gatewayOf) {
   return async (input, init) => {
     const request = new Request(input, { ...init, ...(init?.body ? { duplex: "half" } : {}) });
     const { pathname, search } = new URL(request.url);
     const headers = [];
     request.headers.forEach((value, name) => {
-      if (!OWN.includes(name)) headers.push(name, value);
+      if (!LEFT_OUT.includes(name)) headers.push(name, value);
     });
     const body = new Uint8Array(await request.arrayBuffer());
     const { signal } = request;
@@ -40,7 +77,7 @@ function fetchOf(gateway) {
     };
     signal.addEventListener("abort", aborted, { once: true });
     try {
-      reply = await awaited(() => gateway.send(request.method, pathname + search, headers, body, abort));
+      reply = await awaited(() => gatewayOf(request).send(request.method, pathname + search, headers, body, abort));
     } catch (error) {
       signal.removeEventListener("abort", aborted);
       signal.throwIfAborted();

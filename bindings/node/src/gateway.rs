@@ -19,10 +19,18 @@ pub struct InProcess(Router);
 
 #[napi]
 impl InProcess {
-    /// Creates a gateway to the server at `base_url`.
+    /// Creates a gateway to the server at `base_url`. Headers are names and values in turn.
     #[napi(constructor)]
-    pub fn new(base_url: String, api_key: Option<String>, api: String) -> napi::Result<Self> {
-        let made = gateway::router(base_url, api_key, &api);
+    pub fn new(
+        base_url: String,
+        api: String,
+        api_key: Option<String>,
+        headers: Vec<String>,
+        proxy: Option<String>,
+        reads_environment: bool,
+    ) -> napi::Result<Self> {
+        let http = gateway::http(pairs(headers), proxy, reads_environment);
+        let made = gateway::router(base_url, &api, api_key, http);
         made.map(Self).map_err(raised)
     }
 
@@ -37,12 +45,7 @@ impl InProcess {
         body: Uint8Array,
         abort: &Abort,
     ) -> napi::Result<PromiseRaw<'env, Reply>> {
-        let mut pairs = headers.into_iter();
-        let mut headers = Vec::new();
-        while let (Some(name), Some(value)) = (pairs.next(), pairs.next()) {
-            headers.push((name, value));
-        }
-        let request = gateway::request(&method, &target, headers, body.to_vec());
+        let request = gateway::request(&method, &target, pairs(headers), body.to_vec());
         let request = request.map_err(raised)?;
         let (router, abort) = (self.0.clone(), Arc::clone(&abort.0));
         env.spawn_future(contained(async move {
@@ -52,6 +55,15 @@ impl InProcess {
             }
         }))
     }
+}
+
+fn pairs(headers: Vec<String>) -> Vec<(String, String)> {
+    let mut headers = headers.into_iter();
+    let mut pairs = Vec::new();
+    while let (Some(name), Some(value)) = (headers.next(), headers.next()) {
+        pairs.push((name, value));
+    }
+    pairs
 }
 
 /// Ends a request that has no response yet.

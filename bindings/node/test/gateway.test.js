@@ -46,6 +46,68 @@ test("the key of a client is for its own server", async () => {
   }
 });
 
+test("what a client sends reaches its own server", async () => {
+  const away = "http://127.0.0.1:9/v1";
+  const titled = { "X-Title": "a title", Accept: "x/y", "X-None": null };
+  for (const [kind, given, api, sent] of [
+    [Anthropic, { apiKey: "k" }, "chat", { authorization: "Bearer k", "x-api-key": undefined }],
+    [Anthropic, { authToken: "t" }, "chat", { authorization: "Bearer t", "x-api-key": undefined }],
+    [Anthropic, { authToken: "t" }, "messages", { authorization: "Bearer t", "x-api-key": undefined }],
+    // A key in the form of the server. That of earlier SDKs is in this header.
+    [Anthropic, { defaultHeaders: { "X-Api-Key": "k" } }, "chat", { authorization: "Bearer k", "x-api-key": undefined }],
+    [Anthropic, { defaultHeaders: { "X-Api-Key": "k" } }, "messages", { authorization: undefined, "x-api-key": "k" }],
+    [OpenAI, { apiKey: "k" }, "messages", { authorization: undefined, "x-api-key": "k" }],
+    [OpenAI, { apiKey: async () => "k" }, "chat", { authorization: "Bearer k" }],
+    [OpenAI, { apiKey: "k", defaultHeaders: { Authorization: "Basic Og==" } }, "chat", { authorization: "Basic Og==" }],
+    // The other headers of the client, but not those of its requests to the gateway.
+    [OpenAI, { apiKey: "k", defaultHeaders: titled }, "chat", { "x-title": "a title", "x-none": undefined }],
+    [OpenAI, { apiKey: "k", defaultHeaders: Object.entries(titled).slice(0, 2) }, "chat", { "x-title": "a title" }],
+    [Anthropic, { apiKey: "k", defaultHeaders: new Headers({ "Proxy-Token": "t" }) }, "chat", { "proxy-token": "t" }],
+  ]) {
+    for (const upstream of [undefined, server.url]) {
+      server.reset();
+      const client = new kind({ baseURL: upstream === undefined ? server.url : away, maxRetries: 0, ...given });
+      const isOpenAI = kind === OpenAI;
+      const made = (isOpenAI ? wrapOpenAI : wrapAnthropic)(client, { upstream, api });
+      const asked = isOpenAI ? made.chat.completions.create({ model: "m", messages }) : made.messages.create({ model: "m", max_tokens: 100, messages });
+      // The server has no `messages`, but sees what it is sent.
+      await asked.catch((error) => assert.ok(error instanceof kind.APIError, error));
+      const [{ headers }] = server.requests;
+      for (const [name, value] of Object.entries(sent)) assert.equal(headers[name], upstream === undefined ? value : undefined, `${name} ${JSON.stringify(given)}`);
+      assert.notEqual(headers.accept, "x/y");
+    }
+  }
+});
+
+test("a key that a function returns", async () => {
+  const keys = ["one", "one", "two"];
+  const client = wrapOpenAI(new OpenAI({ baseURL: server.url, apiKey: async () => keys.shift(), maxRetries: 0 }));
+  for (let asked = 0; asked < 3; asked++) await client.chat.completions.create({ model: "m", messages });
+  assert.deepEqual(server.requests.map(({ headers }) => headers.authorization), ["Bearer one", "Bearer one", "Bearer two"]);
+});
+
+test("proxies", async (t) => {
+  const proxy = new URL(server.url).origin;
+  t.after(() => ["NODE_USE_ENV_PROXY", "HTTP_PROXY"].forEach((name) => delete process.env[name]));
+  for (const [environment, named, reaches] of [
+    [{ NODE_USE_ENV_PROXY: "1", HTTP_PROXY: proxy }, undefined, true],
+    [{ NODE_USE_ENV_PROXY: "1", HTTP_PROXY: "http://127.0.0.1:9" }, proxy, true],
+    [{ NODE_USE_ENV_PROXY: "", HTTP_PROXY: proxy }, undefined, false],
+  ]) {
+    server.reset();
+    Object.assign(process.env, environment);
+    const client = new OpenAI({ baseURL: "http://model.invalid/v1", apiKey: "k", maxRetries: 0 });
+    const asked = wrapOpenAI(client, { proxy: named }).chat.completions.create({ model: "m", messages });
+    if (!reaches) {
+      await assert.rejects(asked, OpenAI.APIError);
+      continue;
+    }
+    await asked;
+    assert.equal(server.requests[0].target, "http://model.invalid/v1/chat/completions");
+  }
+  assert.throws(() => openai({ proxy: "no address" }), ConfigError);
+});
+
 test("streams", async () => {
   const client = openai();
   let text = "";

@@ -18,9 +18,10 @@ export async function textModel() {
     let text = "";
     for await (const piece of request) text += piece;
     const answer = (status, body, type = "application/json") => response.writeHead(status, { "content-type": type }).end(body);
-    if (request.method !== "POST" || !request.url.endsWith("/chat/completions")) return answer(404, "{}");
+    if (request.method !== "POST" || !/\/(chat\/completions|messages)$/.test(request.url)) return answer(404, "{}");
     const body = JSON.parse(text);
-    made.requests.push({ body, headers: request.headers });
+    made.requests.push({ body, headers: request.headers, target: request.url });
+    if (request.url.endsWith("/messages")) return answer(401, "{}");
     for (const resolve of made.waiting.splice(0)) resolve();
     if (made.isSlow) return undefined;
     if (made.fails) return answer(429, JSON.stringify({ error: { message: "slow down", type: "rate_limit" } }));

@@ -23,8 +23,17 @@ pub(crate) struct InProcess(Router);
 #[pymethods]
 impl InProcess {
     #[new]
-    fn new(py: Python<'_>, base_url: String, api_key: Option<String>, api: &str) -> PyResult<Self> {
-        let made = py.detach(|| gateway::router(base_url, api_key, api));
+    fn new(
+        py: Python<'_>,
+        base_url: String,
+        api: &str,
+        api_key: Option<String>,
+        headers: Vec<(String, String)>,
+        proxy: Option<String>,
+        reads_environment: bool,
+    ) -> PyResult<Self> {
+        let http = gateway::http(headers, proxy, reads_environment);
+        let made = py.detach(|| gateway::router(base_url, api, api_key, http));
         made.map(Self).map_err(errors::raised)
     }
 

@@ -1,11 +1,13 @@
 """The official SDKs on a model that writes text, without a server of ours."""
 
 import asyncio
+import contextlib
 import functools
 import json
 import re
 import time
 
+import httpx
 import pytest
 
 from gadgetry import ConfigError
@@ -72,6 +74,57 @@ def test_a_key_that_a_function_returns_is_for_its_own_server(server, base, given
     client = openai.OpenAI(base_url=base or server, api_key=lambda: "secret", max_retries=0)
     wrap_openai(client, upstream=server, api_key=given).chat.completions.create(model="m", messages=ASK, tools=TOOLS)
     assert Server.requests[0][1] == sent
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "given", "api", "sent"),
+    [
+        ("Anthropic", {"api_key": "k"}, "chat", {"authorization": "Bearer k", "x-api-key": None}),
+        ("Anthropic", {"auth_token": "t"}, "chat", {"authorization": "Bearer t", "x-api-key": None}),
+        ("Anthropic", {"auth_token": "t"}, "messages", {"authorization": "Bearer t", "x-api-key": None}),
+        # A key in the form of the server. That of earlier SDKs is in this header.
+        ("Anthropic", {"default_headers": {"X-Api-Key": "k"}}, "chat", {"authorization": "Bearer k", "x-api-key": None}),
+        ("Anthropic", {"default_headers": {"X-Api-Key": "k"}}, "messages", {"authorization": None, "x-api-key": "k"}),
+        ("OpenAI", {"api_key": "k"}, "messages", {"authorization": None, "x-api-key": "k"}),
+        ("OpenAI", {"api_key": "k", "default_headers": {"Authorization": "Basic Og=="}}, "chat", {"authorization": "Basic Og=="}),
+        # The other headers of the client, but not those of its requests to the gateway.
+        ("OpenAI", {"api_key": "k", "default_headers": {"X-Title": "a title", "Accept": "x/y"}}, "chat", {"x-title": "a title"}),
+        ("Anthropic", {"api_key": "k", "default_headers": {"Proxy-Token": "t", "X-None": anthropic.Omit()}}, "chat", {"proxy-token": "t", "x-none": None}),
+    ],
+)
+def test_what_a_client_sends_reaches_its_own_server(server, is_async, kind, given, api, sent):
+    library, wrap = (openai, wrap_openai) if kind == "OpenAI" else (anthropic, wrap_anthropic)
+    make = getattr(library, f"Async{kind}" if is_async else kind)
+
+    def ask(client):
+        create = client.chat.completions.create if library is openai else functools.partial(client.messages.create, max_tokens=100)
+        return create(model="m", messages=ASK)
+
+    async def main(client):
+        await ask(client)
+
+    for base, upstream in ((server, None), ("http://127.0.0.1:9/v1", server)):
+        Server.heads.clear()
+        client = wrap(make(base_url=base, max_retries=0, **given), upstream=upstream, api=api)
+        # The server has no `messages`, but sees what it is sent.
+        with contextlib.suppress(library.APIStatusError):
+            asyncio.run(main(client)) if is_async else ask(client)
+        expected = sent if upstream is None else dict.fromkeys(sent)
+        assert {name: Server.heads[0].get(name) for name in sent} == expected
+        assert Server.heads[0].get("accept") != "x/y"
+
+
+@pytest.mark.parametrize(("is_trusting", "named"), [(True, False), (True, True), (False, True)])
+def test_proxies(server, monkeypatch, is_trusting, named):
+    proxy = server.removesuffix("/v1")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9" if named else proxy)
+    client = openai.OpenAI(base_url="http://model.invalid/v1", api_key="k", max_retries=0, http_client=httpx.Client(trust_env=is_trusting))
+    client = wrap_openai(client, proxy=proxy if named else None)
+    client.chat.completions.create(model="m", messages=ASK)
+    assert Server.heads[0]["target"] == "http://model.invalid/v1/chat/completions"
+    with pytest.raises(ConfigError, match="proxy"):
+        wrap_openai(client, proxy="no address")
 
 
 @pytest.mark.parametrize("kind", ["OpenAI", "AsyncOpenAI", "Anthropic", "AsyncAnthropic"])

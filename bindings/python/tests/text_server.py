@@ -12,6 +12,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     requests: list = []
+    heads: list = []
     fails = False
     says: list = []
     hangs: str | None = None
@@ -24,6 +25,9 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.heads.append({"target": self.path} | {name.lower(): value for name, value in self.headers.items()})
+        if self.path.endswith("/messages"):
+            return self.answer(401, b"{}", "application/json")
         if not self.path.endswith("/chat/completions"):
             return self.answer(404, b"{}", "application/json")
         self.requests.append((body, self.headers.get("authorization")))
@@ -81,7 +85,7 @@ CALL = "Let me look.\n" + call("weather", city="Paris")
 @contextlib.contextmanager
 def served():
     """Starts the server. Yields its base URL."""
-    Server.requests, Server.says, Server.fails, Server.hangs = [], [], False, None
+    Server.requests, Server.heads, Server.says, Server.fails, Server.hangs = [], [], [], False, None
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=made.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{made.server_port}/v1"

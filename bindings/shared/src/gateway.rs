@@ -23,8 +23,56 @@ use crate::Problem;
 use crate::fields::Fields;
 use crate::format::form;
 
+/// Headers that describe a message of the client to the gateway, not one of the gateway to the server.
+const OF_THE_CLIENT: [&str; 7] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+];
+
+/// Parts of the names of headers with secrets. The values of others may occur in replies, from which secrets are removed.
+const SECRET_NAMES: [&str; 7] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "password",
+    "secret",
+    "token",
+];
+
+/// Makes the options of requests to a server: the headers of a client, and its proxy.
+pub fn http(
+    headers: Vec<(String, String)>,
+    proxy: Option<String>,
+    reads_environment: bool,
+) -> HttpConfig {
+    let mut http = HttpConfig::new().proxy_from_environment(reads_environment);
+    if let Some(url) = proxy {
+        http = http.proxy(url);
+    }
+    for (name, value) in headers {
+        let lower = name.to_ascii_lowercase();
+        if SECRET_NAMES.iter().any(|part| lower.contains(part)) {
+            http = http.secret_header(name, value);
+        } else if !OF_THE_CLIENT.contains(&lower.as_str()) {
+            http = http.header(name, value);
+        }
+    }
+    http
+}
+
 /// Makes a gateway to one server. The first one reads the certificates of the machine, which takes a while.
-pub fn router(base_url: String, api_key: Option<String>, api: &str) -> Result<Router, Problem> {
+pub fn router(
+    base_url: String,
+    api: &str,
+    api_key: Option<String>,
+    http: HttpConfig,
+) -> Result<Router, Problem> {
     let api = match api {
         "chat" => Api::Chat,
         "responses" => Api::Responses,
@@ -40,7 +88,7 @@ pub fn router(base_url: String, api_key: Option<String>, api: &str) -> Result<Ro
         api,
         key: api_key.map(ApiKey::from),
     };
-    let upstream = Upstream::new("upstream", target, HttpConfig::new());
+    let upstream = Upstream::new("upstream", target, http);
     let upstream = upstream.map_err(|error| Problem::classified("ConfigError", &error))?;
     let mut settings = Settings::default();
     settings.upstreams = vec![Arc::new(upstream)];

@@ -363,7 +363,15 @@ class Journal:
 
 @final
 class InProcess:
-    def __new__(cls, base_url: str, api_key: str | None, api: str) -> InProcess: ...
+    def __new__(
+        cls,
+        base_url: str,
+        api: str,
+        api_key: str | None,
+        headers: list[tuple[str, str]],
+        proxy: str | None,
+        reads_environment: bool,
+    ) -> InProcess: ...
     def send(
         self, waiter: _Waiter, method: str, target: str, headers: list[tuple[str, str]], body: bytes
     ) -> Work: ...

@@ -19,19 +19,21 @@ ClientT = TypeVar("ClientT")
 BASE = "http://localhost"
 """The address that wrapped clients name. Nothing is sent there; a gateway without keys answers to this machine only."""
 
+_CREDENTIALS = ("authorization", "x-api-key")
+
 _PULSE = 0.05
 """Seconds after which a thread that waits looks for signals, such as Ctrl-C."""
 
 
-def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str, api_key: str | None) -> ClientT:
+def wrap_client(client: ClientT, *, prefix: str, key_header: str, upstream: str | None, api: str, api_key: str | None, proxy: str | None) -> ClientT:
     """Returns a copy of an official client whose requests are answered by a gateway in this process."""
     own: Any = client
     url = upstream if upstream is not None else str(own.base_url)
-    gateways = _Gateways(url, api, api_key)
-    # The key of a client is for its own server.
-    if api_key is None and _origin(url) == _origin(str(own.base_url)):
-        gateways = _Gateways(url, api, _key(own), has_own_keys=callable(getattr(own, "_api_key_provider", None)))
+    # The credentials and headers of a client are for its own server.
+    is_own = _origin(url) == _origin(str(own.base_url))
     http = own._client
+    connect = _connector(url, api, _custom_headers(own) if is_own else [], proxy, reads_environment=http.trust_env)
+    gateways = _Gateways(connect, api_key, key_header if is_own and api_key is None else None)
     library = _library(http)
     if isinstance(http, library.AsyncClient):
         made = library.AsyncClient(transport=_asynchronous(library, gateways), timeout=http.timeout)
@@ -40,25 +42,50 @@ def wrap_client(client: ClientT, *, prefix: str, upstream: str | None, api: str,
     return own.copy(base_url=BASE + prefix, http_client=made)
 
 
-class _Gateways:
-    """The gateway to a server. Where a function of the client returns the keys, one for each key."""
+Headers = list[tuple[str, str]]
+_Connect = Callable[[str | None, Headers], _gadgetry.InProcess]
 
-    def __init__(self, url: str, api: str, key: str | None, *, has_own_keys: bool = False) -> None:
-        self._url = url
-        self._api = api
-        self._has_own_keys = has_own_keys
+
+def _connector(url: str, api: str, common: Headers, proxy: str | None, *, reads_environment: bool) -> _Connect:
+    """Returns what makes a gateway to a server, with a key and further headers."""
+    return lambda key, headers: _gadgetry.InProcess(url, api, key or None, [*common, *headers], proxy, reads_environment)
+
+
+class _Gateways:
+    """The gateway to a server: one at a time, for the credentials that the client sends."""
+
+    def __init__(self, connect: _Connect, key: str | None, key_header: str | None) -> None:
+        self._connect = connect
+        self._key_header = key_header
         # Made at once, because it checks the other arguments.
-        self._last = (key or None, _gadgetry.InProcess(url, key or None, api))
+        self._last: tuple[tuple[str | None, Headers], _gadgetry.InProcess] = ((key, []), connect(key, []))
 
     def of(self, request: Any) -> _gadgetry.InProcess:
-        """Returns the gateway that has the key of a request."""
-        key, gateway = self._last
-        if self._has_own_keys:
-            sent = request.headers.get("authorization", "").removeprefix("Bearer ") or None
-            if sent != key:
-                gateway = _gadgetry.InProcess(self._url, sent, self._api)
-                self._last = (sent, gateway)
+        """Returns the gateway that has the credentials of a request."""
+        if self._key_header is None:
+            return self._last[1]
+        sent = _credentials(request, self._key_header)
+        last, gateway = self._last
+        if sent != last:
+            gateway = self._connect(*sent)
+            self._last = (sent, gateway)
         return gateway
+
+
+def _credentials(request: Any, key_header: str) -> tuple[str | None, Headers]:
+    """The key of a request, which its server may want in another header, and what else authenticates it."""
+    key: str | None = None
+    others: Headers = []
+    for name in _CREDENTIALS:
+        value = request.headers.get(name)
+        if value is None:
+            continue
+        scheme, _, token = value.rpartition(" ")
+        if name == key_header and scheme in ("", "Bearer"):
+            key = token
+        else:
+            others.append((name, value))
+    return key, others
 
 
 class _Threaded:
@@ -122,9 +149,11 @@ def _library(http: Any) -> Any:
     return importlib.import_module(next(name for name in names if name in ("httpx", "httpx2")))
 
 
-def _key(client: Any) -> str | None:
-    key = getattr(client, "api_key", None)
-    return key if isinstance(key, str) else None
+def _custom_headers(client: Any) -> Headers:
+    """The headers that the program has given the client; credentials among them are in each request."""
+    headers: dict[str, Any] = getattr(client, "_custom_headers", {})
+    # Other values leave a header out.
+    return [(name, value) for name, value in headers.items() if isinstance(value, str) and name.lower() not in _CREDENTIALS]
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -132,12 +161,12 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
-def _parts(request: Any) -> tuple[str, str, list[tuple[str, str]]]:
+def _parts(request: Any) -> tuple[str, str, Headers]:
     target = urlsplit(str(request.url))
     query = f"?{target.query}" if target.query else ""
-    # The key is for the upstream, which the gateway has; it asks for none itself.
-    secret = ("authorization", "x-api-key", "content-length", "transfer-encoding")
-    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in secret]
+    # The gateway has the credentials for the upstream; it asks for none itself.
+    left_out = (*_CREDENTIALS, "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in request.headers.items() if name.lower() not in left_out]
     return request.method, target.path + query, headers
 
 

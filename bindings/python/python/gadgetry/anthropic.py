@@ -17,6 +17,7 @@ def wrap(
     upstream: str | None = None,
     api: Literal["chat", "completions", "responses", "messages"] = "chat",
     api_key: str | None = None,
+    proxy: str | None = None,
 ) -> ClientT:
     """Returns a copy of an `Anthropic` or `AsyncAnthropic` client whose tools work on a model that writes text.
 
@@ -26,4 +27,4 @@ def wrap(
     client = wrap(Anthropic(base_url="http://localhost:8080/v1", api_key="none"))
     ```
     """
-    return wrap_client(client, prefix="", upstream=upstream, api=api, api_key=api_key)
+    return wrap_client(client, prefix="", key_header="x-api-key", upstream=upstream, api=api, api_key=api_key, proxy=proxy)

@@ -20,6 +20,7 @@ def wrap(
     upstream: str | None = None,
     api: Literal["chat", "completions", "responses", "messages"] = "chat",
     api_key: str | None = None,
+    proxy: str | None = None,
 ) -> ModelT:
     """Returns a copy of a `ChatOpenAI` whose tools work on a model that writes text.
 
@@ -35,6 +36,6 @@ def wrap(
     for root, completions in (("root_client", "client"), ("root_async_client", "async_client")):
         # A model whose key is a coroutine function has no client for threads.
         if (own := getattr(model, root)) is not None:
-            wrapped = wrap_client(own, prefix="/v1", upstream=upstream, api=api, api_key=api_key)
+            wrapped = wrap_client(own, prefix="/v1", key_header="authorization", upstream=upstream, api=api, api_key=api_key, proxy=proxy)
             clients |= {root: wrapped, completions: wrapped.chat.completions}
     return model.model_copy(update=clients)

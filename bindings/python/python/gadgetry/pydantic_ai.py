@@ -18,6 +18,7 @@ def wrap(
     upstream: str | None = None,
     api: Literal["chat", "completions", "responses", "messages"] = "chat",
     api_key: str | None = None,
+    proxy: str | None = None,
 ) -> OpenAIChatModel:
     """Returns a `Model` like this one whose tools work on a model that writes text.
 
@@ -31,6 +32,6 @@ def wrap(
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    client = wrap_client(model.client, prefix="/v1", upstream=upstream, api=api, api_key=api_key)
+    client = wrap_client(model.client, prefix="/v1", key_header="authorization", upstream=upstream, api=api, api_key=api_key, proxy=proxy)
     provider = OpenAIProvider(openai_client=client)
     return OpenAIChatModel(model.model_name, provider=provider, profile=model.profile, settings=model.settings)
