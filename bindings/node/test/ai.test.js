@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hermesToolMiddleware, qwen3CoderToolMiddleware } from "@ai-sdk-tool/parser";
 import { generateText, jsonSchema, stepCountIs, streamText, tool, wrapLanguageModel } from "ai";
 import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
 import { gadgetryMiddleware } from "gadgetry/ai";
@@ -124,36 +123,4 @@ test("mistakes of the program", async () => {
   assert.throws(() => gadgetryMiddleware({ marker: 1 }), TypeError);
   const model = wrapped(textModel(["x"]), { form: "xml" });
   await assert.rejects(generateText({ model, tools: { weather }, prompt: "?", maxRetries: 0 }), { name: "ConfigError" });
-});
-
-/** Replies in the forms that `@ai-sdk-tool/parser` reads, and their calls. */
-const PEER = [
-  [hermesToolMiddleware, '<tool_call>{"name": "weather", "arguments": {"city": "Paris"}}</tool_call>', [{ city: "Paris" }]],
-  [hermesToolMiddleware, 'Let me look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Paris", "days": 2}}\n</tool_call>', [{ city: "Paris", days: 2 }]],
-  [
-    hermesToolMiddleware,
-    '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>\n<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>',
-    [{ city: "Paris" }, { city: "Rome" }],
-  ],
-  [hermesToolMiddleware, "No call: `a < b` and <b>bold</b>.", []],
-  [
-    qwen3CoderToolMiddleware,
-    "<tool_call>\n<function=weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>",
-    [{ city: "Paris", days: 2 }],
-  ],
-];
-
-test("the cases of a peer, in its forms", async () => {
-  for (const [theirs, text, expected] of PEER) {
-    for (const middleware of [gadgetryMiddleware(), theirs]) {
-      for (const isStream of [false, true]) {
-        const model = wrapLanguageModel({ model: textModel([text]), middleware });
-        const options = { model, tools: { weather: { ...weather, execute: undefined } }, prompt: "?" };
-        const result = isStream ? streamText(options) : await generateText(options);
-        if (isStream) await result.consumeStream();
-        const calls = await result.toolCalls;
-        assert.deepEqual(calls.map(({ input }) => input), expected, `${middleware === theirs} ${isStream} ${text}`);
-      }
-    }
-  }
 });
