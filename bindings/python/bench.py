@@ -1,13 +1,21 @@
-"""Measures the package that is installed: `python bindings/python/bench.py`. Prints the best of several rounds."""
+"""Measures the package that is installed: `python bindings/python/bench.py [WHEEL]`. Prints the best of several rounds.
+
+`cargo xtask bench bindings` installs it, and gives WHEEL, that of OpenHands' package.
+"""
 
 import asyncio
+import importlib
+import json
+import os
 import statistics
 import subprocess
 import sys
 import time
+import types
 
 from gadgetry import Agent, Parser, ScriptedModel, gadget
 from gadgetry._gadgetry import count_events
+from gadgetry.parser import Call
 from gadgetry.testing import call, reply
 
 ROUNDS = 7
@@ -79,21 +87,75 @@ def runs():
 
 
 def imports():
-    """Whole processes, one of each kind after the other, so that a machine that is busy for a while is so for all."""
+    """Whole processes, one of each kind after the other, so that a machine that is busy for a while is so for all. Their processor time counts as
+    well, because other programs change it little.
+    """
     programs = ["pass", "import asyncio", "from gadgetry import Agent, gadget", "import gadgetry.events"]
     times = {program: [] for program in programs}
     for _ in range(31):
         for program in programs:
-            began = time.perf_counter()
+            began, spent = time.perf_counter(), os.times()
             subprocess.run([sys.executable, "-c", program], check=True)
-            times[program].append(time.perf_counter() - began)
-    nothing, *others = (statistics.median(of) * 1000 for of in times.values())
+            now = os.times()
+            used = now.children_user - spent.children_user + now.children_system - spent.children_system
+            times[program].append((time.perf_counter() - began, used))
+    medians = {program: [statistics.median(each) * 1000 for each in zip(*of, strict=True)] for program, of in times.items()}
+    nothing, used = medians["pass"]
     print(f"a process that imports nothing: {nothing:.0f} ms")
-    for program, median in zip(programs[1:], others, strict=True):
-        print(f"{program}: {median - nothing:.0f} ms over it")
+    for program in programs[1:]:
+        print(f"{program}: {medians[program][0] - nothing:.0f} ms over it, {medians[program][1] - used:.0f} ms of processor time")
+
+
+def openhands(wheel):
+    """The converter of OpenHands, from its wheel. Of the sixty packages that this needs, the converter uses two names of types."""
+    for name in ("openhands", "openhands.sdk", "openhands.sdk.llm", "openhands.sdk.llm.mixins", "openhands.sdk.llm.exceptions"):
+        package = types.ModuleType(name)
+        package.__path__ = [f"{wheel}/{name.replace('.', '/')}"]
+        sys.modules[name] = package
+    litellm = types.ModuleType("litellm")
+    litellm.ChatCompletionToolParam = litellm.ChatCompletionToolParamFunctionChunk = dict
+    sys.modules["litellm"] = litellm
+    errors = importlib.import_module("openhands.sdk.llm.exceptions.types")
+    vars(sys.modules["openhands.sdk.llm.exceptions"]).update(vars(errors))
+    return importlib.import_module("openhands.sdk.llm.mixins.fn_call_converter")
+
+
+def peers(wheel):
+    """A reply with one call, as OpenHands' converter wants it: it reads whole replies, and one call of each."""
+    convert = openhands(wheel).convert_non_fncall_messages_to_fncall_messages
+    note = {"title": "A title", "text": ("Some words of a value. " * 20).strip()}
+    prose = "A line of prose, as models write it.\n" * 12
+    block = prose + "!!!GADGET_START:Note\n" + "".join(f"!!!ARG:{name}\n{value}\n" for name, value in note.items()) + "!!!GADGET_END\n"
+    tags = prose + "<function=Note>\n" + "".join(f"<parameter={name}>{value}</parameter>\n" for name, value in note.items()) + "</function>"
+    schema = {"type": "object", "properties": dict.fromkeys(note, {"type": "string"}), "required": list(note)}
+    tools = [{"type": "function", "function": {"name": "Note", "description": "Notes.", "parameters": schema}}]
+
+    def ours(chunks):
+        made = Parser()
+        events = [event for chunk in chunks for event in made.feed(chunk)] + made.finish()
+        return [event.parameters for event in events if isinstance(event, Call)]
+
+    def theirs(chunks):
+        (message,) = convert([{"role": "assistant", "content": "".join(chunks)}], tools)
+        return [json.loads(call["function"]["arguments"]) for call in message["tool_calls"]]
+
+    for size in (4, 16, 64, len(block)):
+        least = {}
+        for _ in range(200):
+            for name, text, read in (("gadgetry", block, ours), ("OpenHands' converter", tags, theirs)):
+                chunks = [text[at : at + size] for at in range(0, len(text), size)]
+                began = time.perf_counter()
+                calls = read(chunks)
+                least[name] = min(least.get(name, 1), time.perf_counter() - began)
+                assert calls == [note], (name, calls)
+        way = "whole" if size > 64 else f"chunks of {size}"
+        for name, seconds in least.items():
+            print(f"a reply with a call, {way}: {name}: {seconds * 1e6:.0f} us, {seconds / least['gadgetry']:.1f} x")
 
 
 if __name__ == "__main__":
     parser()
     runs()
     imports()
+    for given in sys.argv[1:]:
+        peers(given)

@@ -8,8 +8,9 @@
 //! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. Those named
 //! `program` and `day` measure the program that is distributed.
 //!
-//! Two have no target and run by their whole names only: `models` measures a real model before the built program, which takes an
-//! hour, and `dialects` builds the crates that our readers of dialects are compared with ([`peers::dialects`]).
+//! Three have no target and run by their whole names only: `models` measures a real model before the built program, which takes an
+//! hour, `dialects` builds the crates that our readers of dialects are compared with ([`peers::dialects`]), and `bindings` builds the
+//! packages for Python and Node.js ([`bindings::bench`]).
 //!
 //! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
@@ -17,6 +18,7 @@
 use std::fs;
 
 use crate::Failure;
+use crate::bindings;
 use crate::dist;
 use crate::peers;
 use crate::servers::{self, target};
@@ -29,6 +31,7 @@ const PROGRAM: &str = "program";
 const DAY: &str = "day";
 const MODELS: &str = "models";
 const DIALECTS: &str = "dialects";
+const BINDINGS: &str = "bindings";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -57,6 +60,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     if filter == DIALECTS {
         return Ok(peers::dialects(theirs)?);
+    }
+    if filter == BINDINGS {
+        return Ok(bindings::bench(theirs)?);
     }
     let targets = targets()?;
     let mut found = false;

@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::disk;
-use crate::servers::target;
-use crate::shell::{cargo, root, run as sh};
+use crate::servers::{npm_install_all, target};
+use crate::shell::{cargo, command, root, run as sh};
 
 /// Builds and tests the packages. Returns what was not tested, where the machine lacks something.
 pub(crate) fn check() -> Result<Option<String>, String> {
@@ -27,6 +27,40 @@ pub(crate) fn check() -> Result<Option<String>, String> {
     let missing = [without_node, without_wasm, python::check(&folder)?];
     let missing: Vec<String> = missing.into_iter().flatten().collect();
     Ok((!missing.is_empty()).then(|| missing.join("; ")))
+}
+
+/// Packages that those for Python and Node.js are compared with. The first has the converter of an agent's replies.
+const OPENHANDS: &str = "openhands-sdk==1.58.2";
+const PEERS: [&str; 2] = ["@ai-sdk-tool/parser@4.1.26", "llmist@18.4.0"];
+
+/// Measures the packages, built with the profile of a release or the one that follows `--profile`, next to peers of pure Python and
+/// TypeScript.
+pub(crate) fn bench(args: &[String]) -> Result<(), String> {
+    let profile = match args {
+        [] => "release",
+        [option, name] if option == "--profile" => name,
+        _ => return Err("bench bindings takes `--profile NAME`".to_owned()),
+    };
+    let folder = target().join("bindings");
+    disk::folder(&folder)?;
+    println!("\n### The Python package, profile `{profile}`\n");
+    let python = python::measured(&folder, profile)?;
+    let mut bench = command(&python.display().to_string(), &["bindings/python/bench.py"]);
+    let peers = target().join("peers/openhands");
+    match python::downloaded(&python, OPENHANDS, &peers) {
+        Ok(wheel) => _ = bench.arg(wheel),
+        Err(why) => println!("skipped: {why}"),
+    }
+    sh(&mut bench)?;
+    println!("\n### The package for Node.js, profile `{profile}`\n");
+    node::build(&folder, profile)?;
+    let mut bench = command("node", &["bindings/node/bench.mjs"]);
+    let peers = target().join("peers/node");
+    match npm_install_all(&peers, &PEERS.map(str::to_owned)) {
+        Ok(()) => _ = bench.arg(peers),
+        Err(why) => println!("skipped: {why}"),
+    }
+    sh(&mut bench)
 }
 
 /// Checks the native parts, which the workspace of the product does not have.

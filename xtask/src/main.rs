@@ -39,7 +39,8 @@ cargo xtask test --quick        format, wording, clippy, and the tests of the cr
 cargo xtask bench [NAME] [-- ARG…]
                                 runs every bench target, or those whose name holds NAME; ARGs go to each; `models`
                                 measures how a real model calls tools (-- --help), `dialects` compares our readers
-                                of dialects with those of other crates (-- --wrong shows what each got wrong)
+                                of dialects with those of other crates (-- --wrong shows what each got wrong),
+                                `bindings` measures the packages for Python and Node.js (-- --profile NAME)
 cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it

@@ -273,7 +273,7 @@ pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
 }
 
 /// The same for several at once: one after the other would remove those before.
-fn npm_install_all(place: &Path, packages: &[String]) -> Result<(), String> {
+pub(crate) fn npm_install_all(place: &Path, packages: &[String]) -> Result<(), String> {
     there("node", "--version")?;
     there("npm", "--version")?;
     let mut install = command("npm", &["install", "--prefix"]);

@@ -78,7 +78,7 @@ pub(crate) fn pack(package: &Path, place: &Path) -> Result<String, String> {
 }
 
 /// Builds the native part. The tests take the profile `dev`: that of the release takes several times as long.
-fn build(folder: &Path, profile: &str) -> Result<(), String> {
+pub(super) fn build(folder: &Path, profile: &str) -> Result<(), String> {
     let mut build = command("node", &["build.mjs", "--profile", profile]);
     build.current_dir(root().join(NODE));
     sh(build.env("CARGO_TARGET_DIR", folder))

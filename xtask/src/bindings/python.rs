@@ -1,7 +1,7 @@
 //! The package for Python.
 //!
 //! `tools` (an environment with what the tests need, from `PyPI`), `wheels`, `fresh` (an environment that is new each time, with the
-//! wheel), `outside` (a copy of the tests), `reference/python` (the pages of its API).
+//! wheel), `measured` (the same for measurements), `outside` (a copy of the tests), `reference/python` (the pages of its API).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,24 @@ pub(crate) fn tools(folder: &Path) -> Result<PathBuf, String> {
 
 /// Builds the package and installs it into an environment of its own. Returns its interpreter.
 pub(crate) fn installed(folder: &Path, tools: &Path) -> Result<PathBuf, String> {
-    let wheel = wheel(folder, tools)?;
-    fresh(folder, tools, &wheel)
+    let wheel = wheel(folder, tools, "dev")?;
+    fresh(&folder.join("fresh"), tools, &wheel)
+}
+
+/// Builds the package with a profile and installs it into an environment for measurements. Returns its interpreter.
+pub(super) fn measured(folder: &Path, profile: &str) -> Result<PathBuf, String> {
+    let tools = tools(folder)?;
+    let wheel = wheel(folder, &tools, profile)?;
+    fresh(&folder.join("measured"), &tools, &wheel)
+}
+
+/// Downloads the wheel of a package into a folder, whatever Python it is for. Returns its path.
+pub(super) fn downloaded(python: &Path, package: &str, place: &Path) -> Result<PathBuf, String> {
+    let mut download = Command::new(python);
+    download.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
+    download.args(["--only-binary=:all:", "--python-version=3.12", "--dest"]);
+    capture(download.arg(place).arg(package))?;
+    only_wheel(place)
 }
 
 /// Builds the wheel of a release into `place`, for [`crate::dist`].
@@ -108,16 +124,22 @@ pub(crate) fn release(folder: &Path, profile: &str, place: &Path) -> Result<(), 
     build(folder, &tools(folder)?, profile, &[], place)
 }
 
-/// Builds the wheel, with the profile `dev`: that of the release takes several times as long.
-fn wheel(folder: &Path, tools: &Path) -> Result<PathBuf, String> {
+/// Builds the wheel. The tests take the profile `dev`: that of the release takes several times as long.
+fn wheel(folder: &Path, tools: &Path, profile: &str) -> Result<PathBuf, String> {
     let wheels = folder.join("wheels");
     _ = fs::remove_dir_all(&wheels);
-    build(folder, tools, "dev", &["--compatibility", "linux"], &wheels)?;
-    let files = fs::read_dir(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    let options = ["--compatibility", "linux"];
+    build(folder, tools, profile, &options, &wheels)?;
+    only_wheel(&wheels)
+}
+
+/// The wheel in a folder.
+fn only_wheel(place: &Path) -> Result<PathBuf, String> {
+    let files = fs::read_dir(place).map_err(|error| format!("{}: {error}", place.display()))?;
     let mut files = files.flatten().map(|file| file.path());
     files
         .find(|file| file.extension().is_some_and(|it| it == "whl"))
-        .ok_or_else(|| format!("{} has no wheel", wheels.display()))
+        .ok_or_else(|| format!("{} has no wheel", place.display()))
 }
 
 fn build(
@@ -138,10 +160,9 @@ fn build(
     sh(&mut build)
 }
 
-/// A new environment with the wheel; it finds the tools, too. Returns its interpreter.
-fn fresh(folder: &Path, tools: &Path, wheel: &Path) -> Result<PathBuf, String> {
-    let place = folder.join("fresh");
-    capture(command("python3", &["-m", "venv", "--clear"]).arg(&place))?;
+/// Makes `place` a new environment with the wheel; it finds the tools, too. Returns its interpreter.
+fn fresh(place: &Path, tools: &Path, wheel: &Path) -> Result<PathBuf, String> {
+    capture(command("python3", &["-m", "venv", "--clear"]).arg(place))?;
     let python = place.join("bin/python");
     let shown = python.display().to_string();
     capture(pip(&shown).args(["--no-index", "--no-deps"]).arg(wheel))?;
