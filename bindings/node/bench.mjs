@@ -152,7 +152,7 @@ async function peers(folder) {
     ["1 KB, pieces of 16", 12, 16, 60],
     ["1 KB, pieces of 64", 12, 64, 60],
     ["1 KB, whole", 12, whole, 60],
-    ["64 KB, pieces of 16", 1600, 16, 3],
+    ["64 KB, pieces of 16", 1600, 16, 15],
   ]) {
     const texts = reply(count);
     const least = new Map();
