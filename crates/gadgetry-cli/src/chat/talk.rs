@@ -208,6 +208,8 @@ impl Talk {
             Some(name) => sessions.get(name).await?,
             None => latest_here(sessions.all().await?)?,
         };
+        let hold = sessions.hold(&session.name).await?;
+        let session = sessions.get(&session.name).await?;
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;
         let of_session = stored.settings()?;
@@ -226,6 +228,7 @@ impl Talk {
             name: session.name.clone(),
             sessions,
             asker: None,
+            hold: Some(hold),
         };
         let header = kept.sessions.journal.header(&kept.run).await;
         let header = header.map_err(|error| problem(&error))?;
@@ -490,14 +493,15 @@ impl Talk {
         kept.map(|kept| &kept.name)
     }
 
-    /// Fails unless there is another session of this name.
+    /// Fails unless there is another session of this name, which no other process has open.
     pub(super) async fn check_session(&self, name: &SessionName) -> Result<(), Error> {
         if self.kept.as_ref().is_some_and(|it| it.name == *name) {
             return Err(Error::input(format_args!("this is the session {name}")));
         }
         let sessions = Sessions::existing(&self.args.options.model.data)?;
         let sessions = sessions.ok_or_else(no_sessions)?;
-        sessions.get(name).await.map(drop)
+        sessions.get(name).await?;
+        sessions.hold(name).await.map(drop)
     }
 
     /// Returns the commands about the conversation.

@@ -41,6 +41,8 @@ pub(crate) async fn run(
     let data = &typed.options.model.data;
     let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
     let (session, prompt) = choose(&sessions, typed, invocation.names_session).await?;
+    let hold = sessions.hold(&session.name).await?;
+    let session = sessions.get(&session.name).await?;
     let (number, last) = session.last()?;
     let images = media::images(&typed.images)?;
     if !images.is_empty() && prompt.is_none() && !typed.print {
@@ -64,6 +66,7 @@ pub(crate) async fn run(
         name: session.name.clone(),
         sessions,
         asker: Some(Arc::default()),
+        hold: Some(hold),
     };
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let mut details = merged(&stored, &settings)?;

@@ -60,11 +60,18 @@ async fn remove(args: &RemoveArgs, printer: &Printer) -> Result<(), Error> {
             found.push(sessions.get(name).await?);
         }
     }
+    let mut count = 0;
     for session in &found {
+        let _hold = match sessions.hold(&session.name).await {
+            // A conversation in which nothing was said for long.
+            Err(_) if args.older_than.is_some() => continue,
+            hold => hold?,
+        };
         sessions.forget(session).await?;
+        count += 1;
     }
     if args.older_than.is_some() {
-        let removed = counted(found.len(), "session");
+        let removed = counted(count, "session");
         printer.progress(&format!("removed {removed}\n"));
     }
     sessions.flush().await;

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::options::Settings;
 
 pub(crate) use asker::{Asker, questions};
-pub(crate) use claim::Claim;
+pub(crate) use claim::{Claim, Hold};
 pub(crate) use continuing::{
     latest_here, merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
@@ -32,9 +32,6 @@ pub(crate) use past::{Moment, Moments};
 
 /// The file in the data directory.
 const FILE: [&str; 2] = ["sessions", "sessions.db"];
-
-/// The file next to it that a process locks while it begins a session of a name.
-const LOCK: &str = "begin.lock";
 
 /// Characters of a title, as many as a journal keeps of a prompt.
 const TITLE: usize = 500;
@@ -68,6 +65,16 @@ impl Sessions {
         let sessions = Self::existing(args)?.ok_or_else(|| unknown(name))?;
         let session = sessions.get(name).await?;
         Ok((sessions, session))
+    }
+
+    /// Opens the session of this name, unless another process has it open. Read what is stored of it only then.
+    pub(crate) async fn hold(&self, name: &SessionName) -> Result<Hold, Error> {
+        self.claim().await?.hold(name).await
+    }
+
+    async fn claim(&self) -> Result<Claim, Error> {
+        let folder = self.journal.path().parent();
+        Claim::on(folder.unwrap_or(Path::new("."))).await
     }
 
     fn at(path: &Path) -> Result<Self, Error> {
@@ -318,6 +325,8 @@ pub(crate) struct Kept {
     pub(crate) run: RunId,
     /// Whom it asks.
     pub(crate) asker: Option<Arc<Asker>>,
+    /// Keeps other processes out of the session; `None` when it was left.
+    pub(crate) hold: Option<Hold>,
 }
 
 impl Kept {
@@ -328,10 +337,7 @@ impl Kept {
         settings: &Settings,
     ) -> Result<(Self, Claim), Error> {
         let sessions = Sessions::open(data)?;
-        let claim = match name {
-            Some(_) => Claim::on(&path(data)?.with_file_name(LOCK)).await?,
-            None => Claim::none(),
-        };
+        let claim = sessions.claim().await?;
         let name = match name {
             Some(name) if sessions.find(name).await?.is_some() => {
                 return Err(Error::input(format_args!(
@@ -349,6 +355,7 @@ impl Kept {
         let details = Details::of(settings).map_err(|error| Error::machine(&error))?;
         let kept = Self {
             run: name.run(1).map_err(Error::input)?,
+            hold: Some(claim.hold(&name).await?),
             sessions,
             name,
             asker: None,

@@ -233,3 +233,29 @@ fn sessions_are_deleted() {
     assert_eq!(listed["result"]["sessions"], json!([]));
     editor.leave().check("", "", 0);
 }
+
+/// What another program has said in a session is not mixed with what the editor knows of it.
+#[test]
+fn a_session_that_another_program_has_continued_is_loaded_again() {
+    let workshop = Workshop::new(&reply("From the editor."));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    let (session, _) = begun(&mut editor, &workshop);
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "One?"));
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    workshop.write("script.jsonl", &reply("From a command."));
+    let name = session.as_str().expect("a name");
+    let args = [
+        "agent",
+        "--continue",
+        name,
+        "Two?",
+        "--data-dir",
+        "data",
+        "--quiet",
+    ];
+    Ended::of(&mut workshop.command(&args)).check("From a command.\n", "", 0);
+    let (_, answer) = editor.ask("session/prompt", prompt(&session, "Three?"));
+    let words = "another program has continued the session; load it again";
+    assert!(answer["error"].to_string().contains(words), "{answer}");
+    editor.leave().check("", "", 0);
+}

@@ -276,3 +276,44 @@ fn changes_and_rules_are_listed_and_the_answer_copied() {
     );
     screen.leave();
 }
+
+/// A session that a conversation has open is left alone by others, until it is left, even by a kill.
+#[test]
+fn a_session_is_open_once() {
+    let workshop = Workshop::new(&reply("First."));
+    let mut screen = chat(&workshop, &["--session", "day"]);
+    screen.shows("script:script.jsonl");
+    screen.say("first");
+    screen.shows("First.");
+    screen.rests();
+    let refused = |args: &[&str]| {
+        let output = workshop.command(args).output().expect("it runs");
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        let words = "error: session day is in progress in another process (process ";
+        assert!(error.starts_with(words), "{args:?}: {error}");
+        assert!(error.contains("leave it there, or begin another session"));
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    };
+    refused(&["agent", "--continue", "day", "second"]);
+    refused(&["chat", "--continue", "day"]);
+    refused(&["sessions", "rm", "day"]);
+    let mut other = chat(&workshop, &[]);
+    other.shows("script:script.jsonl");
+    other.say("/resume day");
+    other.shows("session day is in progress in another process");
+    other.leave();
+    screen.kill();
+    screen.ends();
+    workshop.write("script.jsonl", &expecting("Second.", &["First."]));
+    let mut screen = chat(&workshop, &["--continue", "day"]);
+    screen.shows("First.");
+    screen.say("/fork");
+    screen.shows("forked");
+    // It was left, so another program may continue it.
+    let args = ["agent", "--continue", "day", "second", "--quiet"];
+    let output = workshop.command(&args).output().expect("it runs");
+    let answer = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(answer, "Second.\n", "{:?}", output.stderr);
+    screen.leave();
+    assert!(!workshop.has("gadgetry/sessions/day.open"));
+}

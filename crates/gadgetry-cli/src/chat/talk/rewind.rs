@@ -114,7 +114,10 @@ impl Talk {
 
     /// The next message begins a session. Returns what is said about that.
     fn leave_session(&mut self, what: &str) -> Report {
-        let left = self.kept.take();
+        let mut left = self.kept.take();
+        if let Some(left) = &mut left {
+            left.hold = None;
+        }
         self.last = left.or(self.last.take());
         self.args.session = None;
         self.number = 0;

@@ -30,7 +30,7 @@ use crate::modes::{CurrentMode, Mode};
 use crate::options::{MODEL, Setting, Settings, Source, Value};
 use crate::project::{Project, filled_in};
 use crate::sessions::{
-    Details, Session, Sessions, details, problem, replies_read, without_details,
+    Details, Hold, Session, Sessions, details, problem, replies_read, without_details,
 };
 use crate::sources::wanted_builtins;
 use crate::workspaces::Workspaces;
@@ -71,6 +71,8 @@ pub(super) struct AcpSession {
     replay: Option<Replay>,
     /// Whether the last run was interrupted, and so continues with the next prompt.
     is_interrupted: bool,
+    /// Keeps other processes out of the session during a prompt.
+    hold: Option<Hold>,
 }
 
 impl AcpSession {
@@ -244,6 +246,7 @@ impl AcpSession {
             runs: Vec::new(),
             replay: None,
             is_interrupted: false,
+            hold: None,
         })
     }
 
@@ -304,6 +307,18 @@ impl AcpSession {
         let json = json.map_err(|error| HostError::Failed(error.to_string()))?;
         let stored = self.sessions.journal.set_details(run, json).await;
         stored.map_err(|error| words(problem(&error)))
+    }
+
+    /// Keeps other processes out of the session, unless one has it open or has continued it.
+    async fn hold(&self) -> Result<Hold, HostError> {
+        let hold = self.sessions.hold(&self.name).await.map_err(words)?;
+        let stored = self.sessions.find(&self.name).await.map_err(words)?;
+        let latest = stored.and_then(|it| it.runs.keys().next_back().copied());
+        if latest > self.runs.last().map(|(number, _)| *number) {
+            let words = "another program has continued the session; load it again";
+            return Err(HostError::Invalid(words.to_owned()));
+        }
+        Ok(hold)
     }
 
     /// Begins the next run.
@@ -418,6 +433,7 @@ impl HostSession for AcpSession {
         }
         let typed = prompt.texts();
         let prompt = self.expanded(prompt)?;
+        let hold = self.hold().await?;
         let submitted = self.moments.submit(Some(&self.id), &prompt.texts()).await;
         let submitted = submitted.map_err(words)?;
         noted(&submitted.notes, self.base.printer());
@@ -431,12 +447,14 @@ impl HostSession for AcpSession {
         } else {
             self.next(typed, prompt).await?
         };
+        self.hold = Some(hold);
         let run = run.with(shown_by(self.client.clone()));
         Ok(Turn::new(number, run))
     }
 
     fn ended(&mut self, finished: &Finished) {
         self.conversation = Conversation::from(finished);
+        self.hold = None;
     }
 
     async fn set(&mut self, option: &str, value: &str) -> Result<(), HostError> {
