@@ -10,10 +10,19 @@ use gadgetry::control::{BeforeGadget, Hook, RunContext, Start};
 use gadgetry::{DynGadget, Permission};
 
 /// Note for the model in the first message of plan mode.
-const PLANS: &str = "[Plan mode: gadgets that change something are denied. Look into the task, and end with a plan of what to change, \
-                     as a short list. The user decides whether it is carried out.]";
+const PLANS: &str = "[Plan mode: gadgets that change something are denied. Look into the task, and end with a plan of what to change: \
+                     a line `## Plan`, and a short list below it. The user decides whether it is carried out. Answer a question without \
+                     such a line.]";
 /// Note for the model in the first message after it.
 const PLANS_NO_MORE: &str = "[Plan mode is over: gadgets that change something may be called.]";
+
+/// Returns whether an answer has a plan, as the note demands: a line with nothing but `Plan`, whatever its Markdown.
+#[cfg(feature = "chat")]
+pub(crate) fn has_plan(answer: &str) -> bool {
+    let is_mark = |it: char| it.is_whitespace() || matches!(it, '#' | '*' | '_' | ':');
+    let mut lines = answer.lines();
+    lines.any(|line| line.trim_matches(is_mark).eq_ignore_ascii_case("plan"))
+}
 
 /// A mode of approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -144,7 +153,7 @@ impl CurrentMode {
 impl Hook for CurrentMode {
     async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
         if self.get() == Mode::Plan && self.gadgets().changing.contains(&start.gadget_name) {
-            let reason = "Denied: this is plan mode, in which nothing is changed. Describe what you would do instead.";
+            let reason = "Denied: this is plan mode, in which nothing is changed. Make it a step of your plan.";
             return BeforeGadget::Deny(reason.to_owned());
         }
         BeforeGadget::Proceed
@@ -167,5 +176,18 @@ mod tests {
         check(Mode::Plan, None);
         check(Mode::AcceptEdits, Some(PLANS_NO_MORE));
         check(Mode::Ask, None);
+    }
+
+    #[cfg(feature = "chat")]
+    #[test]
+    fn a_plan_has_its_heading() {
+        let check =
+            |answer: &str, expected: bool| assert_eq!(has_plan(answer), expected, "{answer}");
+        check("I have read it.\n\n## Plan\n\n1. Write a.txt\n", true);
+        check("**Plan:**\n- Write a.txt", true);
+        check("PLAN\r\n- Write a.txt", true);
+        check("It has two parts:\n\n1. one\n2. two", false);
+        check("The plan is\nto wait.", false);
+        check("", false);
     }
 }

@@ -211,6 +211,8 @@ pub(crate) struct App {
     seen: Vec<(String, String)>,
     /// Approvals and questions; the first one is open.
     dialogs: VecDeque<Dialog>,
+    /// Whether the run has ended with a plan.
+    has_plan: bool,
     totals: UsageTotals,
     /// Tokens of the latest request and its reply.
     context: u64,
@@ -247,6 +249,7 @@ impl App {
             pager: None,
             seen: Vec::new(),
             dialogs: VecDeque::new(),
+            has_plan: false,
             totals: UsageTotals::default(),
             context: 0,
             facts,

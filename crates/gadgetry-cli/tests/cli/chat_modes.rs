@@ -87,8 +87,9 @@ fn accepted_edits_are_no_other_calls() {
 #[test]
 fn a_plan_is_accepted_and_carried_out() {
     let script = reply(&write_file("w", "a.txt"))
-        + &expecting("I would write a.txt.", &["this is plan mode"])
-        + &expecting("I would write b.txt.", &["Rather b.txt."])
+        + &expecting("## Plan\n\nI would write a.txt.", &["this is plan mode"])
+        + &expecting("It is empty:\n- no files", &["What is there?"])
+        + &expecting("**Plan**\n- I would write b.txt.", &["Rather b.txt."])
         + &expecting(
             &write_file("x", "b.txt"),
             &["Carry out the plan.", "Plan mode is over"],
@@ -107,6 +108,11 @@ fn a_plan_is_accepted_and_carried_out() {
     screen.shows("I would write a.txt.");
     screen.shows("Carry out this plan?");
     screen.shows("plans (read only)");
+    // The answer to a question has no plan, whatever else it has.
+    screen.say("What is there?");
+    screen.shows("no files");
+    let text = screen.rests();
+    assert!(!text.contains("Carry out"), "{text}");
     // A message is another plan.
     screen.say("Rather b.txt.");
     screen.shows("I would write b.txt.");

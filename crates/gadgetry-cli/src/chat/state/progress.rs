@@ -12,7 +12,7 @@ use super::transcript::Item;
 use super::{App, Effect, Failure, Said, Tone};
 use crate::lines::short;
 use crate::live_output::SHELL;
-use crate::modes::Mode;
+use crate::modes::{Mode, has_plan};
 
 impl App {
     pub(super) fn begin(&mut self, prompt: &str) {
@@ -27,6 +27,7 @@ impl App {
         self.seen.clear();
         // The answer to a plan, whatever it is.
         self.dialogs.clear();
+        self.has_plan = false;
         self.run = Some(Run {
             activity: Activity::Calling,
             since: self.now,
@@ -75,9 +76,7 @@ impl App {
                 self.note(Tone::Bad, words);
                 self.note(Tone::Plain, "Up, then Enter sends the message again");
             }
-            Ok(()) if self.facts.approval == Mode::Plan && self.queue.is_empty() => {
-                self.open(Dialog::plan());
-            }
+            Ok(()) if self.has_plan && self.queue.is_empty() => self.open(Dialog::plan()),
             Ok(()) => {}
         }
         let next = self.queue.pop_front();
@@ -108,6 +107,9 @@ impl App {
                 if usage.input_tokens > 0 {
                     self.context = usage.input_tokens.saturating_add(usage.output_tokens);
                 }
+            }
+            EventKind::RunFinished { answer, .. } if is_own => {
+                self.has_plan = self.facts.approval == Mode::Plan && has_plan(answer);
             }
             EventKind::ReplyWithdrawn { .. } if is_own => {
                 self.transcript.withdraw();

@@ -483,12 +483,23 @@ fn a_long_rule_leaves_room_for_the_answers() {
 
 #[test]
 fn a_plan_is_accepted_by_a_key_and_never_by_typing() {
-    let planned = || {
+    let answered = |answer: &str| {
+        let event = format!(
+            r#""type": "run_finished", "reason": "completed", "iterations": 1, "totalCost": null, "answer": "{answer}""#
+        );
         let mut played = Played::new();
         played.app.facts.approval = Mode::Plan;
         played
             .step(0, Message::Began("go".to_owned()))
+            .event(&event)
             .step(0, Message::Ended(Ok(())));
+        played
+    };
+    // The answer to a question has none.
+    let live = answered("It is 1.\\n- indeed").screen(80, 24).1;
+    assert!(!live.contains("Carry out"), "{live}");
+    let planned = || {
+        let mut played = answered("## Plan\\n\\n- go");
         assert!(played.screen(80, 24).1.contains("Carry out this plan?"));
         played
     };

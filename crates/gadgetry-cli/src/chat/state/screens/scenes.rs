@@ -211,9 +211,11 @@ fn plan(scene: &mut Scene) {
     facts.mode = "plans (read only)".to_owned();
     scene.step(0, Message::Facts(facts));
     scene.types("make the cart generic\n");
-    scene.says(
-        "1. Add a type parameter to `Cart`.\n2. Move taxes to a trait.\n3. Update the tests.\n",
-    );
+    let plan = "## Plan\n\n1. Add a type parameter to `Cart`.\n2. Move taxes to a trait.\n3. Update the tests.\n";
+    scene.says(plan);
+    let ended =
+        json!({ "reason": "completed", "iterations": 1, "totalCost": null, "answer": plan });
+    scene.event("run_finished", ended);
     scene.ends().step(400, Message::Tick);
 }
 
