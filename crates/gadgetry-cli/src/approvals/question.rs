@@ -7,7 +7,7 @@ use gadgetry::Subject;
 use gadgetry::approval::{Answer, ApprovalRequest, Rule};
 
 use crate::config::{Approved, remember};
-use crate::pages::{Row, diff_rows, pages, rows};
+use crate::pages::{Row, diff_rows, rows};
 
 /// A call that needs approval, as the user sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,15 +49,15 @@ impl Approval {
         }
     }
 
-    /// All of it in pages: first what the program says, then what is approved.
-    pub(crate) fn pages(&self, with_subject: bool) -> Vec<Vec<Row>> {
+    /// All of it: first what the program says, then what is approved.
+    pub(crate) fn rows(&self, with_subject: bool) -> Vec<Row> {
         let mut all: Vec<Row> = self.notes.iter().map(|note| Row::note(note)).collect();
         if with_subject {
             all.extend(rows(&self.subject));
         }
         all.extend(self.further.as_deref().into_iter().flat_map(rows));
         all.extend(diff_rows(self.diff.as_deref().unwrap_or_default()));
-        pages(all)
+        all
     }
 
     /// The answers, for a user who types one as a line.

@@ -8,7 +8,7 @@ use gadgetry::approval::{Answer, ApprovalRequest, Approver};
 
 use super::question::{Approval, Verdict};
 use crate::lines::one_line;
-use crate::pages::{Row, exact};
+use crate::pages::{Row, exact, pages};
 use crate::printer::Prompter;
 
 /// Characters of a path or URL that are in the first line of a question.
@@ -81,7 +81,7 @@ fn described(approval: &Approval) -> (String, Vec<Vec<Row>>) {
         String::new()
     };
     let head = format!("{}{subject} needs approval", approval.gadget);
-    (head, approval.pages(!in_head))
+    (head, pages(approval.rows(!in_head)))
 }
 
 /// The approver of a run.

@@ -294,6 +294,7 @@ impl Conversation {
             return Ok(());
         }
         let (columns, rows) = Terminal::size();
+        self.app.resize(columns, rows);
         let settled = self.app.take_settled(columns.saturating_sub(1).max(1));
         self.settled.extend(settled);
         if let Some(view) = self.app.overlay(columns, rows) {

@@ -5,6 +5,7 @@ mod call;
 mod dialog;
 mod folded;
 mod keys;
+mod paged;
 mod pager;
 mod progress;
 mod run;
@@ -217,6 +218,8 @@ pub(crate) struct App {
     /// Tokens of the latest request and its reply.
     context: u64,
     facts: Facts,
+    /// Columns and rows of the screen.
+    screen: (u16, u16),
     /// The time of the latest message.
     now: Duration,
     /// The time of the latest key.
@@ -253,6 +256,7 @@ impl App {
             totals: UsageTotals::default(),
             context: 0,
             facts,
+            screen: (80, 24),
             now: Duration::ZERO,
             last_key: Duration::ZERO,
             leaving: None,

@@ -32,7 +32,7 @@ impl App {
         self.show_first();
     }
 
-    /// Prints the first page of the first dialog, once.
+    /// Shows the first dialog, once.
     fn show_first(&mut self) {
         if let Some(dialog) = self.dialogs.front_mut()
             && dialog.shown.is_none()
@@ -42,9 +42,25 @@ impl App {
                 // The plan is on the screen.
                 return;
             }
-            let mut lines = vec![dialog.head()];
-            lines.extend(dialog.next_page());
-            self.transcript.print(lines);
+            self.transcript.print(dialog.begin(self.screen));
+        }
+    }
+
+    /// Takes note of the size of the screen.
+    pub(crate) fn resize(&mut self, columns: u16, height: u16) {
+        self.screen = (columns, height);
+        let dialog = self.dialogs.front_mut();
+        let paged = dialog.and_then(|it| it.paged.as_mut());
+        if paged.is_some_and(|it| !it.resize(self.screen)) {
+            self.print_pages();
+        }
+    }
+
+    /// Prints all pages of the first dialog. Then they are seen.
+    fn print_pages(&mut self) {
+        let dialog = self.dialogs.front_mut();
+        if let Some(paged) = dialog.and_then(|it| it.paged.take()) {
+            self.transcript.print(paged.into_lines());
         }
     }
 
@@ -86,7 +102,7 @@ impl App {
         }
         let is_plain = !has_command(key);
         let dialog = self.dialogs.front_mut()?;
-        let is_unseen = !dialog.unseen.is_empty();
+        let is_unseen = dialog.is_unseen();
         let id = dialog.id;
         let verdict = match &mut dialog.kind {
             Kind::Question => {
@@ -212,6 +228,8 @@ impl App {
         };
         if let Kind::Approval { approval, .. } = dialog.kind
             && approval.diff.is_some()
+            // Pages leave nothing on the screen.
+            && dialog.paged.is_none()
             && !matches!(verdict, Verdict::No(_))
         {
             self.seen.push((approval.gadget, approval.subject));
@@ -228,21 +246,25 @@ impl App {
         vec![Effect::Mode(mode), Effect::Send(message)]
     }
 
-    /// Shows the next page of the first dialog if the key is for that, and returns whether it is.
+    /// Shows another page of the first dialog if the key is for that, and returns whether it is.
     ///
     /// The key approves nothing, so it counts at once.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other keys are not for pages"
+    )]
     fn page(&mut self, key: KeyEvent) -> bool {
         let is_empty = self.editor.is_empty();
-        let Some(dialog) = self.dialogs.front_mut() else {
+        let dialog = self.dialogs.front_mut();
+        let dialog = dialog.filter(|it| is_empty && !it.has_input && key.modifiers.is_empty());
+        let Some(paged) = dialog.and_then(|it| it.paged.as_mut()) else {
             return false;
         };
-        let is_space = key.code == KeyCode::Char(' ') && key.modifiers.is_empty();
-        if !(dialog.is_paged && is_space && is_empty) || dialog.has_input {
-            return false;
-        }
-        let lines = dialog.next_page();
-        if !lines.is_empty() {
-            self.transcript.print(lines);
+        match key.code {
+            KeyCode::Char(' ') | KeyCode::PageDown => paged.next(),
+            KeyCode::PageUp => paged.back(),
+            KeyCode::End => self.print_pages(),
+            _ => return false,
         }
         true
     }

@@ -1,15 +1,16 @@
 //! An approval or a question that waits for the user, and how it is shown.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use ratatui_core::text::{Line, Span};
 
+use super::paged::Paged;
 use crate::approvals::{Approval, Choice};
 use crate::chat::text::{
     ALERT, BAD, BAR, BOLD, DIM, GOOD, NAME, NOTE_BAR, clean, marked, marked_rest,
 };
-use crate::pages::{Mark, Row, Shade, more, rows};
+use crate::lines::counted;
+use crate::pages::{Mark, Row, Shade, rows};
 
 /// Time without a key before answers count.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -22,10 +23,10 @@ pub(crate) type RequestId = u64;
 pub(super) struct Dialog {
     pub(super) id: RequestId,
     pub(super) kind: Kind,
-    /// Pages that are not printed yet. Until all are, only a refusal counts.
-    pub(super) unseen: VecDeque<Vec<Row>>,
-    /// Whether it has more than one page.
-    pub(super) is_paged: bool,
+    /// All of it, until it is shown.
+    content: Vec<Row>,
+    /// What is shown in pages; until the last one was, only a refusal counts.
+    pub(super) paged: Option<Paged>,
     /// When it became the open one; `None` before that.
     pub(super) shown: Option<Duration>,
     /// Whether the input line holds the answer to it: to a question, or the reason of a refusal.
@@ -72,25 +73,24 @@ const PLAN: RequestId = RequestId::MAX;
 
 impl Dialog {
     pub(super) fn approval(id: RequestId, approval: Approval) -> Self {
-        let pages = approval.pages(true);
-        Self::new(id, Kind::Approval { approval, rule: 0 }, pages)
+        let content = approval.rows(true);
+        Self::new(id, Kind::Approval { approval, rule: 0 }, content)
     }
 
     pub(super) fn question(id: RequestId, question: &str) -> Self {
-        // It is answered with words of the user, so it may be of any length.
-        Self::new(id, Kind::Question, vec![rows(question)])
+        Self::new(id, Kind::Question, rows(question))
     }
 
     pub(super) fn plan() -> Self {
         Self::new(PLAN, Kind::Plan, Vec::new())
     }
 
-    fn new(id: RequestId, kind: Kind, pages: Vec<Vec<Row>>) -> Self {
+    fn new(id: RequestId, kind: Kind, content: Vec<Row>) -> Self {
         Self {
             id,
             kind,
-            is_paged: pages.len() > 1,
-            unseen: pages.into(),
+            content,
+            paged: None,
             shown: None,
             has_input: false,
             selected: None,
@@ -117,8 +117,8 @@ impl Dialog {
         Line::from(vec![Span::styled("? ", ALERT), Span::styled(name, BOLD)])
     }
 
-    /// The next page, which is printed now.
-    pub(super) fn next_page(&mut self) -> Vec<Line<'static>> {
+    /// Begins to show it on a screen of this size. Returns the lines to print: all of them, unless they are shown in pages.
+    pub(super) fn begin(&mut self, screen: (u16, u16)) -> Vec<Line<'static>> {
         let plain = match &self.kind {
             Kind::Approval { .. } => NAME,
             Kind::Question | Kind::Plan => BOLD,
@@ -133,8 +133,23 @@ impl Dialog {
             Mark::Line(shade) => marked(BAR, text, style(shade)),
             Mark::Rest(shade) => marked_rest(text, style(shade)),
         };
-        let page = self.unseen.pop_front().unwrap_or_default();
-        page.into_iter().map(line).collect()
+        let mut lines = vec![self.head()];
+        let content = std::mem::take(&mut self.content).into_iter().map(line);
+        // A question is answered with words of the user, so it may be of any length.
+        if !matches!(self.kind, Kind::Approval { .. }) {
+            lines.extend(content);
+            return lines;
+        }
+        match Paged::new(content.collect(), screen) {
+            Ok(paged) => self.paged = Some(paged),
+            Err(content) => lines.extend(content),
+        }
+        lines
+    }
+
+    /// Returns whether there is something to see before it can be approved.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.paged.as_ref().is_some_and(|it| !it.is_seen())
     }
 
     /// Returns the rows of the dialog above the input line.
@@ -166,12 +181,16 @@ impl Dialog {
                     ],
                 };
                 question.push(Span::styled(more, DIM));
+                if self.paged.is_some() && !self.is_unseen() {
+                    let words = " (PgUp goes back, End prints all)";
+                    question.push(Span::styled(words, DIM));
+                }
                 rows.push(Line::from(question));
                 // What does not count yet is not offered.
                 rows.push(if let Some((lasting, _)) = self.selected {
                     confirming(lasting, approval.rules.get(*rule), is_ready)
-                } else if !self.unseen.is_empty() {
-                    Line::from(keys_for_more(&self.unseen))
+                } else if let Some(paged) = self.paged.as_ref().filter(|it| !it.is_seen()) {
+                    Line::from(keys_for_more(paged.rest()))
                 } else if is_ready {
                     Line::from(keys(approval, *rule))
                 } else {
@@ -227,13 +246,18 @@ fn about(gadget: &str) -> Option<&'static str> {
 }
 
 /// The keys while there is more to see.
-fn keys_for_more(unseen: &VecDeque<Vec<Row>>) -> Vec<Span<'static>> {
+fn keys_for_more(rest: usize) -> Vec<Span<'static>> {
     let no = Choice::No;
+    let lines = counted(rest, "more line");
     vec![
         Span::styled("Space", NAME),
-        Span::styled(format!(" shows more ({})  ", more(unseen)), ALERT),
+        Span::styled(format!(" shows more ({lines})  "), ALERT),
         Span::styled(no.key().to_string(), NAME),
-        Span::raw(format!(" {}", no.words())),
+        Span::raw(format!(" {}  ", no.words())),
+        Span::styled("PgUp", NAME),
+        Span::raw(" goes back  "),
+        Span::styled("End", NAME),
+        Span::raw(" prints all"),
     ]
 }
 

@@ -97,6 +97,7 @@ impl Played {
             let lines = lines.iter().map(|it| it.to_string().trim_end().to_owned());
             lines.collect::<Vec<_>>().join("\n")
         };
+        self.app.resize(columns, height);
         let settled = self.app.take_settled(columns - 1);
         let view = self.app.view(columns, height);
         assert!(view.rows.len() < usize::from(height), "{view:?}");
@@ -312,57 +313,6 @@ fn ctrl_c_takes_one_step_at_a_time() {
         idle.effects(),
         [Effect::Leave, Effect::Suspend, Effect::Leave]
     );
-}
-
-#[test]
-fn nothing_is_approved_before_its_last_page() {
-    let subject: Vec<String> = (1..=450).map(|number| format!("line {number}")).collect();
-    let approval = |subject: String| Approval {
-        gadget: "Run".to_owned(),
-        subject,
-        rules: vec!["Run".to_owned()],
-        ..Approval::default()
-    };
-    let mut played = Played::new();
-    let open = Message::Approval(1, approval(subject.join("\n")));
-    played.step(0, Message::Began(String::new())).step(0, open);
-    let (settled, live) = played.screen(80, 24);
-    assert!(settled.ends_with("\n  │ line 200"), "{settled}");
-    assert!(
-        live.contains("Space shows more (250 more lines)  n no"),
-        "{live}"
-    );
-    for key in ['y', 's', 'a', 'Y'] {
-        played.press(300, KeyCode::Char(key));
-    }
-    assert_eq!(played.effects(), []);
-    // Space counts at once, because it approves nothing.
-    played
-        .press(0, KeyCode::Char(' '))
-        .press(0, KeyCode::Char('y'));
-    let (settled, live) = played.screen(80, 24);
-    assert!(settled.starts_with("  │ line 201\n") && settled.ends_with("\n  │ line 400"));
-    assert!(live.contains("50 more lines"), "{live}");
-    // What was typed too early is in the input line.
-    played.press(10, KeyCode::Backspace).keys("  ");
-    let (settled, live) = played.screen(80, 24);
-    assert!(settled.ends_with("\n  │ line 450"), "{settled}");
-    assert!(!live.contains("Space"), "{live}");
-    played
-        .press(299, KeyCode::Char('y'))
-        .press(10, KeyCode::Backspace);
-    assert_eq!(played.effects(), []);
-    played.press(300, KeyCode::Char('y'));
-    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::Once)]);
-    // It can be refused at any time.
-    let mut played = Played::new();
-    let open = Message::Approval(1, approval("x".repeat(30_000)));
-    played.step(0, Message::Began(String::new())).step(0, open);
-    assert!(played.screen(80, 24).1.contains("20 more lines"));
-    played
-        .press(300, KeyCode::Char('n'))
-        .press(10, KeyCode::Enter);
-    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::No(None))]);
 }
 
 #[test]

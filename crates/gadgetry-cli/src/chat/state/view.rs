@@ -3,6 +3,7 @@
 use ratatui_core::text::{Line, Span};
 
 use super::call::{CallItem, last_lines, seconds, spinner};
+use super::paged::Paged;
 use super::run::{Activity, Run, UserCommand};
 use super::{App, Waiting};
 use crate::chat::screen::View;
@@ -20,13 +21,17 @@ const WAITING_ROWS: usize = 3;
 const LEAST_ROWS: u16 = 4;
 
 impl App {
-    /// The live rows on a screen of this size: at most half of it, and none as wide as it.
+    /// The live rows on a screen of this size: at most half of it, unless a call is shown in pages, and none as wide as it.
     pub(crate) fn view(&self, columns: u16, height: u16) -> View {
         // A row that fills the line would leave the cursor at different places on different terminals.
         let columns = columns.saturating_sub(1).max(1);
+        let paged = self.dialogs.front().and_then(|it| it.paged.as_ref());
+        let page = paged.map(Paged::page).unwrap_or_default().to_vec();
+        // A page is whole, and leaves enough.
+        let others = u16::try_from(page.len() + 1).unwrap_or(u16::MAX);
         let room = (height / 2)
             .max(LEAST_ROWS)
-            .min(height.saturating_sub(1))
+            .min(height.saturating_sub(others))
             .max(1);
         let input_room = (room / 2).clamp(1, INPUT_ROWS);
         let (input, cursor) = self.editor.rows(columns, input_room);
@@ -58,6 +63,7 @@ impl App {
         rows.extend(output);
         rows.extend(activity);
         rows.extend(waiting);
+        rows.extend(page);
         rows.extend(dialog);
         let above = rows.len();
         rows.extend(input);

@@ -74,6 +74,7 @@ impl Scene {
             self.terminal.process(self.region.overlay(view).as_bytes());
             return;
         }
+        self.app.resize(columns, rows);
         let settled = self.app.take_settled(columns - 1);
         let view = self.app.view(columns, rows);
         let frame = self.region.paint(columns, &settled, view);

@@ -160,3 +160,79 @@ fn an_answer_that_lasts_needs_enter_as_well() {
         "",
     );
 }
+
+#[test]
+fn nothing_is_approved_before_its_last_page() {
+    let subject: Vec<String> = (1..=40).map(|number| format!("line {number}")).collect();
+    let approval = |subject: String| Approval {
+        gadget: "Run".to_owned(),
+        subject,
+        rules: vec!["Run".to_owned()],
+        ..Approval::default()
+    };
+    let opened = || {
+        let mut played = Played::new();
+        let open = Message::Approval(1, approval(subject.join("\n")));
+        played.step(0, Message::Began(String::new())).step(0, open);
+        played
+    };
+    let check = |played: &mut Played, first: usize, last: usize, keys: &str| {
+        let (settled, live) = played.screen(80, 24);
+        assert_eq!(settled.trim_matches('\n').trim_start_matches("? Run"), "");
+        let rows: Vec<&str> = live.lines().filter(|it| it.starts_with("  │ ")).collect();
+        let expected: Vec<String> = (first..=last).map(|it| format!("  │ line {it}")).collect();
+        assert_eq!(rows, expected);
+        assert!(live.contains(keys), "{live}");
+    };
+    let mut played = opened();
+    let more = "Space shows more (25 more lines)  n no  PgUp goes back  End prints all";
+    check(&mut played, 1, 15, more);
+    for key in ['y', 's', 'a', 'Y'] {
+        played.press(300, KeyCode::Char(key));
+    }
+    assert_eq!(played.effects(), []);
+    // Space counts at once, because it approves nothing.
+    played
+        .press(0, KeyCode::Char(' '))
+        .press(0, KeyCode::Char('y'));
+    check(&mut played, 16, 30, "(10 more lines)");
+    // What was typed too early is in the input line.
+    played.press(10, KeyCode::Backspace);
+    played.press(10, KeyCode::PageUp);
+    check(&mut played, 1, 15, "(25 more lines)");
+    played.keys("  ").press(0, KeyCode::Char(' '));
+    check(
+        &mut played,
+        31,
+        40,
+        "Run Run? (PgUp goes back, End prints all)",
+    );
+    played.step(300, Message::Tick);
+    check(&mut played, 31, 40, "y once  n no  s this session");
+    played.press(10, KeyCode::PageUp);
+    check(&mut played, 16, 30, "Run Run?");
+    played
+        .press(299, KeyCode::Char('y'))
+        .press(10, KeyCode::Backspace);
+    assert_eq!(played.effects(), []);
+    played.press(300, KeyCode::Char('y'));
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::Once)]);
+    // The end is everything, so nothing is left out.
+    let mut played = opened();
+    played.screen(80, 24);
+    played.press(0, KeyCode::End);
+    let (settled, live) = played.screen(80, 24);
+    assert!(settled.starts_with("  │ line 1\n") && settled.ends_with("\n  │ line 40"));
+    assert!(!live.contains("Space"), "{live}");
+    played.press(300, KeyCode::Char('y'));
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::Once)]);
+    // It can be refused at any time.
+    let mut played = Played::new();
+    let open = Message::Approval(1, approval("x".repeat(30_000)));
+    played.step(0, Message::Began(String::new())).step(0, open);
+    assert!(played.screen(80, 24).1.contains("(405 more lines)"));
+    played
+        .press(300, KeyCode::Char('n'))
+        .press(10, KeyCode::Enter);
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::No(None))]);
+}
