@@ -78,10 +78,21 @@ impl Gadget for DeleteFile {
 /// An approval holds for what is there now.
 fn deletes(path: &WorkspacePath, doomed: &Doomed) -> CallPreview {
     let text = path.to_string();
-    let preview = match doomed.kind {
-        Deleted::File => CallPreview::of(Subject::Path(text)),
-        Deleted::EmptyFolder => CallPreview::of(Subject::Path(text)).note("an empty folder"),
-        Deleted::Folder => CallPreview::of(Subject::Folder(text)).note("with everything in it"),
+    let (subject, note) = match doomed.kind {
+        Deleted::File if doomed.is_link => (Subject::Path(text), "a link".to_owned()),
+        Deleted::File => (Subject::Path(text), "a file".to_owned()),
+        Deleted::EmptyFolder => (Subject::Path(text), "an empty folder".to_owned()),
+        Deleted::Folder => {
+            let files = match doomed.files {
+                1 => "1 file".to_owned(),
+                files => format!("{files} files"),
+            };
+            (
+                Subject::Folder(text),
+                format!("a folder with {files} in it"),
+            )
+        }
     };
+    let preview = CallPreview::of(subject).note(note).whole();
     preview.bound_to(&doomed.state)
 }

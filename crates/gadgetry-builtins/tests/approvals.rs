@@ -326,3 +326,35 @@ async fn an_edit_is_shown_after_the_edits_before_it() {
         "{said:?}"
     );
 }
+
+/// A question about a deletion shows the path, the kind, and the number of files; no parameters.
+#[tokio::test]
+async fn a_deletion_is_described_in_words() {
+    let check = async |path: &str, recursive: bool, lines: &[&str]| {
+        let stage = Stage::new();
+        fs::create_dir_all(stage.work().join("d/deep")).unwrap();
+        for file in ["a.txt", "d/x", "d/deep/y"] {
+            fs::write(stage.work().join(file), "one\n").unwrap();
+        }
+        fs::create_dir(stage.work().join("empty")).unwrap();
+        symlink("a.txt", stage.work().join("l")).unwrap();
+        let delete = json!({ "filePath": path, "recursive": recursive });
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        run(&stage, &[], &[("DeleteFile", delete)], move |request| {
+            let lines = request.lines();
+            *log.lock().unwrap() = lines.iter().map(ToString::to_string).collect();
+            Answer::No(None)
+        })
+        .await;
+        assert_eq!(*asked.lock().unwrap(), lines, "{path}");
+    };
+    check("a.txt", false, &["DeleteFile", "a file", "| a.txt"]).await;
+    check("l", false, &["DeleteFile", "a link", "| l"]).await;
+    let empty = ["DeleteFile", "an empty folder", "| empty"];
+    check("empty", false, &empty).await;
+    let folder = ["DeleteFile", "a folder with 2 files in it", "| d"];
+    check("d", true, &folder).await;
+    let folder = ["DeleteFile", "a folder with 1 file in it", "| d/deep"];
+    check("d/deep", true, &folder).await;
+}

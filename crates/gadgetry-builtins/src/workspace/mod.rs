@@ -190,12 +190,18 @@ impl Workspace {
             Deleted::File => state::of(&metadata),
             Deleted::EmptyFolder | Deleted::Folder => state::identity(&metadata),
         });
+        let mut files = 0;
         if kind == Deleted::Folder {
             let folder = dir.open_dir_nofollow(name).map_err(failed)?;
-            removal::add_state(&folder, place.path(), &mut state)?;
+            files = removal::add_state(&folder, place.path(), &mut state)?;
         }
         let state = format!("{:x?}", state.finalize());
-        Ok(Doomed { kind, state })
+        Ok(Doomed {
+            kind,
+            is_link: metadata.is_symlink(),
+            files,
+            state,
+        })
     }
 
     /// Deletes a file, a link or, with `recursive`, a folder with everything in it. `check` is called before anything is deleted,
@@ -357,6 +363,9 @@ pub(crate) struct Changed {
 #[derive(Debug)]
 pub(crate) struct Doomed {
     pub(crate) kind: Deleted,
+    pub(crate) is_link: bool,
+    /// Number of files and links in a folder.
+    pub(crate) files: usize,
     /// A hash of what is there, in folders too: of another one it differs.
     pub(crate) state: String,
 }

@@ -22,13 +22,15 @@ pub(super) fn check<E: From<FileError>>(
     each(dir, path, DEPTH_LIMIT, &mut |_, path, _| may(path))
 }
 
-/// Adds what is in a folder to a hash. Fails if it has a repository of Git in it.
+/// Adds what is in a folder to a hash, and counts the files and links. Fails if it has a repository of Git in it.
 pub(super) fn add_state(
     dir: &Dir,
     path: &WorkspacePath,
     hash: &mut Sha256,
-) -> Result<(), FileError> {
+) -> Result<usize, FileError> {
+    let mut files = 0;
     each(dir, path, DEPTH_LIMIT, &mut |dir, path, entry| {
+        files += usize::from(!entry.is_folder);
         let metadata = dir.symlink_metadata(&entry.name);
         let metadata = metadata.map_err(|source| FileError::io(path, source))?;
         hash.update(path.to_string());
@@ -38,8 +40,9 @@ pub(super) fn add_state(
             state::of(&metadata)
         });
         hash.update([0]);
-        Ok(())
-    })
+        Ok::<(), FileError>(())
+    })?;
+    Ok(files)
 }
 
 /// Deletes everything in a folder.

@@ -136,6 +136,8 @@ pub struct CallPreview {
     /// Further facts for the user, a line each. These are the gadget's words: a user interface shows them apart from the model's
     /// text.
     pub notes: Vec<String>,
+    /// Whether the subject and the notes describe the whole call, so that its parameters need not be shown.
+    pub is_whole: bool,
     /// The source of the gadget, if others define it.
     pub origin: Option<Origin>,
     /// Further facts that an approval is bound to and that are not shown, such as the hash of a file's content.
@@ -168,6 +170,8 @@ impl CallPreview {
     /// let shown = preview.further_parameters(&json!({ "path": "src", "pattern": "key" }));
     /// assert_eq!(shown.as_deref(), Some(r#"{"path":"src","pattern":"key"}"#));
     /// assert_eq!(preview.further_parameters(&json!({ "path": "src" })), None);
+    /// let whole = preview.note("with 3 files in it").whole();
+    /// assert_eq!(whole.further_parameters(&json!({ "path": "src", "recursive": true })), None);
     /// ```
     pub fn further_parameters(&self, parameters: &serde_json::Value) -> Option<String> {
         let says_little = match &self.subject {
@@ -175,13 +179,20 @@ impl CallPreview {
             Some(Subject::Command(_)) | None => false,
         };
         let several = (parameters.as_object()).is_some_and(|parameters| parameters.len() > 1);
-        (says_little && several).then(|| parameters.to_string())
+        (says_little && several && !self.is_whole).then(|| parameters.to_string())
     }
 
     /// Adds a line that the user should read.
     #[must_use]
     pub fn note(mut self, line: impl Into<String>) -> Self {
         self.notes.push(line.into());
+        self
+    }
+
+    /// Declares that the subject and the notes describe the whole call: questions do not show its parameters.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.is_whole = true;
         self
     }
 
