@@ -25,6 +25,9 @@ const EXAMPLES: usize = 3;
 pub(crate) struct Usable {
     keys: Vec<KeyOf>,
     servers: Vec<LocalServer>,
+    /// The models of the server that `--base-url` names, which are the only ones then; empty without one that lists them.
+    #[cfg(feature = "chat")]
+    served: Vec<String>,
 }
 
 /// A provider whose key is set.
@@ -55,7 +58,21 @@ impl Usable {
         Self {
             keys: keys(&Resolver::from_env()),
             servers: Vec::new(),
+            served: Vec::new(),
         }
+    }
+
+    /// Adds the models of the server that `--base-url` names.
+    #[cfg(feature = "chat")]
+    pub(crate) fn serving(mut self, models: Vec<String>) -> Self {
+        self.served = models;
+        self
+    }
+
+    /// The models of the server that `--base-url` names.
+    #[cfg(feature = "chat")]
+    pub(crate) fn served(&self) -> &[String] {
+        &self.served
     }
 
     /// Looks for keys, and for servers that answer within a second. An interrupt is the end of it.
@@ -71,6 +88,8 @@ impl Usable {
         Self {
             keys: keys(&resolver),
             servers,
+            #[cfg(feature = "chat")]
+            served: Vec::new(),
         }
     }
 

@@ -414,7 +414,7 @@ impl Conversation {
                     listing.folder(&folder);
                 }
             }
-            Effect::ListModels => self.looking = Some(Usable::look().boxed()),
+            Effect::ListModels => self.looking = Some(self.talk.look()),
             Effect::ListSessions => {
                 // `/resume` alone says what is wrong.
                 let listed = timeout(LISTING, self.talk.sessions()).await;

@@ -109,6 +109,18 @@ fn models_that_can_be_used_are_offered() {
     screen.shows("› vllm:smaller");
     screen.keys("\x15");
     leave(screen);
+    // With `--base-url`, those of that server, and no others.
+    let args = ["chat", "--model", "larger", "--base-url"];
+    let url = format!("{}/v1", server.url().trim_end_matches("/v1"));
+    let args = [&args[..], &[&url]].concat();
+    let variables = [&NO_SERVERS[..], &key[..]].concat();
+    let mut screen = Screen::start(&workshop, (80, 40), &args, &variables);
+    screen.shows("larger · asks");
+    screen.say("/model");
+    let text = screen.shows("› smaller");
+    assert!(!text.contains("mistral"), "{text}");
+    screen.keys("\x15");
+    leave(screen);
 }
 
 /// `gadgetry chat` with the built-in gadgets, of which those that write need no approval.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::SystemTime;
 
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join};
 use gadgetry::models::{ModelFilter, ModelRegistry};
 use gadgetry::provider::{BaseUrl, Resolver};
 use gadgetry::{Media, Skill, Skills};
@@ -79,6 +81,11 @@ impl Base {
 
     /// The models that can be used now, and the others of the catalogue.
     fn models(&self, catalog: &ModelRegistry) -> (Vec<String>, Vec<String>) {
+        let served = self.usable.served();
+        if !served.is_empty() {
+            // Any other name would be sent to that server, too.
+            return (served.to_vec(), Vec::new());
+        }
         let local = self.usable.local().map(|it| it.name);
         let mut usable: BTreeSet<String> = local.collect();
         let mut others = BTreeSet::new();
@@ -122,11 +129,27 @@ impl Talk {
 
     /// The models that can be used now.
     pub(in crate::chat) async fn models(&mut self) -> Result<Report, Error> {
-        self.use_usable(Usable::look().await)?;
+        self.use_usable(self.look().await)?;
         let rows = self.facts.names.models.iter();
         let rows = rows.map(|name| (one_line(name), String::new()));
         let otherwise = format!("{NONE}; `/model ` and a part of a name finds the others");
         Ok(table(rows.collect(), &otherwise))
+    }
+
+    /// Looks for the models that can be used now, also those of the server that `--base-url` names.
+    pub(in crate::chat) fn look(&self) -> BoxFuture<'static, Usable> {
+        let model = &self.args.options.model;
+        let (name, server) = (model.name().to_owned(), model.server.clone());
+        async move {
+            if server.base_url.is_none() {
+                return Usable::look().await;
+            }
+            let facts = connect::server_facts(&name, &server);
+            let (found, facts) = join(Usable::look(), facts).await;
+            let served = facts.unwrap_or_default().models.into_iter();
+            found.serving(served.map(|it| it.name).collect())
+        }
+        .boxed()
     }
 
     /// Completes the names of these models from now on.
