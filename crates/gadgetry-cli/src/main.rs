@@ -9,7 +9,7 @@
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces`, `live_output` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents; output of commands while they run |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
 //! | `printer`, `telemetry`, `inspection` | the one way to stdout and stderr; traces for OpenTelemetry; the page of runs in progress |
-//! | `modes`, `input`, `cli` | modes of approval; prompts from stdin; the command line as typed |
+//! | `modes`, `input`, `slash`, `cli` | modes of approval; prompts from stdin; slash commands that do not exist; the command line as typed |
 //! | `data_dir`, `media`, `prompt`, `schemas`, `skills`, `connect` | the data folder; files, instructions and skills of a prompt; a model by its name |
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
 //! | `worktree`, `project` | a Git worktree to work in; what an agent learns from its folder: environment, instructions, skills, commands, subagents |
@@ -76,6 +76,8 @@ mod run_agent;
 mod schemas;
 mod sessions;
 mod skills;
+#[cfg(any(feature = "acp", feature = "chat"))]
+mod slash;
 mod sources;
 mod subagents;
 #[cfg(feature = "otel")]

@@ -1,8 +1,7 @@
 //! Slash commands: their names, and what is written after them.
 
-use gadgetry::proto::schema::closest;
-
 use crate::cli::SessionName;
+use crate::slash::{self, is_message};
 
 /// A command, for the help and for completion.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ impl Entered {
             let argument = argument.trim().to_owned();
             return Some(Self::Skill(name[1..].to_owned(), argument));
         }
-        if name[1..].contains('/') || (text.contains('\n') && name != "/skill") {
+        if is_message(name, text) && name != "/skill" {
             return None;
         }
         let argument = argument.trim();
@@ -230,10 +229,7 @@ fn unknown(name: &str, named: &[(String, String)]) -> String {
     let names = COMMANDS.iter().map(|it| it.name);
     let names = names.chain(ALSO.iter().map(|(name, _)| *name));
     let names = names.chain(named.iter().map(|(name, _)| &**name));
-    match closest(name, names).first() {
-        Some(near) => format!("unknown command {name}; did you mean {near}?"),
-        None => format!("unknown command {name}; /help lists the commands"),
-    }
+    slash::unknown(name, names, "/help lists the commands")
 }
 
 #[cfg(test)]

@@ -333,11 +333,12 @@ fn modes_and_rules() {
     check("accept-edits", &["deny WriteFile"], &[&write], false, 0);
 }
 
-/// Skills and custom commands are slash commands, and their prompts are what the model reads.
+/// Skills and custom commands are slash commands, and their prompts are what the model reads. There are no others.
 #[test]
 fn slash_commands() {
     let expects = |text: &str| json!({ "text": "Done.", "expect": { "contains": [text] } });
-    let texts = ["Say hello to Ada.", "Review src now.", "/no-such thing"];
+    let messages = ["/etc/hosts is broken", "/etc\nis broken", " /no-such thing"];
+    let texts = [&["Say hello to Ada.", "Review src now."], &messages[..]].concat();
     let script: Vec<String> = texts
         .iter()
         .map(|it| format!("{}\n", expects(it)))
@@ -368,7 +369,20 @@ fn slash_commands() {
     let names: Vec<&Value> = list(&commands).iter().map(|it| &it["name"]).collect();
     assert_eq!(names, ["greet", "review"], "{commands}");
     assert_eq!(commands[0]["input"], json!({ "hint": "NAME" }));
-    for message in ["/greet Ada", "/review src", "/no-such thing"] {
+    for (message, words) in [
+        (
+            "/greeet Ada",
+            "unknown command /greeet; did you mean /greet?",
+        ),
+        (
+            "/no-such thing",
+            "unknown command /no-such; with a space before it, it is a message",
+        ),
+    ] {
+        let (_, answer) = editor.ask("session/prompt", prompt(&session, message));
+        assert!(answer["error"].to_string().contains(words), "{answer}");
+    }
+    for message in [&["/greet Ada", "/review src"], &messages[..]].concat() {
         let (_, answer) = editor.ask("session/prompt", prompt(&session, message));
         assert_eq!(
             answer["result"]["stopReason"], "end_turn",

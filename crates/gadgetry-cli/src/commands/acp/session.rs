@@ -32,6 +32,7 @@ use crate::project::{Project, filled_in};
 use crate::sessions::{
     Details, Hold, Session, Sessions, details, problem, replies_read, without_details,
 };
+use crate::slash::{is_message, unknown};
 use crate::sources::wanted_builtins;
 use crate::workspaces::Workspaces;
 
@@ -297,8 +298,17 @@ impl AcpSession {
         };
         Ok(match text {
             Some(text) => prompt.with_first_text(text),
-            // Any other word after a slash is text.
-            None => prompt,
+            None => {
+                let name = format!("/{name}");
+                if is_message(&name, &prompt.texts()) {
+                    return Ok(prompt);
+                }
+                let names = self.commands().into_iter();
+                let names: Vec<String> = names.map(|it| format!("/{}", it.name)).collect();
+                let names = names.iter().map(|it| &**it);
+                let hint = "with a space before it, it is a message";
+                return Err(HostError::Invalid(unknown(&name, names, hint)));
+            }
         })
     }
 
