@@ -13,7 +13,7 @@ use ratatui_core::text::{Line, Span};
 use crate::chat::text::{DIM, clean, wrap_all};
 
 use code::{Code, Colors};
-use style::{FENCE, Styles};
+use style::{DOLLAR, FENCE, Styles};
 
 /// Bytes after which a block is settled at the next line, whatever it is.
 const LARGEST_BLOCK: usize = 16 << 10;
@@ -263,12 +263,32 @@ fn with_breaks(lines: &[String]) -> String {
     text
 }
 
+/// Turns formulas such as `$$ x $$` in a line into inline ones, because others break the line.
+fn with_inline_math(line: &str) -> String {
+    let parts: Vec<&str> = line.split("$$").collect();
+    let paired = (parts.len() - 1) / 2 * 2;
+    let mut text = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        text.push_str(part);
+        if index + 1 == parts.len() {
+            break;
+        }
+        text.push_str(&match index {
+            _ if index >= paired => "$$".to_owned(),
+            opens if opens % 2 == 0 => format!("${DOLLAR}"),
+            _ => format!("{DOLLAR}$"),
+        });
+    }
+    text
+}
+
 fn render(text: &str, width: u16) -> Vec<Line<'static>> {
     let text: Vec<String> = text.lines().map(clean).collect();
     if text.iter().any(|line| is_monstrous(line)) {
         let lines: Vec<Line<'static>> = text.into_iter().map(Line::raw).collect();
         return wrap_all(&lines, width);
     }
+    let text: Vec<String> = text.iter().map(|line| with_inline_math(line)).collect();
     let text = with_breaks(&text);
     let options = tui_markdown::Options::new(Styles).table_width(width);
     let rendered = tui_markdown::from_str_with_options(&text, &options);
@@ -276,8 +296,10 @@ fn render(text: &str, width: u16) -> Vec<Line<'static>> {
     let lines = rendered.lines.into_iter().filter(|line| !is_fence(line));
     let lines = lines.map(|line| {
         // Entities such as `&#27;` have become characters.
-        let clean =
-            |span: &Span<'_>| Span::styled(clean(&span.content), line.style.patch(span.style));
+        let clean = |span: &Span<'_>| {
+            let text = clean(&span.content.replace(DOLLAR, "$"));
+            Span::styled(text, line.style.patch(span.style))
+        };
         let spans: Vec<Span<'static>> = line.spans.iter().map(clean).collect();
         let is_rule = spans.len() == 1 && spans[0].content == "---";
         if is_rule {
@@ -322,7 +344,11 @@ mod tests {
         check("", "");
         check("a *b* **c**\n", "a b c");
         check("one\n\n\ntwo", "one\n\ntwo");
-        check("# Title\ntext", "# Title\n\ntext");
+        check("# Title\ntext", "Title\n\ntext");
+        check("### A *b*\n", "A b");
+        check("a $$ e = mc^2 $$ and", "a $$ e = mc^2 $$ and");
+        check("$$x_1$$, $$y_1$$ for $$ 5", "$$x_1$$, $$y_1$$ for $$ 5");
+        check("a `$$x$$` b $5 $", "a $$x$$ b $5 $");
         check("- a\n- b\n\n- c\n\nend", "- a\n- b\n- c\n\nend");
         check("1. a\n\n   more\n2. b\n", "1. a\n\nmore\n2. b");
         check("```rust\nfn a() {}\n\n```\nb", "  fn a() {}\n  \n\nb");

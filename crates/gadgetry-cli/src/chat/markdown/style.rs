@@ -8,6 +8,9 @@ use crate::chat::text::{BOLD, DIM, NAME};
 /// Line that replaces the fences of indented code. No cleaned text has it.
 pub(super) const FENCE: &str = "\u{1}";
 
+/// A second `$` next to one of inline math. No cleaned text has it.
+pub(super) const DOLLAR: &str = "\u{2}";
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Styles;
 
@@ -18,6 +21,11 @@ impl StyleSheet for Styles {
         } else {
             BOLD
         }
+    }
+
+    fn heading_marker(&self, _: u8) -> &'static str {
+        // The style says it.
+        ""
     }
 
     fn code(&self) -> Style {
