@@ -19,6 +19,7 @@ use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
 use tokio::task::block_in_place;
 
+use prompter::columns_of;
 use spinner::Spinner;
 
 pub(crate) use prompter::Prompter;
@@ -325,6 +326,11 @@ fn is_ready() -> bool {
 #[cfg(not(unix))]
 fn is_ready() -> bool {
     false
+}
+
+/// Columns of the terminal that stdout is; `None` if they are unknown, or it is not a terminal.
+pub(crate) fn columns() -> Option<usize> {
+    columns_of(io::stdout())
 }
 
 /// Returns whether a user is at a terminal.

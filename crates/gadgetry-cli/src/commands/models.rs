@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::fetch;
 use crate::input::unreadable;
 use crate::lines::one_line;
-use crate::printer::Printer;
+use crate::printer::{Printer, columns};
 use crate::run_agent::until_interrupted;
 use crate::usable::{LocalModel, NONE, Usable, today};
 use crate::usage_totals::grouped;
@@ -111,7 +111,7 @@ fn list(args: &ModelsArgs, usable: Option<&Usable>, printer: &Printer) -> Result
             row[FEATURES].clear();
         }
     }
-    printer.text(&table(&rows));
+    printer.text(&table(&rows, columns()));
     Ok(())
 }
 
@@ -227,8 +227,8 @@ fn rounded(rate: f64) -> String {
     long[..kept.max(point + 3).min(long.len())].to_owned()
 }
 
-/// The rows below their head, numbers to the right.
-fn table(rows: &[[String; COLUMNS]]) -> String {
+/// The rows below their head, numbers to the right. Of a row that is wider than the terminal, the end is left out, and never the name.
+fn table(rows: &[[String; COLUMNS]], columns: Option<usize>) -> String {
     let mut widths = HEAD.map(str::len);
     let has_notes = rows
         .iter()
@@ -242,8 +242,15 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
     if !has_features {
         widths[FEATURES] = 0;
     }
+    let room = columns.unwrap_or(usize::MAX);
+    // A long name takes no room from the numbers of the others.
+    let numbers: usize = widths[1..FEATURES].iter().map(|width| width + 2).sum();
+    widths[0] = widths[0]
+        .min(room.saturating_sub(numbers + 2))
+        .max(HEAD[0].len());
     let mut out = String::new();
     let mut line = |cells: [&str; COLUMNS]| {
+        let begin = out.len();
         for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
             // Writing to a string cannot fail.
             let _ = match column {
@@ -252,6 +259,18 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
                 column if column > FEATURES => write!(out, "  {cell}"),
                 _ => write!(out, "  {cell:>width$}"),
             };
+        }
+        let kept = room.max(cells[0].chars().count());
+        if let Some((cut, _)) = out[begin..].char_indices().nth(kept) {
+            let last = out[..begin + cut].char_indices().next_back();
+            if kept == room
+                && let Some((last, _)) = last
+            {
+                out.truncate(last);
+                out.push('…');
+            } else {
+                out.truncate(begin + cut);
+            }
         }
         out.truncate(out.trim_end().len());
         out.push('\n');
@@ -333,5 +352,41 @@ mod tests {
         check(0.075, "0.075");
         check(0.037_5, "0.0375");
         check(120.0, "120.00");
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let row = |name: &str, features: &str, note: &str| {
+            [name, "128,000", "?", "2.50", "10.00", features, note].map(str::to_owned)
+        };
+        let long = "x".repeat(50);
+        let rows = [
+            row("a:b", "streaming vision", ""),
+            row(&long, "streaming", "old"),
+        ];
+        let check = |columns: Option<usize>, expected: &[&str]| {
+            assert_eq!(table(&rows, columns).lines().collect::<Vec<_>>(), expected);
+        };
+        let head = "CONTEXT  OUTPUT  $/M IN  $/M OUT";
+        let cells = "128,000       ?    2.50    10.00";
+        check(
+            Some(60),
+            &[
+                &format!("{:<24}  {head} …", "MODEL"),
+                &format!("{:<24}  {cells} …", "a:b"),
+                &format!("{long}  128,000…"),
+            ],
+        );
+        check(
+            Some(40),
+            &[
+                &format!("MODEL  {head}…"),
+                &format!("a:b    {cells}…"),
+                &long,
+            ],
+        );
+        let wide = table(&rows, None);
+        assert!(wide.ends_with("  streaming         old\n"), "{wide}");
+        assert_eq!(table(&rows, Some(200)), wide);
     }
 }

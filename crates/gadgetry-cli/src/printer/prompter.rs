@@ -51,7 +51,7 @@ impl Prompter {
     ) -> Option<String> {
         let _turn = TURN.lock().await;
         let _asking = self.begin();
-        let columns = columns();
+        let columns = columns_of(io::stderr()).unwrap_or(COLUMNS);
         let mut text = marked(HEAD, &exact(head), columns);
         for (index, page) in pages.iter().enumerate() {
             text.extend(page.iter().map(|row| shown(row, columns)));
@@ -158,7 +158,7 @@ pub(super) fn unwrapped(rows: &[Row]) -> String {
 /// Shows all rows, page by page, and returns the line that the user types after the last one; `no` if they do not read on, and
 /// `None` at the end of the input.
 pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<String> {
-    let columns = columns();
+    let columns = columns_of(io::stderr()).unwrap_or(COLUMNS);
     let pages = pages(rows);
     let mut text = marked(("", "  : "), &exact(head), columns);
     for (index, page) in pages.iter().enumerate() {
@@ -199,17 +199,16 @@ fn colours() -> bool {
     io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
-/// Columns of the terminal.
-fn columns() -> usize {
-    #[cfg(unix)]
-    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
-    #[cfg(not(unix))]
-    let columns = 0;
-    if columns == 0 {
-        COLUMNS
-    } else {
-        usize::from(columns)
-    }
+/// Columns of a terminal; `None` if they are unknown, or it is not a terminal.
+#[cfg(unix)]
+pub(super) fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col))
+}
+
+#[cfg(not(unix))]
+pub(super) fn columns_of<S>(_: S) -> Option<usize> {
+    None
 }
 
 /// Discards what was typed and not read: it answers no question that was not there yet.
@@ -222,7 +221,11 @@ fn forget_typed() {
 }
 
 fn question_text(question: &str) -> String {
-    marked(HEAD, &one_line(question), columns()) + PROMPT
+    marked(
+        HEAD,
+        &one_line(question),
+        columns_of(io::stderr()).unwrap_or(COLUMNS),
+    ) + PROMPT
 }
 
 fn line_after(text: &str, forgets_typed: bool) -> Option<String> {

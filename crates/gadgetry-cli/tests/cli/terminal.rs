@@ -146,3 +146,21 @@ fn calls_are_approved_one_by_one() {
         ", s2 or a2: WriteFile(src/**), s3 or a3: WriteFile\r\n",
     );
 }
+
+/// The catalogue fits the terminal, and is complete in a pipe.
+#[test]
+fn the_catalogue_is_as_wide_as_the_terminal() {
+    let workshop = Workshop::new("");
+    let models = format!("stty cols 90; {GADGETRY} models --all");
+    let shown = seen(&workshop, &models);
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 90),
+        "{shown}"
+    );
+    let piped = seen(&workshop, &format!("{models} > all.txt"));
+    assert_eq!(piped, "");
+    let all = workshop.read("all.txt");
+    assert_eq!(all.lines().count(), shown.lines().count());
+    assert!(all.lines().any(|line| line.chars().count() > 200));
+    assert!(!all.contains('…'));
+}
