@@ -15,18 +15,25 @@ pub(super) struct Undoing {
 }
 
 /// Undoes the latest `count` steps: the change of a file, or all changes of a command. Stops after a step with a file that was changed
-/// since; that change is not offered again.
+/// since; that change is not offered again. `not_covered` says which changes were not recorded, if some were not.
 ///
 /// Fails if nothing was undone.
-pub(super) fn undo(workspace: Option<&Workspace>, count: usize) -> Result<Undoing, Error> {
+pub(super) fn undo(
+    workspace: Option<&Workspace>,
+    count: usize,
+    not_covered: Option<String>,
+) -> Result<Undoing, Error> {
     let mut undoing = Undoing::default();
     for _ in 0..count {
         let step = workspace.and_then(|it| Some((it, it.latest_step()?)));
         let Some((workspace, step)) = step else {
             if undoing.changes.is_empty() {
-                return Err(Error::input(
-                    "there is no change of a file to undo; only changes since the start of this program can be undone",
-                ));
+                let covered = not_covered.unwrap_or_else(|| {
+                    "only changes since the start of this program can be undone".to_owned()
+                });
+                return Err(Error::input(format_args!(
+                    "there is no change of a file to undo; {covered}"
+                )));
             }
             let words = "there is nothing more to undo".to_owned();
             undoing.reports.push(Report::Note(Tone::Alert, words));
@@ -40,6 +47,7 @@ pub(super) fn undo(workspace: Option<&Workspace>, count: usize) -> Result<Undoin
     if undoing.changes.is_empty() {
         return Err(Error::input(undoing.problems.join("\n")));
     }
+    undoing.problems.extend(not_covered);
     undoing.say_problems();
     Ok(undoing)
 }

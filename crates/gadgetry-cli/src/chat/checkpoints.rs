@@ -63,6 +63,12 @@ impl Checkpoints {
         problem.words.clone()
     }
 
+    /// Returns the reason that changes are not recorded.
+    pub(super) fn problem(&self) -> Option<String> {
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        problem.words.clone()
+    }
+
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, FileError> + Send + 'static,

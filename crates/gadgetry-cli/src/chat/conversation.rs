@@ -212,6 +212,7 @@ impl Conversation {
         }
         loop {
             self.carry_out().await;
+            self.note_problem();
             if self.is_over {
                 return Ok(());
             }

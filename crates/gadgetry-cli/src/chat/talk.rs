@@ -426,7 +426,8 @@ impl Talk {
     /// another program.
     pub(super) async fn undo(&mut self, count: usize) -> Result<Vec<Report>, Error> {
         let workspace = self.user.workspaces.current();
-        let undoing = changes::undo(workspace.as_deref(), count)?;
+        let not_covered = self.user.flight.checkpoints.problem();
+        let undoing = changes::undo(workspace.as_deref(), count, not_covered)?;
         self.details_mut()?.undone.extend(undoing.changes);
         self.store().await?;
         Ok(undoing.reports)

@@ -317,3 +317,23 @@ fn a_session_is_open_once() {
     screen.leave();
     assert!(!workshop.has("gadgetry/sessions/day.open"));
 }
+
+/// In a workspace that is too large for `/undo` of commands, the user reads so while the run is in progress, and from `/undo`.
+#[test]
+fn a_workspace_that_is_too_large_is_named_at_once() {
+    let slow = "!!!ARG:command\nuntil [ -e go ]; do sleep 0.01; done\n";
+    let workshop = Workshop::new(&(reply(&call("RunCommand:r", slow)) + &reply("Done.")));
+    std::fs::create_dir(workshop.path("many")).expect("a folder");
+    for number in 0..=50_000 {
+        workshop.write(&format!("many/{number}"), "");
+    }
+    let mut screen = chat(&workshop, &["Go!"]);
+    screen.shows("/undo does not cover commands here: ");
+    screen.shows("running 1 gadget");
+    workshop.write("go", "");
+    screen.shows("Done.");
+    screen.rests();
+    screen.say("/undo");
+    screen.shows("there is no change of a file to undo; /undo does not cover commands here");
+    screen.leave();
+}

@@ -132,15 +132,13 @@ impl Conversation {
 
     async fn ask(&mut self, prompt: Prompt) {
         match self.talk.ask(prompt).await {
-            Ok(run) => {
-                self.note_problem();
-                self.follow(run);
-            }
+            Ok(run) => self.follow(run),
             Err(error) => self.update(Message::Ended(Err(Failure::Run(error.to_string())))),
         }
     }
 
-    fn note_problem(&mut self) {
+    /// Says what the user does not know of yet.
+    pub(super) fn note_problem(&mut self) {
         if let Some(problem) = self.talk.take_problem() {
             self.note(Tone::Alert, problem);
         }

@@ -76,6 +76,9 @@ impl Talk {
             let words = format!("files that an earlier program {verb} are left as they are");
             undoing.reports.push(Report::Note(Tone::Alert, words));
         }
+        if let Some(words) = self.user.flight.checkpoints.problem() {
+            undoing.reports.push(Report::Note(Tone::Alert, words));
+        }
         self.turns.truncate(index);
         let mut reports = undoing.reports;
         reports.push(self.leave_session(&format!("back before message {number}")));
