@@ -52,3 +52,38 @@ async fn text_in_utf_16_keeps_its_encoding() {
     check("UTF-16LE", &little).await;
     check("UTF-16BE", &big).await;
 }
+
+/// A name that is not UTF-8 is read by the form in which it is listed, unless that has several meanings.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn names_that_are_not_utf_8() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let stage = Stage::new();
+    let path = |name: &[u8]| stage.work().join(OsStr::from_bytes(name));
+    fs::create_dir(path(b"d\xe9")).unwrap();
+    fs::write(path(b"d\xe9/caf\xe9.txt"), "one\n").unwrap();
+    let shown = "d\u{fffd}/caf\u{fffd}.txt";
+    let list = json!({ "directoryPath": ".", "maxDepth": 2 });
+    let listed = stage.call("ListDirectory", list).await.unwrap();
+    assert!(listed.contains(&format!("\nF|{shown}|4|")), "{listed}");
+    let read = json!({ "filePath": shown });
+    let content = format!("path={shown}\n\none\n");
+    stage.check("ReadFile", read.clone(), Ok(&content)).await;
+    let edit = json!({ "filePath": shown, "search": "one", "replace": "two" });
+    stage.call("EditFile", edit).await.unwrap();
+    assert_eq!(fs::read(path(b"d\xe9/caf\xe9.txt")).unwrap(), b"two\n");
+    assert_eq!(fs::read_dir(path(b"d\xe9")).unwrap().count(), 1);
+    let outside = json!({ "filePath": "../d\u{fffd}" });
+    assert!(stage.call("ReadFile", outside).await.is_err());
+    fs::write(path(b"d\xe9/caf\xe8.txt"), "other\n").unwrap();
+    let words = "several names that are not UTF-8 are shown like this";
+    stage.check("ReadFile", read.clone(), Err(words)).await;
+    // A file of exactly this name is that file.
+    fs::write(path("d\u{fffd}".as_bytes()), "a file").unwrap();
+    let read = json!({ "filePath": "d\u{fffd}" });
+    stage
+        .check("ReadFile", read, Ok("path=d\u{fffd}\n\na file"))
+        .await;
+}

@@ -103,12 +103,48 @@ impl Workspace {
             return Err(FileError::Path("it has more than 4096 bytes"));
         }
         let written = Path::new(path.trim());
-        if !written.has_root() {
-            return Ok(written.components().collect());
+        let relative = if written.has_root() {
+            let inside = written.strip_prefix(self.root());
+            let inside = inside.map_err(|_| FileError::Outside(path.to_owned()))?;
+            inside.to_owned()
+        } else {
+            written.components().collect()
+        };
+        if path.contains(char::REPLACEMENT_CHARACTER) {
+            return self.not_utf8(&relative);
         }
-        let inside = written.strip_prefix(self.root());
-        let inside = inside.map_err(|_| FileError::Outside(path.to_owned()))?;
-        Ok(inside.to_owned())
+        Ok(relative)
+    }
+
+    /// The path with the names of the files that are shown like this because they are not UTF-8.
+    fn not_utf8(&self, shown: &Path) -> Result<PathBuf, FileError> {
+        let mut path = PathBuf::new();
+        for name in shown.components() {
+            let name = name.as_os_str();
+            let text = name.to_string_lossy();
+            let is_shown = text.contains(char::REPLACEMENT_CHARACTER);
+            if !is_shown || self.dir().symlink_metadata(path.join(name)).is_ok() {
+                path.push(name);
+                continue;
+            }
+            let folder = if path.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                &path
+            };
+            // A folder that cannot be read has no such name.
+            let entries = self.dir().read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name());
+            let mut names = names.filter(|it| it.to_string_lossy() == text);
+            let found = names.next();
+            if names.next().is_some() {
+                return Err(FileError::Path(
+                    "several names that are not UTF-8 are shown like this; a command can rename them",
+                ));
+            }
+            path.push(found.as_deref().unwrap_or(name));
+        }
+        Ok(path)
     }
 }
 
