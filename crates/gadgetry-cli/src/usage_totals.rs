@@ -77,11 +77,16 @@ impl UsageTotals {
             let _ = write!(words, "{} in, ", tokens(self.usage.input_tokens));
         }
         let _ = write!(words, "{about}{} out", tokens(written));
-        if self.dollars > 0.0 {
-            let least = if self.is_unpriced { "at least " } else { "" };
-            let _ = write!(words, ", {least}{}", dollars(self.dollars));
+        if let Some(cost) = self.cost_words() {
+            let _ = write!(words, ", {cost}");
         }
         words
+    }
+
+    /// Known costs, if there are any.
+    pub(crate) fn cost_words(&self) -> Option<String> {
+        let least = if self.is_unpriced { "at least " } else { "" };
+        (self.dollars > 0.0).then(|| format!("{least}{}", dollars(self.dollars)))
     }
 }
 

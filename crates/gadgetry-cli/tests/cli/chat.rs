@@ -468,7 +468,7 @@ fn a_suspended_program_continues() {
     );
     let mut screen = Screen::shell(&workshop);
     screen.say(&line);
-    screen.shows("tokens out");
+    screen.shows("script:script.jsonl · asks");
     screen.keys("some words\x1a");
     screen.shows("Stopped");
     screen.say("fg");

@@ -412,7 +412,7 @@ fn the_status_line_has_mode_and_context() {
         screen.shows(expected);
         leave(screen);
     };
-    check(&[], "tokens out · asks");
+    check(&[], "script:script.jsonl · asks");
     check(&["--sandbox"], "· asks, sandbox");
     check(&["--yes", "--sandbox"], "· allows all (--yes), sandbox");
     check(&["--dry-run"], "· dry run");

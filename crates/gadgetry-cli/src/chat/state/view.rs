@@ -159,15 +159,22 @@ impl App {
         ]))
     }
 
-    /// The model, what was spent, and the mode, which stays on the narrowest screen: it decides what runs without a question.
+    /// The model, the size of the context, what was spent, and the mode, which stays on the narrowest screen: it decides what runs
+    /// without a question. `/cost` has the tokens of all requests.
     fn status(&self, columns: u16) -> Line<'static> {
-        let mut parts = vec![self.facts.name.clone(), self.totals.words()];
-        if let Some(window) = self.facts.window.filter(|it| *it > 0) {
+        let mut parts = vec![self.facts.name.clone()];
+        parts.extend(self.totals.cost_words());
+        let used =
+            (self.context > 0).then(|| format!("{} tokens in context", grouped(self.context)));
+        let window = self.facts.window.filter(|it| *it > 0);
+        let left = window.map(|window| {
             let left = window.saturating_sub(self.context) * 100 / window;
-            parts.push(format!("{left} % context left"));
-        } else if self.context > 0 {
-            parts.push(format!("{} tokens in context", grouped(self.context)));
-        }
+            match &used {
+                Some(used) => format!("{used}, {left} % left"),
+                None => format!("{left} % context left"),
+            }
+        });
+        parts.extend(left.or(used));
         parts.push(self.facts.mode.clone());
         let line = |parts: &[String]| clean(&parts.join(" · "));
         while parts.len() > 1 && width(&line(&parts)) > usize::from(columns) {
