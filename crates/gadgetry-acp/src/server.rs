@@ -8,14 +8,14 @@ use std::time::Duration;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthenticateRequest, AuthenticateResponse,
-    CancelNotification, ClientCapabilities, CloseSessionRequest, DeleteSessionRequest,
-    DeleteSessionResponse, Error as Refusal, ErrorCode, ForkSessionRequest, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, McpCapabilities, McpServer, NewSessionRequest, PromptCapabilities,
-    PromptRequest, RequestId, ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
-    SessionConfigOptionValue, SessionDeleteCapabilities, SessionForkCapabilities, SessionInfo,
-    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionModeRequest,
+    CancelNotification, ClientCapabilities, CloseSessionRequest, CloseSessionResponse,
+    DeleteSessionRequest, DeleteSessionResponse, Error as Refusal, ErrorCode, ForkSessionRequest,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, McpCapabilities, McpServer, NewSessionRequest,
+    PromptCapabilities, PromptRequest, RequestId, ResumeSessionRequest, SessionCapabilities,
+    SessionCloseCapabilities, SessionConfigOptionValue, SessionDeleteCapabilities,
+    SessionForkCapabilities, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use gadgetry::CancellationToken;
 use gadgetry::proto::schema::read_plain_json;
@@ -443,10 +443,17 @@ impl<H: Host> Server<H> {
             };
             match opened {
                 Ok(session) => {
-                    let _listed = listed
+                    let listed = listed
                         .unwrap_or_else(|| Listed::new(&sessions, session.id().to_owned(), sender));
                     let session = Session::new(session, client, folder);
-                    session.serve(opening, responder, commands, ended).await;
+                    let served = session.serve(opening, responder, commands, ended);
+                    let closing = served.await;
+                    // The next request may delete or load it.
+                    drop(listed);
+                    if let Some(responder) = closing {
+                        let response = Ok::<_, Refusal>(CloseSessionResponse::new());
+                        responder.respond(response).await;
+                    }
                 }
                 Err(error) => {
                     drop(listed);

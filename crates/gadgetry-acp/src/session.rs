@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
-    CloseSessionResponse, ConfigOptionUpdate, CurrentModeUpdate, Error as Refusal, ErrorCode,
-    ForkSessionResponse, LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId,
-    ResumeSessionResponse, SessionNotification, SessionUpdate, SetSessionConfigOptionResponse,
-    SetSessionModeResponse, StopReason,
+    ConfigOptionUpdate, CurrentModeUpdate, Error as Refusal, ErrorCode, ForkSessionResponse,
+    LoadSessionResponse, NewSessionResponse, PromptResponse, RequestId, ResumeSessionResponse,
+    SessionNotification, SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse,
+    StopReason,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -125,14 +125,15 @@ impl<S: HostSession> Session<S> {
         }
     }
 
-    /// Carries out the client's requests until it is closed, or until `ended`.
+    /// Carries out the client's requests until it is closed, or until `ended`. Returns the request to close it, to be answered when
+    /// the session is not listed any more.
     pub(crate) async fn serve(
         mut self,
         opening: Opening,
         responder: Responder,
         mut commands: mpsc::Receiver<Command>,
         ended: CancellationToken,
-    ) {
+    ) -> Option<Responder> {
         self.opened(opening, responder).await;
         let mut is_ended = false;
         loop {
@@ -157,9 +158,7 @@ impl<S: HostSession> Session<S> {
                 Happened::Event(None) => self.run_ended().await,
             }
         }
-        if let Some(responder) = self.closing.take() {
-            respond(responder, CloseSessionResponse::new()).await;
-        }
+        self.closing
     }
 
     async fn opened(&mut self, opening: Opening, responder: Responder) {
