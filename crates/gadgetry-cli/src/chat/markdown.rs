@@ -273,10 +273,10 @@ fn with_inline_math(line: &str) -> String {
         if index + 1 == parts.len() {
             break;
         }
-        text.push_str(&match index {
-            _ if index >= paired => "$$".to_owned(),
-            opens if opens % 2 == 0 => format!("${DOLLAR}"),
-            _ => format!("{DOLLAR}$"),
+        text.extend(match index {
+            _ if index >= paired => ["$", "$"],
+            opens if opens % 2 == 0 => ["$", DOLLAR],
+            _ => [DOLLAR, "$"],
         });
     }
     text

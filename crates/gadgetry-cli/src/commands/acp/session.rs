@@ -296,20 +296,18 @@ impl AcpSession {
         } else {
             prompt_of(&self.base.config, name, arguments).map_err(words)?
         };
-        Ok(match text {
-            Some(text) => prompt.with_first_text(text),
-            None => {
-                let name = format!("/{name}");
-                if is_message(&name, &prompt.texts()) {
-                    return Ok(prompt);
-                }
-                let names = self.commands().into_iter();
-                let names: Vec<String> = names.map(|it| format!("/{}", it.name)).collect();
-                let names = names.iter().map(|it| &**it);
-                let hint = "with a space before it, it is a message";
-                return Err(HostError::Invalid(unknown(&name, names, hint)));
-            }
-        })
+        if let Some(text) = text {
+            return Ok(prompt.with_first_text(text));
+        }
+        let name = format!("/{name}");
+        if is_message(&name, &prompt.texts()) {
+            return Ok(prompt);
+        }
+        let names = self.commands().into_iter();
+        let names: Vec<String> = names.map(|it| format!("/{}", it.name)).collect();
+        let names = names.iter().map(|it| &**it);
+        let hint = "with a space before it, it is a message";
+        Err(HostError::Invalid(unknown(&name, names, hint)))
     }
 
     async fn store(&self, run: &RunId) -> Result<(), HostError> {
