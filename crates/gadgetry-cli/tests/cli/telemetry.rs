@@ -101,9 +101,8 @@ fn each_program_sends_spans() {
     {
         let (trace, span) = ("0123456789abcdef", "parent01");
         let hex = |text: &str| {
-            text.bytes()
-                .map(|it| format!("{it:02x}"))
-                .collect::<String>()
+            let bytes = text.bytes().map(|it| format!("{it:02x}"));
+            bytes.collect::<Vec<_>>().concat()
         };
         let meta = json!({ "traceparent": format!("00-{}-{}-01", hex(trace), hex(span)) });
         let ours = [

@@ -173,13 +173,11 @@ impl Quotations {
         let mut form: Option<(Range<usize>, bool)> = None;
         let is_quoted = |piece: &Gated| match piece {
             Gated::Call(call, written) => {
-                let (_, has_form) = match form.take().filter(|(range, _)| *range == call.range) {
-                    Some(known) => form.insert(known),
-                    None => {
-                        let has_form = self.has_form(written, dialects, messages);
-                        form.insert((call.range.clone(), has_form))
-                    }
-                };
+                let known = form.take().filter(|(range, _)| *range == call.range);
+                let (_, has_form) = form.insert(known.unwrap_or_else(|| {
+                    let has_form = self.has_form(written, dialects, messages);
+                    (call.range.clone(), has_form)
+                }));
                 *has_form || self.has_call(call, messages)
             }
             Gated::Opening(_) => {
@@ -215,9 +213,10 @@ fn texts(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
     message.content.iter().flat_map(move |part| {
         let (text, media): (_, &[Media]) = match (role, part) {
             (Role::System, Content::Text { text }) => (project(text), &[]),
-            (Role::User, Content::Text { text }) => (Some(text.as_str()), &[]),
-            // The model wrote it, but about what it had read.
-            (_, Content::Summary { text, .. }) => (Some(text.as_str()), &[]),
+            // The model wrote a summary, but about what it had read.
+            (Role::User, Content::Text { text }) | (_, Content::Summary { text, .. }) => {
+                (Some(text.as_str()), &[])
+            }
             (Role::User, Content::GadgetResult { text, media, .. }) => (Some(text.as_str()), media),
             (Role::User, Content::Media(media)) => (None, std::slice::from_ref(media)),
             _ => (None, &[]),
@@ -241,8 +240,12 @@ fn data(messages: &[Message]) -> Vec<Significant> {
     let bare: Vec<String> = texts.iter().filter_map(|it| without_numbers(it)).collect();
     let mut all: Vec<Significant> = Tags::ALL.map(Significant::new).into();
     for all in &mut all {
-        texts.iter().for_each(|text| all.add(text));
-        bare.iter().for_each(|text| all.add(text));
+        for text in &texts {
+            all.add(text);
+        }
+        for text in &bare {
+            all.add(text);
+        }
     }
     all.dedup_by(|one, other| one.text() == other.text());
     all
@@ -331,10 +334,8 @@ impl Wanted {
 
 /// Returns the significant characters of a value, without brackets: a schema may have put a value into a list.
 fn significant_value(value: &Value, tags: Tags) -> String {
-    let text = match value {
-        Value::String(text) => Cow::Borrowed(text.as_str()),
-        other => Cow::Owned(other.to_string()),
-    };
+    let text = value.as_str().map(Cow::Borrowed);
+    let text = text.unwrap_or_else(|| value.to_string().into());
     let kept = Significant::of(&text, tags);
     kept.text().replace(is_bracket, "")
 }

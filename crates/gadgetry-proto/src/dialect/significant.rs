@@ -183,10 +183,9 @@ impl Significant {
 /// Returns `false` for what a quotation may add or leave out.
 fn is_significant(c: char) -> bool {
     match c {
-        '"' | '\'' | '\\' | '\u{2018}'..='\u{201f}' => false,
+        // Quotes; and variants of signs, which are put into markers and names, and models leave them out.
+        '"' | '\'' | '\\' | '\u{2018}'..='\u{201f}' | '\u{fe00}'..='\u{fe0f}' => false,
         ' '..='~' => c != ' ',
-        // They are put into markers and names, and models leave them out.
-        '\u{fe00}'..='\u{fe0f}' => false,
         c => !c.is_whitespace() && !c.is_control() && !is_invisible(c, None),
     }
 }

@@ -116,7 +116,7 @@ fn table(url: &str, facts: &ServerFacts, models: &[&ModelFacts]) -> String {
             window.map_or_else(|| "?".to_owned(), grouped),
             match usual(facts, model).usual_form() {
                 CallForm::Json => "JSON in text",
-                _ => "blocks in text",
+                CallForm::Block | _ => "blocks in text",
             }
             .to_owned(),
             match (model.has_chat_template, tools) {
