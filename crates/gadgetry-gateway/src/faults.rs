@@ -180,18 +180,68 @@ impl Addresses {
     }
 }
 
-/// Returns the text in lower case without characters that could split an address: escapes and invisible characters.
+/// Returns the text in lower case, with HTML's references and wide characters in ASCII, and without characters that could split an
+/// address: escapes and invisible characters.
 fn plain(text: &str) -> String {
+    // `&amp;#46;` is written twice.
+    let text = without_references(&without_references(text));
     let mut plain: String = text
         .chars()
+        .map(narrow)
         .filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())
         .filter(|c| *c != '\\')
         .collect();
     plain.make_ascii_lowercase();
-    for (escape, meaning) in [("%2f", "/"), ("%3a", ":"), ("%2e", "."), ("u002f", "/")] {
+    for (escape, meaning) in [
+        ("%2f", "/"),
+        ("%3a", ":"),
+        ("%2e", "."),
+        ("u002f", "/"),
+        ("u003a", ":"),
+        ("u002e", "."),
+    ] {
         plain = plain.replace(escape, meaning);
     }
     plain
+}
+
+/// Returns the text with HTML's references, such as `&#46;`, as the characters that they mean.
+fn without_references(text: &str) -> String {
+    let mut pieces = text.split('&');
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let meant = piece.split_once(';').and_then(|(name, rest)| {
+            let number = |digits: &str, radix| u32::from_str_radix(digits, radix).ok();
+            let meant = match name.strip_prefix('#') {
+                Some(digits) => char::from_u32(match digits.strip_prefix(['x', 'X']) {
+                    Some(digits) => number(digits, 16)?,
+                    None => number(digits, 10)?,
+                })?,
+                None => match name {
+                    "amp" => '&',
+                    "colon" => ':',
+                    "period" => '.',
+                    "sol" => '/',
+                    _ => return None,
+                },
+            };
+            Some((meant, rest))
+        });
+        let (meant, rest) = meant.unwrap_or(('&', piece));
+        out.push(meant);
+        out.push_str(rest);
+    }
+    out
+}
+
+/// Returns the ASCII form of a wide character. Other digits become `1`, which is enough to find an address.
+fn narrow(c: char) -> char {
+    match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{3002}' | '\u{ff61}' => '.',
+        c if !c.is_ascii() && c.is_numeric() => '1',
+        c => c,
+    }
 }
 
 fn is_of_name(c: char) -> bool {
@@ -360,11 +410,22 @@ mod tests {
             "db.example:5432 is down",
             "no route to node7.svc",
             "xgate.example:8123",
+            "127&#46;0&#46;0&#46;1 refused",
+            "127&#x2E;0&period;0&amp;#46;1 refused",
+            "127.0.0.1&#58;8123",
+            "127.0.0.1&colon;8123",
+            "127\\u002e0\\u002e0\\u002e1",
+            "\u{ff11}\u{ff12}\u{ff17}.0.0.1",
+            "\u{ff4c}ocalhost refused",
+            "127\u{3002}0\u{ff0e}0\u{ff61}1:8123",
+            "\u{1d7d9}27.0.0.1",
         ] {
             for addresses in [&upstream, &named] {
                 let shown = addresses.hidden(text);
                 let rest = shown.replace(super::HIDDEN, "").replace(super::WORDS, "");
-                for part in ["0.0", "8123", "fe80", "gate", "local", "db.", "svc"] {
+                for part in [
+                    "0.0", "0&", "127", "8123", "fe80", "gate", "local", "db.", "svc",
+                ] {
                     assert!(!rest.contains(part), "{text} -> {shown}");
                 }
             }
@@ -375,6 +436,7 @@ mod tests {
             "std::vec and c10::Error in version 1.2.3",
             "messages.0.content: expected a string",
             "invalid: temperature must be <= 2.0",
+            "R&D: 1 & 2 &lt; 3; &#8364;5 for 10 m\u{b2}",
             "at 12:30:45 the limit of 1,000.50 was reached",
         ] {
             assert_eq!(upstream.hidden(text), text);

@@ -177,6 +177,26 @@ async fn calls_that_fail() {
     check("deaf", Ok("done"), true).await;
 }
 
+/// Each question is kept in the run, so 5,000 held it up for minutes.
+#[tokio::test]
+async fn a_call_asks_the_user_a_few_times() {
+    let servers = connect(&[("s", odd(&["asks"]))]).await;
+    let call = async |forms: usize, answers: &[&str], asked: usize, expected: &str| {
+        let run = Arc::new(Run::with_answers(answers));
+        let token = CancellationToken::new();
+        let parameters = json!({ "forms": forms });
+        let outcome = call_in(&run, &gadget(&servers, "Call"), parameters, token).await;
+        assert_eq!(outcome.result.as_deref(), Ok(expected));
+        assert_eq!(run.questions.lock().unwrap().len(), asked);
+    };
+    call(16, &["x"; 16], 16, "16 accepted, 0 cancelled").await;
+    let many = "16 accepted, 184 cancelled";
+    call(200, &["x"; 200], 16, many).await;
+    let refused = "0 accepted, 200 cancelled";
+    call(200, &[], 16, refused).await;
+    servers.close().await;
+}
+
 #[tokio::test]
 async fn a_call_without_an_answer_is_cancelled_at_the_server() {
     async fn check(by_timeout: bool) {

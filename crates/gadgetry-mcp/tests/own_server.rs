@@ -10,6 +10,7 @@ use gadgetry::control::RunContext;
 use gadgetry::{CancellationToken, Event, EventKind, Hook, MediaKind, Skills, TraceContext};
 use gadgetry_mcp::config::Transport;
 use gadgetry_mcp::{GadgetServer, HttpOptions, Protocol, ServeError, ServerConfig, Servers};
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -386,15 +387,131 @@ async fn requests_that_are_admitted() {
     keyed.end().await;
 }
 
+/// A client of the server, by its key.
+struct Client<'a> {
+    url: &'a str,
+    key: &'a str,
+}
+
+impl Client<'_> {
+    async fn send(&self, method: Method, headers: &[(&str, &str)], body: String) -> Response {
+        let (tls, _) = gadgetry_providers::tls::config();
+        let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
+        let mut request = client.build().unwrap().request(method, self.url).body(body);
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ] {
+            request = request.header(name, value);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.bearer_auth(self.key).send().await.unwrap()
+    }
+
+    /// The status of a request that opens a session, and the session.
+    async fn open(&self) -> (u16, String) {
+        let answer = self.send(Method::POST, &[], initialize().to_string()).await;
+        let status = answer.status().as_u16();
+        let session = answer.headers().get("mcp-session-id").cloned();
+        let session = session.map_or_else(String::new, |it| it.to_str().unwrap().to_owned());
+        answer.text().await.unwrap();
+        (status, session)
+    }
+
+    /// The status of a request within a session.
+    async fn uses(&self, session: &str) -> u16 {
+        let body = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+        let headers = [("mcp-session-id", session)];
+        let answer = self.send(Method::POST, &headers, body).await;
+        let status = answer.status().as_u16();
+        answer.text().await.unwrap();
+        status
+    }
+
+    /// The answer to a request of the revision without sessions.
+    async fn call(&self, name: &str, mut params: Value) -> String {
+        params["name"] = json!(name);
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+        });
+        let headers = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", name),
+        ];
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let answer = self.send(Method::POST, &headers, body.to_string()).await;
+        answer.text().await.unwrap()
+    }
+}
+
+const KEYS: [&str; 2] = ["0123456789abcdef", "fedcba9876543210"];
+
+/// One client took all sessions, and all others were refused.
 #[tokio::test]
-async fn sessions_are_limited() {
+async fn each_client_has_its_own_sessions() {
     let mut options = HttpOptions::default();
     options.sessions = 2;
+    options.keys = KEYS.map(str::to_owned).to_vec();
     let serving = Serving::start(options, Skills::new()).await;
-    for expected in [200, 200, 503] {
-        let body = initialize().to_string();
-        assert_eq!(status(&serving.url, &[], body).await, expected);
+    let url = &serving.url;
+    let [one, other] = KEYS.map(|key| Client { url, key });
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        let (status, session) = one.open().await;
+        assert_eq!(status, 200);
+        sessions.push(session);
     }
+    assert_eq!(one.uses(&sessions[0]).await, 404, "the oldest has ended");
+    assert_eq!(one.uses(&sessions[2]).await, 202);
+    assert_eq!(one.uses(&sessions[1]).await, 202);
+    assert_eq!(other.uses(&sessions[1]).await, 404, "of another client");
+    let (_, last) = one.open().await;
+    assert_eq!(one.uses(&sessions[2]).await, 404, "idle for longest");
+    // Sessions in use do not end.
+    let mut streams = Vec::new();
+    for session in [&sessions[1], &last] {
+        let headers = [("mcp-session-id", &**session)];
+        let stream = one.send(Method::GET, &headers, String::new()).await;
+        assert_eq!(stream.status(), 200);
+        streams.push(stream);
+    }
+    assert_eq!(one.open().await.0, 503);
+    let answer = one.call("Clock", json!({ "arguments": {} })).await;
+    assert!(answer.contains("noon"), "{answer}");
+    assert_eq!(other.open().await.0, 200);
+    drop(streams);
+    serving.end().await;
+}
+
+#[tokio::test]
+async fn consent_is_for_one_client() {
+    let mut options = HttpOptions::default();
+    options.keys = KEYS.map(str::to_owned).to_vec();
+    let serving = Serving::start(options, Skills::new()).await;
+    let url = &serving.url;
+    let [one, other] = KEYS.map(|key| Client { url, key });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    let arguments = json!({ "file": file });
+    let asked = one.call("Write", json!({ "arguments": arguments })).await;
+    let (_, state) = asked.split_once(r#""requestState":""#).expect(&asked);
+    let (state, _) = state.split_once('"').unwrap();
+    let yes = json!({ "approval": { "action": "accept", "content": { "approve": true } } });
+    let params = json!({ "arguments": arguments, "requestState": state, "inputResponses": yes });
+    let answer = other.call("Write", params.clone()).await;
+    assert!(
+        answer.contains("the answer is for another call"),
+        "{answer}"
+    );
+    assert!(!file.exists());
+    let answer = one.call("Write", params).await;
+    assert!(answer.contains("written"), "{answer}");
+    assert!(file.exists());
     serving.end().await;
 }
 

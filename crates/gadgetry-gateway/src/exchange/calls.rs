@@ -1,5 +1,6 @@
 //! Calls of the model that the client receives, now or after its next request.
 
+use std::collections::HashSet;
 use std::mem;
 
 use gadgetry_proto::call::Call;
@@ -15,8 +16,6 @@ use super::request::{Input, Tool};
 struct SentCall {
     /// The name in blocks.
     name: String,
-    /// The model's id.
-    id: String,
     input: Input,
 }
 
@@ -25,8 +24,12 @@ struct SentCall {
 pub(super) struct CallsOut {
     ids: CallIds,
     sent: Vec<SentCall>,
+    /// The model's ids of the calls sent.
+    sent_ids: HashSet<String>,
     /// Calls that wait for others.
     held: Vec<HeldCall>,
+    /// The model's ids of the calls held.
+    held_ids: HashSet<String>,
 }
 
 impl CallsOut {
@@ -35,7 +38,9 @@ impl CallsOut {
         Self {
             ids: CallIds::new(prefix, exchange),
             sent: Vec::new(),
+            sent_ids: HashSet::new(),
             held: Vec::new(),
+            held_ids: HashSet::new(),
         }
     }
 
@@ -82,9 +87,9 @@ impl CallsOut {
         };
         self.sent.push(SentCall {
             name: name.to_owned(),
-            id: model_id,
             input,
         });
+        self.sent_ids.insert(model_id);
         deltas
     }
 
@@ -93,17 +98,16 @@ impl CallsOut {
     pub(super) fn hold(&mut self, call: &Call, tool: &Tool, input: Value) -> Result<(), String> {
         let dependencies = call.dependencies.iter().map(|it| it.as_str().to_owned());
         let dependencies: Vec<String> = dependencies.collect();
-        let is_written = |id: &String| {
-            self.sent.iter().any(|call| call.id == *id)
-                || self.held.iter().any(|call| call.id == *id)
-        };
+        let is_written = |id: &String| self.sent_ids.contains(id) || self.held_ids.contains(id);
         if let Some(missing) = dependencies.iter().find(|id| !is_written(id)) {
             return Err(format!(
                 "it depends on {missing}, which no valid call before it in this reply has as its id; write the values themselves"
             ));
         }
+        let id = call.invocation_id.as_str().to_owned();
+        self.held_ids.insert(id.clone());
         self.held.push(HeldCall {
-            id: call.invocation_id.as_str().to_owned(),
+            id,
             name: tool.full_name(),
             dependencies,
             input,
@@ -114,8 +118,9 @@ impl CallsOut {
 
     /// Takes the calls that wait for calls of the client, with the id of the exchange; none if they wait only for each other.
     pub(super) fn take_held(&mut self) -> (u128, Vec<HeldCall>) {
-        let is_sent = |id: &String| self.sent.iter().any(|call| call.id == *id);
+        let is_sent = |id: &String| self.sent_ids.contains(id);
         let mut held = mem::take(&mut self.held);
+        self.held_ids.clear();
         if !held
             .iter()
             .any(|call| call.dependencies.iter().any(is_sent))

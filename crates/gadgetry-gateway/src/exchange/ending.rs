@@ -1,18 +1,6 @@
 //! The end of a reply: the text and the reason that the client receives.
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::{ModelError, ModelErrorKind};
-
-/// The code of the error that a reply without end becomes.
-pub(crate) const TOO_LARGE: &str = "reply_too_large";
-
-/// Returns the error of a reply with more than `limit` bytes.
-pub(super) fn too_large(limit: usize) -> Delta {
-    Delta::Error(ModelError::new(ModelErrorKind::Other, format!(
-            "the upstream's reply is larger than the gateway's limit of {limit} bytes: ask for a shorter one, or raise \
-             `reply-bytes`"
-        )).with_code(TOO_LARGE))
-}
 
 /// Removes the text of a block that was cut off: the client must not see its beginning.
 pub(super) fn remove_cut_block(deltas: &mut Vec<Delta>, start: &str) {

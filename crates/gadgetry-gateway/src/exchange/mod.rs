@@ -97,7 +97,6 @@ use text::TextOut;
 use turn::{CUT, Defect, RejectedCall, Turn};
 use written_call::WrittenCall;
 
-pub(crate) use ending::TOO_LARGE;
 pub use held::{HeldCall, HeldCalls};
 use request::Input;
 pub(crate) use request::full_name;
@@ -106,6 +105,7 @@ pub use rules::{
     ChatTemplate, Constrain, MarkerStyle, ModelRules, ReasoningTags, RulesPatch, Secrets, ToolMode,
 };
 pub use setup::{PreparedRequest, Setup};
+pub(crate) use size::TOO_LARGE;
 pub use tally::Counts;
 pub use toolset::{Toolset, UnusableTool};
 
@@ -290,9 +290,8 @@ impl Exchange {
         if self.phase == Phase::Over {
             return ExchangeStep::Done;
         }
-        let limit = self.setup.request.reply_bytes;
-        if self.tally.receive(&delta) > limit && !matches!(delta, Delta::Error(_)) {
-            out.push(ending::too_large(limit));
+        if let Err(error) = self.tally.receive(&delta, self.setup.request.reply_bytes) {
+            out.push(error);
             return self.over();
         }
         match delta {

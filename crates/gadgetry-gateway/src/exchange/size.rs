@@ -1,9 +1,13 @@
 //! Sizes of deltas, which the limit of a reply counts.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta};
+use gadgetry_proto::error::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
 use crate::memory::weight;
+
+/// The code of the error that a reply without end becomes.
+pub(crate) const TOO_LARGE: &str = "reply_too_large";
 
 /// Bytes that a delta counts as in addition to its texts.
 const DELTA: usize = 8;
@@ -41,4 +45,18 @@ pub(super) fn written(delta: &Delta) -> u64 {
         Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => delta.len() as u64,
         _ => 0,
     }
+}
+
+/// Returns the error of a reply with more than `limit` bytes.
+pub(super) fn too_large(limit: usize) -> Delta {
+    Delta::Error(ModelError::new(ModelErrorKind::Other, format!(
+            "the upstream's reply is larger than the gateway's limit of {limit} bytes: ask for a shorter one, or raise \
+             `reply-bytes`"
+        )).with_code(TOO_LARGE))
+}
+
+/// Returns the error of a reply with more than `limit` native calls.
+pub(super) fn too_many_calls(limit: usize) -> Delta {
+    let words = format!("the upstream's reply has more than {limit} calls");
+    Delta::Error(ModelError::new(ModelErrorKind::Other, words).with_code(TOO_LARGE))
 }

@@ -1,9 +1,10 @@
 //! Counts of an exchange: bytes, tokens, and events for metrics.
 
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::limits::Limits;
 use gadgetry_proto::usage::Usage;
 
-use super::size::{size, written};
+use super::size::{size, too_large, too_many_calls, written};
 
 /// Numbers of events of an exchange, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(super) struct Tally {
     received: usize,
     /// Bytes of text and reasoning that the upstream has written.
     written: u64,
+    /// Native calls that have begun in the current reply.
+    native: usize,
     /// Tokens of the replies that have ended.
     usage: Usage,
     /// Tokens of the current reply, as far as the upstream has counted them.
@@ -48,11 +51,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a delta of the upstream. Returns the number of bytes so far.
-    pub(super) fn receive(&mut self, delta: &Delta) -> usize {
+    /// Counts a delta of the upstream. Fails, with an error for the client, after more than `bytes` or too many native calls.
+    pub(super) fn receive(&mut self, delta: &Delta, bytes: usize) -> Result<(), Delta> {
         self.received += size(delta);
         self.written += written(delta);
-        self.received
+        let is_call = matches!(delta, Delta::ToolCallStart { .. } | Delta::ToolCall { .. });
+        self.native += usize::from(is_call);
+        let calls = Limits::default().calls_per_reply;
+        if self.received > bytes && !matches!(delta, Delta::Error(_)) {
+            Err(too_large(bytes))
+        } else if self.native > calls {
+            Err(too_many_calls(calls))
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes the tokens of the current reply. The last count that the upstream sends is the valid one.
@@ -62,6 +74,7 @@ impl Tally {
 
     /// Adds the tokens of the current reply, which has ended, to those of the replies before.
     pub(super) fn end_reply(&mut self) {
+        self.native = 0;
         match self.reply.take() {
             Some(usage) => self.usage = self.usage.plus(usage),
             None => self.is_incomplete = true,

@@ -1,5 +1,7 @@
 //! One reply of the upstream, with its calls that cannot be sent to the client.
 
+use std::collections::{HashMap, VecDeque};
+
 use gadgetry_proto::call::Digits;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::json::read_value;
@@ -43,7 +45,6 @@ pub(super) struct NativeCall {
 /// A native call whose arguments are still arriving.
 #[derive(Debug)]
 struct OpenCall {
-    id: String,
     name: String,
     json: String,
 }
@@ -68,7 +69,8 @@ pub(super) struct Turn {
     pub(super) accepted: Vec<AcceptedCall>,
     /// The calls of the upstream's own interface, for the conversation of a repair turn.
     pub(super) native: Vec<NativeCall>,
-    open: Vec<OpenCall>,
+    /// By their ids, which may be repeated: deltas are for the oldest call with the id.
+    open: HashMap<String, VecDeque<OpenCall>>,
     /// Text that looked like a call and was not one.
     near_miss: Option<String>,
     /// `true` if the reply was ended in a block that repeats itself.
@@ -124,19 +126,19 @@ impl Turn {
         let call = match delta {
             Delta::ToolCallStart { id, name } => {
                 let json = String::new();
-                self.open.push(OpenCall { id, name, json });
+                let open = self.open.entry(id).or_default();
+                open.push_back(OpenCall { name, json });
                 return None;
             }
             Delta::ToolCallDelta { id, delta } => {
-                let open = self.open.iter_mut().find(|open| open.id == id);
-                if let Some(open) = open {
+                let open = self.open.get_mut(&id);
+                if let Some(open) = open.and_then(VecDeque::front_mut) {
                     open.json.push_str(&delta);
                 }
                 return None;
             }
             Delta::ToolCallEnd { id, input } => {
-                let at = self.open.iter().position(|open| open.id == id)?;
-                let OpenCall { id, name, json } = self.open.remove(at);
+                let OpenCall { name, json } = self.open.get_mut(&id)?.pop_front()?;
                 let whole = input.map(|input| (input, Digits::default()));
                 let input = whole.map_or_else(|| read(&json), Ok);
                 NativeCall { id, name, input }

@@ -60,6 +60,35 @@ fn empty_deltas_have_an_end() {
     assert_eq!(count, 100);
 }
 
+/// Each delta went through all open calls: minutes for these.
+#[test]
+fn native_calls_have_a_limit_and_are_read_in_linear_time() {
+    let check = |calls: usize, deltas: usize, is_too_many: bool| {
+        let mut exchange = Client::new(ClientApi::Chat).exchange(ask("Hi"), 1);
+        let mut out = Vec::new();
+        let starts = (0..calls).map(|call| Delta::ToolCallStart {
+            id: format!("c{call}"),
+            name: "sum".to_owned(),
+        });
+        let last = format!("c{}", calls - 1);
+        let ends = (0..deltas).map(|_| Delta::ToolCallDelta {
+            id: last.clone(),
+            delta: " ".to_owned(),
+        });
+        for delta in starts.chain(ends) {
+            if exchange.push(delta, &mut out) == ExchangeStep::Done {
+                break;
+            }
+        }
+        let error = Received::of(&out).error.unwrap_or_default();
+        let expected = "the upstream's reply has more than 10000 calls";
+        assert_eq!(error == expected, is_too_many, "{calls}: {error}");
+    };
+    check(10_000, 200_000, false);
+    check(10_001, 0, true);
+    check(100_000, 0, true);
+}
+
 /// Each of these took time with the square of its length: minutes for these.
 #[test]
 fn long_texts_are_read_in_linear_time() {

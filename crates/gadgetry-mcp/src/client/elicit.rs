@@ -8,7 +8,7 @@ use gadgetry::proto::visible::visible;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Map, Value};
 
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Questions};
 
 /// Attempts to enter a valid value of one field.
 const ATTEMPTS: usize = 3;
@@ -29,19 +29,22 @@ pub(super) async fn ask(
     server: &str,
     request: ElicitRequestParams,
 ) -> ElicitResult {
+    let Some(user) = calls.form() else {
+        return ElicitResult::new(ElicitationAction::Cancel);
+    };
     let asked = match request {
         ElicitRequestParams::FormElicitationParams {
             message,
             requested_schema,
             ..
-        } => form(calls, server, &message, &requested_schema).await,
+        } => form(&user, server, &message, &requested_schema).await,
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
             let question = format!(
                 "{}\nOpen this address to answer: {}\nAnswer yes once that is done, or no.",
                 opening(server, &message),
                 visible(&url)
             );
-            consent(calls, question).await.map(|()| None)
+            consent(&user, question).await.map(|()| None)
         }
         // Nothing that the user could have declined.
         _ => Err(ElicitationAction::Cancel),
@@ -61,8 +64,8 @@ fn opening(server: &str, message: &str) -> String {
     format!("MCP server {server:?}: {}", visible(&message))
 }
 
-async fn consent(calls: &InFlight, question: String) -> Result<(), ElicitationAction> {
-    let answer = calls.ask(question).await;
+async fn consent(user: &Questions, question: String) -> Result<(), ElicitationAction> {
+    let answer = user.ask(question).await;
     let answer = answer.ok_or(ElicitationAction::Cancel)?;
     match boolean(answer.trim()) {
         Some(true) => Ok(()),
@@ -72,14 +75,14 @@ async fn consent(calls: &InFlight, question: String) -> Result<(), ElicitationAc
 }
 
 async fn form(
-    calls: &InFlight,
+    user: &Questions,
     server: &str,
     message: &str,
     schema: &ElicitationSchema,
 ) -> Result<Option<Map<String, Value>>, ElicitationAction> {
     let opening = opening(server, message);
     if schema.properties.is_empty() {
-        consent(calls, format!("{opening}\nAnswer yes or no.")).await?;
+        consent(user, format!("{opening}\nAnswer yes or no.")).await?;
         return Ok(Some(Map::new()));
     }
     // A form that cannot be checked is the server's mistake.
@@ -90,7 +93,7 @@ async fn form(
         let Some(question) = fields.question() else {
             break;
         };
-        answer(calls, intro, &question, &mut fields).await?;
+        answer(user, intro, &question, &mut fields).await?;
         intro = "";
     }
     let mut content = fields.into_value();
@@ -117,7 +120,7 @@ fn ordered(form: &ElicitationSchema) -> Option<Schema> {
 
 /// The answer to the form's question. The user has a few attempts.
 async fn answer(
-    calls: &InFlight,
+    user: &Questions,
     intro: &str,
     question: &str,
     fields: &mut Form,
@@ -128,7 +131,7 @@ async fn answer(
         let parts = [intro, &problem, &ending].into_iter();
         let parts = parts.filter(|part| !part.is_empty());
         let whole = parts.collect::<Vec<_>>().join("\n");
-        let answer = calls.ask(whole).await.ok_or(ElicitationAction::Cancel)?;
+        let answer = user.ask(whole).await.ok_or(ElicitationAction::Cancel)?;
         match answer.trim() {
             DECLINE => return Err(ElicitationAction::Decline),
             CANCEL => return Err(ElicitationAction::Cancel),

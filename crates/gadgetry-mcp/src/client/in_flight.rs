@@ -5,12 +5,15 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gadgetry::{ExecutionContext, TraceContext};
+use gadgetry::{CancellationToken, ExecutionContext, TraceContext};
 use rmcp::model::ProgressToken;
 use tokio::time::{Instant, timeout_at};
 
 /// Progress reports of one call that reach the run.
 const REPORTS: u32 = 1_000;
+
+/// Forms and addresses of one call that reach the user.
+const FORMS: u32 = 16;
 
 /// Additional time of a call that has asked the user.
 const STEP: Duration = Duration::from_millis(100);
@@ -30,6 +33,9 @@ struct Call {
     user: UserTime,
     token: Option<ProgressToken>,
     reports: u32,
+    forms: u32,
+    /// Cancelled when the call has ended, which closes its questions.
+    ended: CancellationToken,
 }
 
 /// A call, until it is dropped.
@@ -52,6 +58,8 @@ impl InFlight {
             user: user.clone(),
             token: None,
             reports: 0,
+            forms: 0,
+            ended: CancellationToken::new(),
         };
         state.calls.insert(number, call);
         Registered {
@@ -75,21 +83,42 @@ impl InFlight {
         }
     }
 
-    /// Asks the user a question of the server, through the call that began last.
+    /// Returns what asks the user the questions of one form, through the call that began last.
     ///
-    /// `None` without a call, without a user and without an answer: a server has no business with the user between calls.
-    pub(super) async fn ask(&self, question: String) -> Option<String> {
-        let (context, user) = {
-            let state = self.state();
-            let call = state.calls.values().next_back()?;
-            (call.context.clone(), call.user.clone())
-        };
-        let _asking = user.start();
-        context.ask_human(question).await.ok()
+    /// `None` without a call, and for a call that has had [`FORMS`]: each question is kept in the run, so a server could fill it.
+    pub(super) fn form(&self) -> Option<Questions> {
+        let mut state = self.state();
+        let mut call = state.calls.last_entry()?;
+        let call = call.get_mut();
+        call.forms += 1;
+        (call.forms <= FORMS).then(|| Questions {
+            context: call.context.clone(),
+            user: call.user.clone(),
+            ended: call.ended.clone(),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The questions of one form to the user.
+pub(super) struct Questions {
+    context: ExecutionContext,
+    user: UserTime,
+    ended: CancellationToken,
+}
+
+impl Questions {
+    /// Asks the user. `None` without a user, without an answer, and once the call has ended: a server has no business with the
+    /// user between calls.
+    pub(super) async fn ask(&self, question: String) -> Option<String> {
+        let asked = async {
+            let _asking = self.user.start();
+            self.context.ask_human(question).await.ok()
+        };
+        self.ended.run_until_cancelled(asked).await.flatten()
     }
 }
 
@@ -131,7 +160,9 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.calls.state().calls.remove(&self.number);
+        if let Some(call) = self.calls.state().calls.remove(&self.number) {
+            call.ended.cancel();
+        }
     }
 }
 
@@ -181,21 +212,80 @@ impl Drop for Asking {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
     use std::time::Duration;
 
-    use gadgetry::{CancellationToken, ExecutionContext, Invocation};
+    use gadgetry::context::Host;
+    use gadgetry::proto::id::CallId;
+    use gadgetry::proto::run::Report;
+    use gadgetry::{
+        BudgetScope, CancellationToken, ExecutionContext, Human, HumanQuestion, Invocation,
+    };
+    use tokio::sync::Notify;
     use tokio::time::sleep;
 
-    use super::InFlight;
+    use super::{FORMS, InFlight};
 
-    fn context() -> ExecutionContext {
-        let invocation = Invocation {
+    fn invocation() -> Invocation {
+        Invocation {
             gadget_name: "Wait".to_owned(),
             invocation_id: "w".into(),
             parameters: serde_json::json!({}),
             dependencies: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn context() -> ExecutionContext {
+        ExecutionContext::new(&invocation(), CancellationToken::new())
+    }
+
+    /// A run whose user gives no answer.
+    struct Silent(BudgetScope, Arc<dyn Human>);
+
+    impl Host for Silent {
+        fn report(&self, _call: CallId, _report: Report) {}
+
+        fn scope(&self) -> &BudgetScope {
+            &self.0
+        }
+
+        fn human(&self) -> Option<&Arc<dyn Human>> {
+            Some(&self.1)
+        }
+    }
+
+    #[tokio::test]
+    async fn questions_end_with_their_call() {
+        let (calls, asked) = (InFlight::default(), Arc::new(Notify::new()));
+        let seen = Arc::clone(&asked);
+        let human = move |_: HumanQuestion| {
+            seen.notify_one();
+            pending::<Option<String>>()
         };
-        ExecutionContext::new(&invocation, CancellationToken::new())
+        let host = Arc::new(Silent(BudgetScope::default(), Arc::new(human)));
+        let token = CancellationToken::new();
+        let context = ExecutionContext::with_host(&invocation(), token, host, CallId(0));
+        let call = calls.register(context);
+        let (open, late) = (calls.form().unwrap(), calls.form().unwrap());
+        let end = async {
+            asked.notified().await;
+            drop(call);
+        };
+        let (answer, ()) = tokio::join!(open.ask("Which?".to_owned()), end);
+        assert_eq!(answer, None);
+        assert_eq!(late.ask("Which?".to_owned()).await, None);
+        assert!(calls.form().is_none(), "no call is in flight");
+    }
+
+    #[tokio::test]
+    async fn each_call_has_a_few_forms() {
+        let calls = InFlight::default();
+        for _ in 0..2 {
+            let _call = calls.register(context());
+            let forms = (0..1_000).filter(|_| calls.form().is_some());
+            assert_eq!(forms.count(), FORMS as usize);
+        }
     }
 
     #[tokio::test(start_paused = true)]

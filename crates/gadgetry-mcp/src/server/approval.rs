@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout};
 
 use super::question::questions;
+use super::sessions::Client;
 
 /// The time that the user has for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
@@ -25,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 /// The name of the first input that a call requires.
 const INPUT: &str = "approval";
 
-/// Approvals that were used and not yet expired.
+/// Approvals of one client that were used and have not yet expired. At the limit, further ones of that client fail.
 const USED: usize = 10_000;
 
 /// Bytes of the random number in a state.
@@ -34,7 +35,7 @@ const NUMBER: usize = 16;
 /// Seals the state of approvals that clients return, so that none can be forged or used twice.
 pub(super) struct Seals {
     codec: RequestStateCodec,
-    used: Mutex<BTreeMap<Vec<u8>, Instant>>,
+    used: Mutex<BTreeMap<Client, BTreeMap<Vec<u8>, Instant>>>,
 }
 
 impl Seals {
@@ -48,20 +49,26 @@ impl Seals {
     }
 
     /// State that the client must send back with the user's answers to these questions.
-    fn seal(&self, call: &[u8], asked: &Asked) -> Option<String> {
-        let options = SealOptions::new().associated_data(call).ttl(ANSWER_TIMEOUT);
+    fn seal(&self, call: &Call<'_>, asked: &Asked) -> Option<String> {
+        let call = call.identity();
+        let options = SealOptions::new()
+            .associated_data(&call)
+            .ttl(ANSWER_TIMEOUT);
         let mut state = random::<NUMBER>()?.to_vec();
         state.extend(asked.digest());
         Some(self.codec.seal_with(&state, &options))
     }
 
     /// The digest of the questions, if `state` was sealed for this call and is used for the first time.
-    fn accept(&self, state: &str, call: &[u8]) -> Option<Vec<u8>> {
-        let state = self.codec.open_with(state, call).ok()?;
+    fn accept(&self, state: &str, call: &Call<'_>) -> Option<Vec<u8>> {
+        let state = self.codec.open_with(state, &call.identity()).ok()?;
         let digest = state.get(NUMBER..)?.to_vec();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = used.entry(call.client).or_default();
         let now = Instant::now();
-        used.retain(|_, until| *until > now);
+        if used.len() >= USED {
+            used.retain(|_, until| *until > now);
+        }
         let is_new = used.len() < USED && used.insert(state, now + ANSWER_TIMEOUT).is_none();
         is_new.then_some(digest)
     }
@@ -144,6 +151,7 @@ pub(super) struct OfClient(Arc<Inner>);
 
 struct Inner {
     way: Way,
+    client: Client,
     /// Answer to the client in place of the result.
     open: Mutex<Option<Open>>,
 }
@@ -165,9 +173,10 @@ pub(super) enum Instead {
 }
 
 impl OfClient {
-    pub(super) fn new(way: Way) -> Self {
+    pub(super) fn new(way: Way, client: Client) -> Self {
         Self(Arc::new(Inner {
             way,
+            client,
             open: Mutex::default(),
         }))
     }
@@ -186,7 +195,8 @@ impl OfClient {
             Open::Questions(asked) => asked,
             Open::Unanswered(reason) => return Some(Instead::Unanswered(reason)),
         };
-        let Some(state) = seals.seal(&identity(request), &asked) else {
+        let client = self.0.client;
+        let Some(state) = seals.seal(&Call { client, request }, &asked) else {
             return Some(Instead::Unanswered("no source of randomness available"));
         };
         let inputs = asked
@@ -275,12 +285,16 @@ impl Approver for OfClient {
 }
 
 /// Returns the answer of the client about this call. `None` if it has sent nothing.
-pub(super) fn reply(seals: &Seals, request: &CallToolRequestParams) -> Option<Reply> {
+pub(super) fn reply(
+    seals: &Seals,
+    request: &CallToolRequestParams,
+    client: Client,
+) -> Option<Reply> {
     let responses = request.input_responses.as_ref()?;
     responses.get(INPUT)?;
     let state = request.request_state.as_deref().unwrap_or_default();
     // The state is used up, whatever the answer.
-    let Some(digest) = seals.accept(state, &identity(request)) else {
+    let Some(digest) = seals.accept(state, &Call { client, request }) else {
         return Some(Reply::Invalid);
     };
     let answers = responses.iter().map(|(name, answer)| {
@@ -299,9 +313,18 @@ fn input_name(page: usize) -> String {
     }
 }
 
-/// Identifies the call, so that consent to one is not valid for another.
-fn identity(request: &CallToolRequestParams) -> Vec<u8> {
-    serde_json::to_vec(&(&request.name, &request.arguments)).unwrap_or_default()
+/// A call of a client.
+struct Call<'r> {
+    client: Client,
+    request: &'r CallToolRequestParams,
+}
+
+impl Call<'_> {
+    /// Identifies the call, so that consent to one is valid neither for another nor for another client.
+    fn identity(&self) -> Vec<u8> {
+        let Self { client, request } = self;
+        serde_json::to_vec(&(client.0, &request.name, &request.arguments)).unwrap_or_default()
+    }
 }
 
 fn form(message: String) -> ElicitRequestParams {
@@ -322,7 +345,9 @@ fn form(message: String) -> ElicitRequestParams {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answered, Asked, OfClient, Open, Reply, Seals, Way, input_name, reply};
+    use super::{
+        Answered, Asked, Call, Client, OfClient, Open, Reply, Seals, USED, Way, input_name, reply,
+    };
     use gadgetry::approval::Answer;
     use rmcp::model::CallToolRequestParams;
     use serde_json::{Value, json};
@@ -339,17 +364,23 @@ mod tests {
             questions: vec!["May it run?".to_owned()],
             bound: String::new(),
         };
-        let sealed = || {
+        let sealed_by = |seals: &Seals| {
             let call = call("Write", None, Value::Null);
-            let state = seals.seal(&super::identity(&call), &asked);
+            let client = Client::default();
+            let request = &call;
+            let state = seals.seal(&Call { client, request }, &asked);
             state.unwrap()
         };
+        let sealed = || sealed_by(&seals);
         let answered = |answered| {
             let answers = [("approval".to_owned(), answered)].into();
             Reply::Answers(answers, asked.digest())
         };
         let check = |name: &str, state: Option<&str>, answer: Value, expected: Reply| {
-            assert_eq!(reply(&seals, &call(name, state, answer)), Some(expected));
+            assert_eq!(
+                reply(&seals, &call(name, state, answer), Client::default()),
+                Some(expected)
+            );
         };
         let state = sealed();
         check("Write", Some(&state), yes(), answered(Answered::Approved));
@@ -359,7 +390,7 @@ mod tests {
         check("Write", Some("forged"), yes(), Reply::Invalid);
         check(
             "Write",
-            Some(&Seals::new().unwrap().seal(b"", &asked).unwrap()),
+            Some(&sealed_by(&Seals::new().unwrap())),
             yes(),
             Reply::Invalid,
         );
@@ -396,7 +427,39 @@ mod tests {
             answered(Answered::Missing),
         );
         check("Write", Some(&cancelled), yes(), Reply::Invalid);
-        assert_eq!(reply(&seals, &CallToolRequestParams::new("Write")), None);
+        assert_eq!(
+            reply(
+                &seals,
+                &CallToolRequestParams::new("Write"),
+                Client::default()
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn clients_share_no_approvals() {
+        let seals = Seals::new().unwrap();
+        let [alice, mallory] = [1, 2].map(|key| Client(Some([key; 32])));
+        let sealed = |client: Client| {
+            let request = &CallToolRequestParams::new("Write");
+            let state = seals.seal(&Call { client, request }, &Asked::default());
+            state.unwrap()
+        };
+        let accepted = |state: &str, client: Client| {
+            let request = &CallToolRequestParams::new("Write");
+            seals.accept(state, &Call { client, request }).is_some()
+        };
+        let state = sealed(alice);
+        assert!(!accepted(&state, mallory), "of another client");
+        assert!(!accepted(&state, Client::default()), "of another client");
+        assert!(accepted(&state, alice));
+        for _ in 0..USED {
+            assert!(accepted(&sealed(mallory), mallory));
+        }
+        assert!(!accepted(&sealed(mallory), mallory), "too many");
+        assert!(accepted(&sealed(alice), alice));
+        assert!(!accepted(&state, alice), "used before");
     }
 
     #[test]
@@ -412,7 +475,7 @@ mod tests {
             let answers = answers.iter().enumerate();
             let answers = answers.map(|(page, answer)| (input_name(page), *answer));
             let reply = Reply::Answers(answers.collect(), asked.digest());
-            let client = OfClient::new(Way::None);
+            let client = OfClient::new(Way::None, Client::default());
             let answer = client.replied(&reply, now.clone());
             assert_eq!(matches!(answer, Answer::Once), is_run, "{reply:?}");
             let open = client.0.open.lock().unwrap();

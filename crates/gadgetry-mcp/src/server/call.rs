@@ -5,6 +5,7 @@ use std::future::pending;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use gadgetry::TraceContext;
 use gadgetry::agent::{AgentRun, SingleCall, single_call};
 use gadgetry::observer::Observer;
@@ -19,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::{Instead, OfClient, Way, reply};
+use super::sessions::Client;
 use super::{GadgetServer, content};
 
 /// Progress reports that wait to be sent; more are left out.
@@ -39,7 +41,7 @@ pub(super) async fn call(
     let Ok(_permit) = shared.calls.try_acquire() else {
         return Ok(failed("too many calls are in flight; repeat it later").into());
     };
-    let approver = OfClient::new(way(server, &request, &context));
+    let approver = OfClient::new(way(server, &request, &context), sender(&context));
     let approvals = options.approvals.clone().approver(approver.clone());
     let arguments = request.arguments.clone().unwrap_or_default();
     let parameters = Value::Object(arguments).to_string();
@@ -118,7 +120,14 @@ fn way(
     if !is_new {
         return Way::Request(context.peer.clone());
     }
-    reply(&server.shared.seals, request).map_or(Way::Input, Way::Replied)
+    reply(&server.shared.seals, request, sender(context)).map_or(Way::Input, Way::Replied)
+}
+
+/// Returns the client that has sent a request; over stdio there is one.
+fn sender(context: &RequestContext<RoleServer>) -> Client {
+    let request = context.extensions.get::<Parts>();
+    let client = request.and_then(|request| request.extensions.get::<Client>());
+    client.copied().unwrap_or_default()
 }
 
 fn failed(message: &str) -> CallToolResult {

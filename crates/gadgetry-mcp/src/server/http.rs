@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -21,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::handler::Handler;
+use super::sessions::{Client, Place, Sessions};
 use super::{DRAIN, GadgetServer, ServeError};
 
 /// Path of the server.
@@ -49,7 +51,8 @@ pub struct HttpOptions {
     pub body_timeout: Duration,
     /// Connections at once.
     pub connections: usize,
-    /// Sessions at once, of clients until revision 2025-11-25.
+    /// Sessions at once of one key, or without keys of all clients, until revision 2025-11-25. A further session ends the one that
+    /// was idle for longest.
     pub sessions: usize,
 }
 
@@ -143,8 +146,7 @@ impl GadgetServer {
                 .iter()
                 .map(|key| digest(key.as_bytes()))
                 .collect(),
-            sessions,
-            limit: options.sessions,
+            sessions: Sessions::new(sessions, options.sessions),
             body_bytes: options.body_bytes,
             body_timeout: options.body_timeout,
         });
@@ -156,8 +158,7 @@ impl GadgetServer {
 /// Requests that are admitted.
 struct Admission {
     keys: Vec<[u8; 32]>,
-    sessions: Arc<LocalSessionManager>,
-    limit: usize,
+    sessions: Sessions,
     body_bytes: usize,
     body_timeout: Duration,
 }
@@ -171,7 +172,7 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
     if admission.keys.is_empty() && !names_this_machine(request.headers()) {
         return (StatusCode::FORBIDDEN, FOREIGN_HOST).into_response();
     }
-    if !admission.keys.is_empty() && !has_key(&admission.keys, request.headers()) {
+    let Some(client) = client(&admission.keys, request.headers()) else {
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
         return (
             StatusCode::UNAUTHORIZED,
@@ -179,25 +180,28 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
             "a valid key is needed\n",
         )
             .into_response();
-    }
-    let is_new = !request.headers().contains_key("mcp-session-id");
-    if is_new && admission.sessions.sessions.read().await.len() >= admission.limit {
-        let again = [(header::RETRY_AFTER, "60")];
-        return (
-            StatusCode::SERVICE_UNAVAILABLE,
-            again,
-            "too many sessions\n",
-        )
-            .into_response();
-    }
-    match whole(&admission, request).await {
-        Ok(request) => next.run(request).await,
-        Err(refused) => refused,
+    };
+    let (mut head, body) = match whole(&admission, request).await {
+        Ok(whole) => whole,
+        Err(refused) => return refused,
+    };
+    head.extensions.insert(client);
+    let place = admission.sessions.place(client, &head.headers, &body).await;
+    let request = Request::from_parts(head, Body::from(body));
+    match place {
+        Place::None => next.run(request).await,
+        Place::In(using) => using.until_end(next.run(request)).await,
+        Place::Unknown => (StatusCode::NOT_FOUND, "unknown session\n").into_response(),
+        Place::Full => {
+            let again = [(header::RETRY_AFTER, "60")];
+            let words = "too many sessions\n";
+            (StatusCode::SERVICE_UNAVAILABLE, again, words).into_response()
+        }
     }
 }
 
 /// Reads the body of a request, within a time and a number of bytes.
-async fn whole(admission: &Admission, request: Request) -> Result<Request, Response> {
+async fn whole(admission: &Admission, request: Request) -> Result<(Parts, Bytes), Response> {
     let (head, body) = request.into_parts();
     let limit = admission.body_bytes;
     let Ok(read) = timeout(admission.body_timeout, to_bytes(body, limit)).await else {
@@ -208,17 +212,21 @@ async fn whole(admission: &Admission, request: Request) -> Result<Request, Respo
         let words = format!("the body has more than {limit} bytes, or did not arrive whole\n");
         (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
     })?;
-    Ok(Request::from_parts(head, Body::from(body)))
+    Ok((head, body))
 }
 
-/// Returns whether a request has one of the keys. All are compared, so the time says nothing.
-fn has_key(keys: &[[u8; 32]], headers: &HeaderMap) -> bool {
+/// Returns the client with the key of a request; `None` without one of the keys. All are compared, so the time says nothing.
+fn client(keys: &[[u8; 32]], headers: &HeaderMap) -> Option<Client> {
+    if keys.is_empty() {
+        return Some(Client::default());
+    }
     let sent = headers.get(header::AUTHORIZATION).and_then(|it| {
         let (scheme, key) = it.as_bytes().split_at_checked(7)?;
         let is_bearer = scheme.eq_ignore_ascii_case(b"bearer ");
         is_bearer.then(|| digest(key.trim_ascii()))
-    });
-    let Some(sent) = sent else { return false };
-    keys.iter()
-        .fold(false, |found, key| found | bool::from(key.ct_eq(&sent)))
+    })?;
+    let has_key = keys
+        .iter()
+        .fold(false, |found, key| found | bool::from(key.ct_eq(&sent)));
+    has_key.then_some(Client(Some(sent)))
 }

@@ -29,6 +29,7 @@ mod handler;
 mod http;
 mod prompts;
 mod question;
+mod sessions;
 mod stdio;
 
 use std::io;

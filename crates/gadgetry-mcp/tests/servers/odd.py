@@ -91,9 +91,21 @@ def call(name, arguments):
         return {"content": [{"type": "hologram", "depth": 3}, {"type": "text", "text": "and a text"}]}
     if mode == "environment":
         return text(json.dumps(dict(os.environ)))
+    if mode == "asks":
+        return asked(arguments["forms"])
     if mode == "garbage":
         return {"content": "no list"}
     return text("done")
+
+
+def asked(forms):
+    """Asks the user with so many forms at once, and says what the answers were."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    for number in range(forms):
+        params = {"mode": "form", "message": "What?", "requestedSchema": schema}
+        send({"id": f"form{number}", "method": "elicitation/create", "params": params})
+    answers = [json.loads(sys.stdin.readline())["result"]["action"] for _ in range(forms)]
+    return text(f"{answers.count('accept')} accepted, {answers.count('cancel')} cancelled")
 
 
 def text(words):
@@ -139,7 +151,7 @@ def discovered():
 # The first process of a late server answers the first question with the second one.
 held = None
 log = open(sys.argv[2], "a") if mode in ("hang", "picky") else None
-for line in sys.stdin:
+for line in iter(sys.stdin.readline, ""):
     message = json.loads(line)
     method, id = message.get("method"), message.get("id")
     if log:
