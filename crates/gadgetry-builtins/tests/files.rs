@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::prompt::parameter_list;
 use gadgetry::proto::schema::Registry;
-use gadgetry::{Permission, Subject};
+use gadgetry::{CommandLine, Permission, Subject};
 use gadgetry_builtins::{Builtins, FileError};
 use serde_json::json;
 
@@ -416,7 +416,12 @@ async fn previews_say_what_a_call_would_touch() {
         None,
     )
     .await;
-    let command = Subject::command("make");
+    let root = stage.builtins.workspace().root();
+    let command = Subject::Command(CommandLine {
+        line: "make".to_owned(),
+        workspace: Some(root.to_str().unwrap().replace('\\', "/")),
+        ..CommandLine::default()
+    });
     check("RunCommand", json!({ "command": "make" }), command, None).await;
     #[cfg(feature = "fetch")]
     {

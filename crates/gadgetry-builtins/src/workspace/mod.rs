@@ -105,6 +105,12 @@ impl Workspace {
         &self.root
     }
 
+    /// Returns the same as text, with `/` between names.
+    pub(crate) fn name(&self) -> String {
+        let name = self.root.to_string_lossy();
+        name.replace(std::path::MAIN_SEPARATOR, "/")
+    }
+
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
