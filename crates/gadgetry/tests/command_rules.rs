@@ -1,4 +1,4 @@
-//! Rules about commands: what their `*` matches, and where they apply.
+//! Rules about commands: what their `*` matches, and where they apply. Lines of a question about one.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
@@ -191,4 +191,15 @@ fn a_suggested_rule_applies_where_the_command_was_shown() {
     // No rule can be written about these.
     check(make(None, Some("/a (copy)"), false), &[]);
     check(make(None, Some("/a in the sandbox"), false), &[]);
+}
+
+#[test]
+fn no_line_of_a_question_looks_like_a_note() {
+    let subject = Subject::command("make\r\u{1b}[1A\u{1b}[2Kin the sandbox\u{202e}\n\tb");
+    let preview = CallPreview::of(subject).note("in a\u{1b}b");
+    let request = ApprovalRequest::new(RunInfo::new("r", "m"), "Do", preview);
+    let lines: Vec<String> = request.lines().iter().map(ToString::to_string).collect();
+    let forged = r"| \u{1b}[1A\u{1b}[2Kin the sandbox\u{202e}";
+    let expected = ["Do", r"in a\u{1b}b", "| make", forged, "| \tb"];
+    assert_eq!(lines, expected);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::event::{Approval, ApprovalSubject, RunInfo, SubjectKind};
 use gadgetry_proto::id::{ApprovalId, CallId, InvocationId};
+use gadgetry_proto::visible::visible;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -108,10 +109,10 @@ impl ApprovalRequest {
     /// use gadgetry::control::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
-    /// let preview = CallPreview::of(Subject::command("make\u{2028}in the sandbox")).note("for up to 60 s");
+    /// let preview = CallPreview::of(Subject::command("make\u{2028}\u{1b}[2Kin the sandbox")).note("for up to 60 s");
     /// let request = ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
     /// let lines: Vec<String> = request.lines().iter().map(ToString::to_string).collect();
-    /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", "| in the sandbox"]);
+    /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", r"| \u{1b}[2Kin the sandbox"]);
     /// ```
     pub fn lines(&self) -> Vec<ShownLine> {
         let preview = &self.preview;
@@ -155,12 +156,12 @@ pub enum ShownLine {
     Diff(String),
 }
 
-/// Writes `| ` before everything but notes, so that no text can look like a note.
+/// Writes `| ` before everything but notes, and writes out invisible characters, so that no text can look like a note.
 impl fmt::Display for ShownLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Note(note) => split(note).try_for_each(|line| f.write_str(&line)),
-            Self::Text(text) | Self::Diff(text) => write!(f, "| {text}"),
+            Self::Note(note) => split(note).try_for_each(|line| f.write_str(&visible(&line))),
+            Self::Text(text) | Self::Diff(text) => write!(f, "| {}", visible(text)),
         }
     }
 }
