@@ -402,6 +402,14 @@ async fn previews_say_what_a_call_would_touch() {
         Some("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n"),
     )
     .await;
+    // A name forges no line of the diff.
+    check(
+        "WriteFile",
+        json!({ "filePath": "a\nb/x", "content": "x\n" }),
+        path("a\nb/x"),
+        Some("--- /dev/null\n+++ b/a?b/x\n@@ -0,0 +1 @@\n+x\n"),
+    )
+    .await;
     check(
         "EditFile",
         json!({ "filePath": "a.txt", "search": "one", "replace": "1" }),

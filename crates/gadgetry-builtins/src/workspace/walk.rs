@@ -17,8 +17,8 @@ use crate::glob;
 const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
 
 /// Bytes of the ignore rules of a walk, well above what a large repository has. They are compiled at each walk, and those that are made
-/// to be slow take seconds.
-const RULES_LIMIT: usize = 512 << 10;
+/// to be slow take a second.
+const RULES_LIMIT: usize = 256 << 10;
 
 /// Levels of folders. Each has an open file.
 pub(crate) const DEPTH_LIMIT: usize = 64;
