@@ -224,6 +224,7 @@ impl Builtins {
     pub fn hard_links(mut self, on: bool) -> Result<Self, WorkspaceError> {
         let mut workspace = Workspace::open(self.workspace.root())?;
         workspace.set_hard_links(on);
+        workspace.protect(self.workspace.protected());
         self.workspace = Arc::new(workspace);
         Ok(self)
     }

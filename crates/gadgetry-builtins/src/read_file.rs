@@ -1,6 +1,6 @@
 //! `ReadFile`.
 
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _};
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
@@ -8,7 +8,7 @@ use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, G
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::blocking::{blocking, preview_of, reads};
+use crate::blocking::{Scan, blocking, preview_of, reads};
 use crate::encoding::Encoding;
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
@@ -131,7 +131,15 @@ fn read(
             let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
             match known {
                 Some(bytes) => range(&path, bytes.as_slice(), lines)?,
-                None => range(&path, BufReader::new(head.chain(file)), lines)?,
+                None => {
+                    let is_cancelled = || context.cancellation().is_cancelled();
+                    let source = Scan::new(head.chain(file), &is_cancelled);
+                    let text = range(&path, BufReader::new(source), lines);
+                    if is_cancelled() {
+                        return Err(GadgetError::cancelled());
+                    }
+                    text?
+                }
             }
         }
     };
@@ -170,14 +178,16 @@ fn range(
             "startLine {start} is after endLine {end}"
         )));
     }
+    let failed = |error| GadgetError::new(FileError::io(path, error));
     let mut number = 0;
-    while number + 1 < start && skip_line(&mut source)? {
+    while number + 1 < start && skip_line(path, &mut source)? {
         number += 1;
     }
     let mut text = Vec::new();
     while number < end && text.len() <= TEXT_LIMIT {
         let room = (TEXT_LIMIT + 1 - text.len()) as u64;
-        if (&mut source).take(room).read_until(b'\n', &mut text)? == 0 {
+        let mut line = (&mut source).take(room);
+        if line.read_until(b'\n', &mut text).map_err(failed)? == 0 {
             break;
         }
         number += 1;
@@ -199,16 +209,23 @@ fn range(
 }
 
 /// Skips a line; returns whether there was one.
-fn skip_line(source: &mut impl BufRead) -> io::Result<bool> {
+fn skip_line(path: &WorkspacePath, source: &mut impl BufRead) -> Result<bool, GadgetError> {
     let mut any = false;
     loop {
-        let buffer = source.fill_buf()?;
+        let buffer = source.fill_buf();
+        let buffer = buffer.map_err(|error| FileError::io(path, error))?;
         if buffer.is_empty() {
             return Ok(any);
         }
         any = true;
         let newline = buffer.iter().position(|byte| *byte == b'\n');
         let length = newline.map_or(buffer.len(), |index| index + 1);
+        // The holes of a file of terabytes are such.
+        if buffer[..length].contains(&0) {
+            return Err(GadgetError::new(format_args!(
+                "{path} is a binary file: there are NUL characters before startLine"
+            )));
+        }
         source.consume(length);
         if newline.is_some() {
             return Ok(true);

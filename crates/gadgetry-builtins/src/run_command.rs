@@ -133,6 +133,8 @@ impl RunCommand {
         let mut preview = CallPreview::of(Subject::Command(CommandLine {
             line: params.command.clone(),
             folder: folder.clone(),
+            workspace: Some(self.0.workspace.name()),
+            is_sandboxed: self.0.sandbox,
         }))
         .bound_to(state::identity(&metadata));
         if let Some(folder) = folder {

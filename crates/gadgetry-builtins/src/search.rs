@@ -11,7 +11,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::blocking::{blocking, preview_of, reads, whole_workspace};
+use crate::blocking::{Scan, blocking, preview_of, reads, whole_workspace};
 use crate::glob;
 use crate::workspace::{EntryKind, Walk, Workspace, WorkspacePath};
 
@@ -170,12 +170,9 @@ impl Files<'_> {
             found: &mut self.found,
             is_cancelled: self.is_cancelled,
         };
-        let file = file.into_std();
-        if self
-            .searcher
-            .search_file(&self.matcher, &file, sink)
-            .is_err()
-        {
+        let file = Scan::new(file, self.is_cancelled);
+        let searched = self.searcher.search_reader(&self.matcher, file, sink);
+        if searched.is_err() {
             self.found.unreadable += 1;
         }
         self.found.files += usize::from(self.found.matches > before);

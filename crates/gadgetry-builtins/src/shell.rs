@@ -109,7 +109,8 @@ impl Shell {
         let (by_landlock, text) = (self.by_landlock, line.text.to_owned());
         let (confined, missing) = blocking(move || {
             let sandbox = Sandbox::of_system(by_landlock).map_err(GadgetError::new)?;
-            let confined = sandbox.command(&text, workspace.root(), &cwd, GRACE);
+            let protected = workspace.protected();
+            let confined = sandbox.command(&text, workspace.root(), &cwd, protected, GRACE);
             Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
         })
         .await?;

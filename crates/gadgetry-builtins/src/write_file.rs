@@ -76,7 +76,7 @@ impl Gadget for WriteFile {
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let (before, after) = (workspace.content(&path)?, params.content.as_bytes());
-            let diff = whole(&path.to_string(), before.as_deref(), after);
+            let diff = whole(&path.on_one_line(), before.as_deref(), after);
             let writes = writes(&path, before.as_deref(), after);
             Ok(commands.noted(&path, writes).diff(diff))
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::prompt::parameter_list;
 use gadgetry::proto::schema::Registry;
-use gadgetry::{Permission, Subject};
+use gadgetry::{CommandLine, Permission, Subject};
 use gadgetry_builtins::{Builtins, FileError};
 use serde_json::json;
 
@@ -402,6 +402,14 @@ async fn previews_say_what_a_call_would_touch() {
         Some("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+x\n"),
     )
     .await;
+    // A name forges no line of the diff.
+    check(
+        "WriteFile",
+        json!({ "filePath": "a\nb/x", "content": "x\n" }),
+        path("a\nb/x"),
+        Some("--- /dev/null\n+++ b/a?b/x\n@@ -0,0 +1 @@\n+x\n"),
+    )
+    .await;
     check(
         "EditFile",
         json!({ "filePath": "a.txt", "search": "one", "replace": "1" }),
@@ -416,7 +424,12 @@ async fn previews_say_what_a_call_would_touch() {
         None,
     )
     .await;
-    let command = Subject::command("make");
+    let root = stage.builtins.workspace().root();
+    let command = Subject::Command(CommandLine {
+        line: "make".to_owned(),
+        workspace: Some(root.to_str().unwrap().replace('\\', "/")),
+        ..CommandLine::default()
+    });
     check("RunCommand", json!({ "command": "make" }), command, None).await;
     #[cfg(feature = "fetch")]
     {

@@ -11,6 +11,7 @@ mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod files;
+mod large_files;
 mod module_order;
 mod repositories;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! The agent that options describe.
 
+use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use crate::subagents::{RUN_AGENT, Subagents};
 #[cfg(feature = "otel")]
 use crate::telemetry;
 use crate::workspaces::Workspaces;
-use crate::{catalog, logging, skills};
+use crate::{catalog, logging, own_files, skills};
 
 /// Context of an agent that its options do not contain.
 #[derive(Default)]
@@ -102,6 +103,9 @@ impl<'o> Parts<'o> {
             ..ModelOverrides::of_agent(&options.model)
         };
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;
+        let here = env::current_dir().map_err(|error| Error::machine(&error))?;
+        let folder = situation.folder.as_ref().unwrap_or(&here);
+        let own_files = own_files::of_configuration(&situation.declared, &options.source, folder);
         let sources = Sources::load(
             &options.source,
             &Environment {
@@ -110,6 +114,7 @@ impl<'o> Parts<'o> {
                 images: model.info().reads_images,
                 workspaces: &situation.workspaces,
                 after_edit: situation.declared.after_edit(),
+                own_files,
                 without: if situation.is_unattended {
                     OF_USER
                 } else {

@@ -14,7 +14,7 @@
 //! | `catalog`, `blocks`, `options`, `config` | the table of models; how blocks look; options as data; configuration files |
 //! | `worktree`, `project` | a Git worktree to work in; what an agent learns from its folder: environment, instructions, skills, commands, subagents |
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
-//! | `mcp`, `reader` | servers of MCP; answers of the user |
+//! | `mcp`, `reader`, `own_files` | servers of MCP; answers of the user; files that no call may change |
 //! | `approvals`, `hooks`, `sessions`, `sources`, `subagents` | approvals; commands that decide about calls; stored runs; gadgets by where they come from; subagents of files |
 //! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
 //! | `first_run` | the questions of the first minute |
@@ -56,6 +56,7 @@ mod narrator;
 mod open_files;
 mod options;
 mod outcome;
+mod own_files;
 mod pages;
 mod printer;
 mod project;

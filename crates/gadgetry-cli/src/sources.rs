@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::{Unterminated, closest};
@@ -11,6 +12,7 @@ use gadgetry_builtins::{AfterEdit, Builtins};
 use crate::cli::GadgetOptions;
 use crate::error::Error;
 use crate::mcp;
+use crate::own_files;
 use crate::workspaces::Workspaces;
 
 /// Built-in gadgets that need a user during the run.
@@ -29,6 +31,8 @@ pub(crate) struct Environment<'e> {
     pub(crate) workspaces: &'e Workspaces,
     /// Commands that run after a file was changed.
     pub(crate) after_edit: Vec<AfterEdit>,
+    /// Files that no call may change, next to the gadget file and what it names.
+    pub(crate) own_files: Vec<PathBuf>,
     /// Built-in gadgets that are left out unless the options name them.
     pub(crate) without: &'e [&'e str],
 }
@@ -54,9 +58,10 @@ impl Sources {
             let gadget = gadget.without_env(environment.key);
             gadget.unterminated(environment.unterminated)
         });
+        let programs: Vec<CommandGadget> = programs.collect();
         Ok(Self {
-            programs: programs.collect(),
-            builtins: builtins(options, environment)?,
+            builtins: builtins(options, environment, &programs)?,
+            programs,
         })
     }
 
@@ -92,16 +97,18 @@ pub(crate) fn builtin_edits(options: &GadgetOptions) -> Vec<&'static str> {
 fn builtins(
     options: &GadgetOptions,
     environment: &Environment<'_>,
+    programs: &[CommandGadget],
 ) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
     let wanted = wanted_builtins(options);
     if wanted == "none" {
         return Ok(Vec::new());
     }
-    let folder = match &options.workspace {
-        Some(folder) => folder.clone(),
-        None => env::current_dir().map_err(|error| Error::machine(&error))?,
-    };
-    let workspace = environment.workspaces.open(&folder).map_err(Error::input)?;
+    let here = env::current_dir().map_err(|error| Error::machine(&error))?;
+    let folder = options.workspace.as_ref().unwrap_or(&here);
+    let workspace = environment.workspaces.open(folder).map_err(Error::input)?;
+    workspace.protect(environment.own_files.iter().cloned());
+    workspace.protect(options.gadgets.iter().map(|file| here.join(file)));
+    workspace.protect(own_files::of_gadgets(programs, &here));
     let mut gadgets = Builtins::of(workspace)
         .images(environment.images)
         .sandbox(options.sandbox)
@@ -152,6 +159,7 @@ impl GadgetOptions {
                 images: true,
                 workspaces: &Workspaces::default(),
                 after_edit: Vec::new(),
+                own_files: Vec::new(),
                 without,
             },
         )?;

@@ -90,7 +90,12 @@ fn a_rule_matches_calls() {
 
     let inside = |line: &str, folder: &str| {
         let (line, folder) = (line.to_owned(), Some(folder.to_owned()));
-        Some(Subject::Command(CommandLine { line, folder }))
+        let rest = CommandLine::default();
+        Some(Subject::Command(CommandLine {
+            line,
+            folder,
+            ..rest
+        }))
     };
     // A rule that allows says in which folders; one that denies holds in all of them.
     check("allow *(sh run.sh)", inside("sh run.sh", "evil"), false);
@@ -222,6 +227,7 @@ fn suggestions_go_from_narrow_to_wide() {
         Some(Subject::Command(CommandLine {
             line: "wc -l x".to_owned(),
             folder: Some(folder.to_owned()),
+            ..CommandLine::default()
         }))
     };
     check(
@@ -520,6 +526,8 @@ async fn a_question_says_why_a_rule_does_not_allow_the_command() {
     check(&["allow *(a; b *)"], "a; b ; c", &[twice]).await;
     let lines = "`allow *(a *)` does not allow it: no `*` of it matches a line break";
     check(&["allow *(a *)"], "a b\nc", &[lines]).await;
+    let comment = "`allow *(a * b)` does not allow it: no `*` before its end matches a comment or an open quotation";
+    check(&["allow *(a * b)"], "a # b", &[comment]).await;
     check(&["allow *(a *)", "allow Other(*)"], "b; c", &[]).await;
     check(&[], "a; b", &[]).await;
 }

@@ -6,6 +6,7 @@ mod approval_binding;
 mod approval_stream;
 mod ask;
 mod command_gadgets;
+mod command_rules;
 mod context;
 mod control;
 mod driver;

@@ -78,7 +78,11 @@ impl Gadget for EditFile {
                 done = Some(edited);
                 Ok::<_, GadgetError>(bytes)
             })?;
-            let diff = unified(&path.to_string(), changed.before.as_deref(), &changed.after);
+            let diff = unified(
+                &path.on_one_line(),
+                changed.before.as_deref(),
+                &changed.after,
+            );
             let (strategy, (first, last)) = done.map_or(("exact", (0, 0)), |edited| {
                 (edited.strategy.as_str(), edited.lines)
             });
@@ -101,7 +105,7 @@ impl Gadget for EditFile {
             let path = workspace.resolve(&params.file_path)?;
             let before = workspace.content(&path)?;
             let (_, after) = edited(&path, before.as_deref(), &params)?;
-            let diff = whole(&path.to_string(), before.as_deref(), &after);
+            let diff = whole(&path.on_one_line(), before.as_deref(), &after);
             let writes = writes(&path, before.as_deref(), &after);
             Ok(commands.noted(&path, writes).diff(diff))
         })

@@ -67,6 +67,8 @@ pub(super) struct Job {
     pub(super) private: PathBuf,
     /// Command line that `sh -c` reads.
     pub(super) line: OsString,
+    /// Absolute paths of files that stay as they are, next to those that Git runs code from.
+    pub(super) protected: Vec<PathBuf>,
 }
 
 impl Job {
@@ -86,15 +88,16 @@ impl Job {
             cwd: cwd.to_owned(),
             private: private.to_owned(),
             line: line.into(),
+            protected: Vec::new(),
         }
     }
 
-    pub(super) fn to_arguments(&self) -> [OsString; 7] {
+    pub(super) fn to_arguments(&self) -> Vec<OsString> {
         let mode = match self.mode {
             Mode::Namespaces => "namespaces",
             Mode::Landlock => "landlock",
         };
-        [
+        let mut arguments = vec![
             self.parent.to_string().into(),
             mode.into(),
             self.grace.as_millis().to_string().into(),
@@ -102,12 +105,14 @@ impl Job {
             self.cwd.clone().into(),
             self.private.clone().into(),
             self.line.clone(),
-        ]
+        ];
+        arguments.extend(self.protected.iter().map(OsString::from));
+        arguments
     }
 
     pub(super) fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut next = || arguments.next();
-        let job = Self {
+        Some(Self {
             parent: next()?.to_str()?.parse().ok()?,
             mode: match next()?.to_str()? {
                 "namespaces" => Mode::Namespaces,
@@ -119,7 +124,7 @@ impl Job {
             cwd: next()?.into(),
             private: next()?.into(),
             line: next()?,
-        };
-        arguments.next().is_none().then_some(job)
+            protected: arguments.map(PathBuf::from).collect(),
+        })
     }
 }

@@ -1,8 +1,8 @@
-//! Writing, as Landlock permits it: below given folders, and to a few devices.
+//! Writing, as Landlock permits it: below given folders, and to a few devices. Without namespaces also reading: no other devices.
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
@@ -22,7 +22,7 @@ pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<Stri
         Mode::Namespaces => {
             let own = OWN.into_iter().chain(["/dev/pts"]).map(PathBuf::from);
             let paths: Vec<PathBuf> = own.chain([job.workspace.clone()]).collect();
-            Ok(match apply(&paths, CompatLevel::BestEffort)? {
+            Ok(match apply(&paths, None, CompatLevel::BestEffort)? {
                 LandlockStatus::Available { .. } => Vec::new(),
                 LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => {
                     vec!["no Landlock".to_owned()]
@@ -32,7 +32,8 @@ pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<Stri
         Mode::Landlock => {
             let mut paths = writable;
             paths.push(job.private.join("tmp"));
-            let status = apply(&paths, CompatLevel::HardRequirement)?;
+            let readable = readable(job)?;
+            let status = apply(&paths, Some(&readable), CompatLevel::HardRequirement)?;
             let scopes = matches!(status, LandlockStatus::Available { effective_abi, .. } if effective_abi >= ABI::V6);
             let missing = "signals to your other processes are not refused (needs Linux 6.12)";
             Ok(if scopes {
@@ -44,8 +45,28 @@ pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<Stri
     }
 }
 
-fn apply(writable: &[PathBuf], level: CompatLevel) -> io::Result<LandlockStatus> {
-    let rules = rules(writable, level).map_err(|error| io::Error::other(error.to_string()))?;
+/// Returns what may be read if `/dev` is that of all processes: everything else. What is typed in a terminal goes to whichever process
+/// reads it.
+fn readable(job: &Job) -> io::Result<Vec<PathBuf>> {
+    let mut readable = vec![job.workspace.clone(), job.private.clone()];
+    for entry in fs::read_dir("/")? {
+        let entry = entry?;
+        // A link leads to another entry, or to devices.
+        if entry.path() != Path::new("/dev") && !entry.file_type()?.is_symlink() {
+            readable.push(entry.path());
+        }
+    }
+    Ok(readable)
+}
+
+/// Without `readable`, everything may be read.
+fn apply(
+    writable: &[PathBuf],
+    readable: Option<&[PathBuf]>,
+    level: CompatLevel,
+) -> io::Result<LandlockStatus> {
+    let rules =
+        rules(writable, readable, level).map_err(|error| io::Error::other(error.to_string()))?;
     let status = rules.restrict_self().map_err(io::Error::other)?;
     if !status.no_new_privs {
         return Err(io::Error::other("rights could not be given up"));
@@ -55,12 +76,14 @@ fn apply(writable: &[PathBuf], level: CompatLevel) -> io::Result<LandlockStatus>
 
 fn rules(
     writable: &[PathBuf],
+    readable: Option<&[PathBuf]>,
     level: CompatLevel,
 ) -> Result<RulesetCreated, Box<dyn std::error::Error>> {
     let all = AccessFs::from_write(REQUIRED);
+    let read = readable.map_or_else(BitFlags::empty, |_| AccessFs::ReadFile.into());
     let mut rules = Ruleset::default()
         .set_compatibility(level)
-        .handle_access(all)?
+        .handle_access(all | read)?
         // Newer kernels confine more: control of devices, abstract sockets, signals to other processes.
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::IoctlDev)?
@@ -85,7 +108,13 @@ fn rules(
     for path in DEVICES {
         // A container may not have all of them.
         if let Ok(path) = PathFd::new(path) {
-            rules = rules.add_rule(PathBeneath::new(path, file))?;
+            rules = rules.add_rule(PathBeneath::new(path, file | read))?;
+        }
+    }
+    for path in readable.unwrap_or_default() {
+        // What is not found is not read either.
+        if let Ok(path) = PathFd::new(path) {
+            rules = rules.add_rule(PathBeneath::new(path, AccessFs::ReadFile))?;
         }
     }
     Ok(rules)

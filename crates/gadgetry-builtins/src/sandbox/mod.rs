@@ -162,19 +162,23 @@ impl Sandbox {
         }
     }
 
-    /// Returns the command that runs `line` by `sh -c`, in the folder `cwd` of `workspace`.
+    /// Returns the command that runs `line` by `sh -c`, in the folder `cwd` of `workspace`, and does not change the files `protected`.
     pub(crate) fn command(
         &self,
         line: &str,
         workspace: &Path,
         cwd: &Path,
+        protected: Vec<PathBuf>,
         grace: Duration,
     ) -> Result<Confined, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
         let private = Private::new().map_err(failed)?;
         let temporary = private.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
-        let job = Job::new(self.mode, workspace, cwd, private.path(), line, grace);
+        let job = Job {
+            protected,
+            ..Job::new(self.mode, workspace, cwd, private.path(), line, grace)
+        };
         let mut command = Command::new(program()?);
         command.arg0(Stage::Outer.name()).args(job.to_arguments());
         command.env_remove("SSH_AUTH_SOCK");

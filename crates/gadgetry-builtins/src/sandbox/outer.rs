@@ -56,7 +56,10 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     setrlimit(Resource::Core, none)?;
     // In the new view some of what settings name is covered.
     let workspace = Dir::open_ambient_dir(&job.workspace, ambient_authority())?;
-    let before = Repositories::find(&workspace, &job.workspace)?;
+    let mut before = Repositories::find(&workspace, &job.workspace)?;
+    for path in &job.protected {
+        before.add_way(path)?;
+    }
     let workspace = match job.mode {
         Mode::Namespaces => view::enter(&job.workspace, &job.cwd)?,
         Mode::Landlock => workspace,

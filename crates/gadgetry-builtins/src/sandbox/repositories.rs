@@ -106,7 +106,7 @@ impl Repositories {
     }
 
     /// Follows an absolute path, keeps what is on its way in the workspace, and has what is at its end protected.
-    fn add_way(&mut self, path: &Path) -> io::Result<()> {
+    pub(super) fn add_way(&mut self, path: &Path) -> io::Result<()> {
         let mut ways = Vec::new();
         let end = follow(path, &mut |entry, found| {
             let way = found.map(|found| Way {

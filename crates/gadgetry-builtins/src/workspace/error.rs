@@ -46,6 +46,11 @@ pub enum FileError {
         "{0} is named by Git's settings, as hooks or more settings are, so Git runs what is in it; leave this change to the user"
     )]
     NamedByGit(WorkspacePath),
+    /// A file from which this program itself runs code.
+    #[error(
+        "{0} is, or contains, a program, a script or settings of the agent itself; leave this change to the user"
+    )]
+    Protected(WorkspacePath),
     /// A folder with a repository of Git in it, which is not deleted.
     #[error("{0} contains a repository of Git, which is not deleted; delete what is next to it")]
     HasRepository(WorkspacePath),

@@ -7,6 +7,7 @@ mod history;
 mod named;
 mod path;
 mod place;
+mod protected;
 mod removal;
 pub(crate) mod repository;
 mod resolve;
@@ -15,6 +16,7 @@ mod survey;
 mod unsaved;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,6 +68,8 @@ pub struct Workspace {
     editor: Option<Arc<dyn Editor>>,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
+    /// Files from which the program runs code.
+    protected: Mutex<BTreeSet<PathBuf>>,
     /// Held while a command runs in the sandbox: of two of them, one could take what the other makes for what was there before.
     #[cfg(target_os = "linux")]
     pub(crate) confined: tokio::sync::Mutex<()>,
@@ -91,6 +95,7 @@ impl Workspace {
             hard_links: false,
             editor: None,
             history: Mutex::default(),
+            protected: Mutex::default(),
             #[cfg(target_os = "linux")]
             confined: tokio::sync::Mutex::default(),
         })
@@ -103,6 +108,12 @@ impl Workspace {
     /// Returns the absolute path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the same as text, with `/` between names.
+    pub(crate) fn name(&self) -> String {
+        let name = self.root.to_string_lossy();
+        name.replace(std::path::MAIN_SEPARATOR, "/")
     }
 
     pub(crate) fn dir(&self) -> &Dir {
@@ -286,7 +297,7 @@ impl Workspace {
             let now = self.content(path).ok()?;
             let is_same = now.as_deref() == before;
             let now = now.unwrap_or_default();
-            let diff = || unified(&path.to_string(), before, &now);
+            let diff = || unified(&path.on_one_line(), before, &now);
             (!is_same).then(|| (path.clone(), diff()))
         });
         differing.collect()
@@ -323,7 +334,7 @@ impl Workspace {
         }
         let after = change.after.as_deref();
         let diff = unified(
-            &path.to_string(),
+            &path.on_one_line(),
             after,
             change.before.as_deref().unwrap_or_default(),
         );

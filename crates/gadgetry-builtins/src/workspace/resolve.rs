@@ -170,11 +170,12 @@ impl Workspace {
         open_file(&dir, name, path, self.hard_links)
     }
 
-    /// Opens the folder of an entry that is to be changed. Fails for all that Git runs code from: see [`super::repository`] and
-    /// [`super::named`].
+    /// Opens the folder of an entry that is to be changed. Fails for all that Git runs code from, and this program: see
+    /// [`super::repository`], [`super::named`] and [`super::protected`].
     pub(super) fn place(&self, path: &WorkspacePath) -> Result<Place, FileError> {
         let place = self.place_of(path)?;
         self.refuse_named(path)?;
+        self.refuse_protected(path)?;
         Ok(place)
     }
 

@@ -16,8 +16,9 @@ use crate::glob;
 /// Files with ignore rules, the later one first.
 const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
 
-/// Bytes of a file with ignore rules.
-const RULES_LIMIT: u64 = 1 << 20;
+/// Bytes of the ignore rules of a walk, well above what a large repository has. They are compiled at each walk, and those that are made
+/// to be slow take a second.
+const RULES_LIMIT: usize = 256 << 10;
 
 /// Levels of folders. Each has an open file.
 pub(crate) const DEPTH_LIMIT: usize = 64;
@@ -73,12 +74,12 @@ impl Walk {
     ) -> Result<(), FileError> {
         let failed = |source| FileError::io(folder, source);
         let dir = workspace.open_folder(folder)?;
-        let mut rules = Vec::new();
+        let (mut rules, mut rules_left) = (Vec::new(), RULES_LIMIT);
         if self.ignore {
             // The rules of the folders above count as well.
             let mut above = WorkspacePath::root();
             for name in folder.as_path().iter().filter(|_| !folder.is_root()) {
-                rules.extend(rules_of(workspace, &above));
+                rules.extend(rules_of(workspace, &above, &mut rules_left));
                 above = above.join(name);
             }
         }
@@ -86,6 +87,7 @@ impl Walk {
             workspace,
             walk: self,
             rules,
+            rules_left,
             visit,
         };
         // Breaking ends the walk, which is not an error.
@@ -99,6 +101,8 @@ struct Level<'w, 'v> {
     walk: Walk,
     /// From the outermost folder inwards.
     rules: Vec<Gitignore>,
+    /// Bytes of further rules that are read.
+    rules_left: usize,
     visit: &'v mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
 }
 
@@ -111,7 +115,8 @@ impl Level<'_, '_> {
     ) -> io::Result<ControlFlow<()>> {
         let outer = self.rules.len();
         if self.walk.ignore {
-            self.rules.extend(rules_of(self.workspace, path));
+            let rules = rules_of(self.workspace, path, &mut self.rules_left);
+            self.rules.extend(rules);
         }
         let mut entries = Vec::new();
         for entry in dir.entries()? {
@@ -161,8 +166,8 @@ impl Level<'_, '_> {
     }
 }
 
-/// The ignore rules of a folder. A file that cannot be read has none, and so has an invalid line.
-fn rules_of(workspace: &Workspace, folder: &WorkspacePath) -> Vec<Gitignore> {
+/// The ignore rules of a folder. A file that cannot be read or has more than `left` bytes has none, and so has an invalid line.
+fn rules_of(workspace: &Workspace, folder: &WorkspacePath, left: &mut usize) -> Vec<Gitignore> {
     let root = if folder.is_root() {
         Path::new("")
     } else {
@@ -174,9 +179,12 @@ fn rules_of(workspace: &Workspace, folder: &WorkspacePath) -> Vec<Gitignore> {
             continue;
         };
         let mut text = String::new();
-        if file.take(RULES_LIMIT).read_to_string(&mut text).is_err() {
+        let read = file.take(*left as u64 + 1).read_to_string(&mut text);
+        // A part of a file could end with a part of a rule.
+        let Some(rest) = left.checked_sub(text.len()).filter(|_| read.is_ok()) else {
             continue;
-        }
+        };
+        *left = rest;
         let mut builder = GitignoreBuilder::new(root);
         for line in glob::rules(&text) {
             let _ = builder.add_line(None, line);

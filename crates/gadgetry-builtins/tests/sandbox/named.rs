@@ -1,5 +1,6 @@
 //! What settings of Git name in ways that are easy to overlook.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::json;
@@ -156,4 +157,59 @@ async fn hooks_in_the_workspace_itself() {
             "{mode:?}: {ended:?}"
         );
     }
+}
+
+/// What the program itself runs: a script of a hook, by a link.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_program_runs() {
+    as_ordinary_user("sandbox::named::what_the_program_runs");
+    let before = "mkdir tools && echo true > tools/guard.sh && ln -s tools/guard.sh guard";
+    let prepared = |mode| {
+        let stage = stage(mode);
+        assert_eq!(outside(&stage.work(), before), "");
+        let workspace = stage.builtins.workspace();
+        workspace.protect([workspace.root().join("guard")]);
+        stage
+    };
+    for plants in [
+        "echo false > tools/guard.sh",
+        "rm -f tools/guard.sh; echo false > tools/guard.sh",
+        "echo false > other; mv other tools/guard.sh",
+        "mv tools old; mkdir tools; echo false > tools/guard.sh",
+        "rm -f guard; echo false > guard",
+        "mkdir x; mv guard x; ln -s a.txt guard",
+        ": > guard",
+    ] {
+        for mode in MODES {
+            let stage = prepared(mode);
+            let command = json!({ "command": plants });
+            let ended = stage.call("RunCommand", command).await;
+            let guard = fs::read_to_string(stage.work().join("guard"));
+            assert!(
+                guard.as_ref().is_ok_and(|it| it == "true\n") || guard.is_err(),
+                "{mode:?}: {plants}: {guard:?} {ended:?}"
+            );
+        }
+    }
+    for mode in MODES {
+        let stage = prepared(mode);
+        let command = json!({ "command": "sh guard && echo x > tools/guard.txt; cat tools/*.sh" });
+        let ended = stage.call("RunCommand", command).await.unwrap();
+        assert!(ended.contains("\n\ntrue\n"), "{mode:?}: {ended}");
+    }
+    let stage = prepared(MODES[0]);
+    let refused = "is, or contains, a program, a script or settings of the agent itself";
+    for path in ["guard", "tools/guard.sh"] {
+        let write = json!({ "filePath": path, "content": "false" });
+        stage.check("WriteFile", write, Err(refused)).await;
+        let edit = json!({ "filePath": path, "search": "true", "replace": "false" });
+        stage.check("EditFile", edit, Err(refused)).await;
+    }
+    for path in ["tools", "tools/guard.sh"] {
+        let delete = json!({ "filePath": path, "recursive": true });
+        stage.check("DeleteFile", delete, Err(refused)).await;
+    }
+    assert_eq!(stage.content("tools/guard.sh"), "true\n");
+    let write = json!({ "filePath": "tools/other.sh", "content": "x" });
+    assert!(stage.call("WriteFile", write).await.is_ok());
 }

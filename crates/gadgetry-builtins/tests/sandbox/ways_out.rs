@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use gadgetry_builtins::AfterEdit;
 use serde_json::json;
 
-use super::{IDENTITY, MODES, as_ordinary_user, outside, processes_in, stage, with_repositories};
+use super::{
+    IDENTITY, MODES, Mode, as_ordinary_user, outside, processes_in, stage, with_repositories,
+};
 use crate::stage::{SECRET, Stage, tree};
 
 /// A file as it must stay.
@@ -348,4 +350,17 @@ async fn commands_after_a_change_are_confined_as_well() {
         assert_eq!(secret, SECRET, "{mode:?}");
         assert!(!stage.outside().join("new.txt").exists(), "{mode:?}");
     }
+}
+
+/// With Landlock alone, `/dev` is that of all: of its terminals a command could take what is typed.
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_of_others_are_not_read() {
+    as_ordinary_user("sandbox::ways_out::devices_of_others_are_not_read");
+    let stage = stage(Mode::Landlock);
+    let command = "for it in null zero ptmx pts/ptmx; do (: < /dev/$it) 2>/dev/null && echo $it; done; cat a.txt /etc/passwd | head -n 3";
+    let ended = stage
+        .call("RunCommand", json!({ "command": command }))
+        .await;
+    let text = Mode::Landlock.text(ended).unwrap();
+    assert_eq!(text, "status=0\n\nnull\nzero\none\ntwo\nthree\n");
 }

@@ -82,10 +82,17 @@ impl Approval {
 /// The calls of a rule. A command, which may be long and is shown above, is not repeated.
 fn named(rule: &Rule, request: &ApprovalRequest) -> String {
     match &request.preview.subject {
-        Some(Subject::Command(command)) if !has_wildcard(rule.calls()) => match &command.folder {
-            Some(folder) => format!("this command in {folder}"),
-            None => "this command".to_owned(),
-        },
+        Some(Subject::Command(command)) if !has_wildcard(rule.calls()) => {
+            let folder = command.absolute_folder();
+            let folder = folder.as_ref().or(command.folder.as_ref());
+            let folder = folder.map_or_else(String::new, |folder| format!(" in {folder}"));
+            let sandbox = if command.is_sandboxed {
+                " in the sandbox"
+            } else {
+                ""
+            };
+            format!("this command{folder}{sandbox}")
+        }
         Some(_) | None => rule.calls().to_owned(),
     }
 }
@@ -266,13 +273,22 @@ mod tests {
         check("ls src", &["this command", "RunCommand(ls *)"]);
         // These are not wildcards.
         check(r"ls * \*", &["this command", "RunCommand(ls *)"]);
-        let preview = CallPreview::of(Subject::Command(CommandLine {
-            line: "make".to_owned(),
-            folder: Some("sub".to_owned()),
-        }));
-        let request = ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
-        let rules = Approval::of(&request, &request.suggestions()).rules;
-        assert_eq!(rules, ["this command in sub"]);
+        let check = |workspace: Option<&str>, is_sandboxed, expected: &str| {
+            let preview = CallPreview::of(Subject::Command(CommandLine {
+                line: "make".to_owned(),
+                folder: Some("sub".to_owned()),
+                workspace: workspace.map(str::to_owned),
+                is_sandboxed,
+            }));
+            let run = RunInfo::new("order-7", "haiku");
+            let request = ApprovalRequest::new(run, "RunCommand", preview);
+            let rules = Approval::of(&request, &request.suggestions()).rules;
+            assert_eq!(rules, [expected]);
+        };
+        check(None, false, "this command in sub");
+        check(Some("/shop"), false, "this command in /shop/sub");
+        let confined = "this command in /shop/sub in the sandbox";
+        check(Some("/shop"), true, confined);
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Config {
         if args.no_config {
             return Ok(config);
         }
-        let mut files = Vec::new();
+        let (mut files, mut paths) = (Vec::new(), Vec::new());
         let (path, is_required) = user_path(args);
         if let Some(path) = &path
             && let Some(file) = read(path, is_required, keys)?
@@ -155,6 +155,7 @@ impl Config {
             config.user = file.layer.clone();
             config.has_user_file = true;
             files.push(file);
+            paths.push(folder.join(path));
         }
         config.user_path = path;
         config.project = Status::Absent;
@@ -164,9 +165,12 @@ impl Config {
             if let Some(file) = file {
                 config.in_project = file.layer.clone();
                 files.push(file);
+                paths.push(folder.join(project::NAME));
             }
         }
         config.combine(files)?;
+        let paths = paths.iter().map(std::path::absolute).filter_map(Result::ok);
+        Arc::make_mut(&mut config.declared).files = paths.collect();
         config.profile = config.chosen_profile(args)?;
         Ok(config)
     }

@@ -1,7 +1,7 @@
 //! Tables that set no options: approvals, MCP servers, skills.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gadgetry::Permission;
 use gadgetry::approval::Rule;
@@ -52,6 +52,26 @@ impl McpServer {
         }
     }
 
+    /// Returns the program and its arguments, and the folder that it runs in; for a server with a URL, nothing.
+    pub(crate) fn program(&self) -> (Vec<&str>, Option<&str>) {
+        let (mut words, mut cwd) = (Vec::new(), None);
+        let Value::Table(entries) = &self.item.value else {
+            return (words, cwd);
+        };
+        for entry in entries {
+            match (entry.key.as_str(), &entry.item.value) {
+                ("command", Value::Text(text)) => words.push(text.as_str()),
+                ("args", Value::List(items)) => {
+                    let texts = items.iter().map(|item| item.text("args"));
+                    words.extend(texts.filter_map(Result::ok));
+                }
+                ("cwd", Value::Text(text)) => cwd = Some(text.as_str()),
+                _ => {}
+            }
+        }
+        (words, cwd)
+    }
+
     /// Returns whether the table does not switch it off.
     pub(crate) fn is_enabled(&self) -> bool {
         let Value::Table(entries) = &self.item.value else {
@@ -73,6 +93,8 @@ pub(crate) struct Declared {
     pub(crate) after_edit: Vec<AfterEditCommand>,
     /// MCP servers by name. The project's replace the user's.
     pub(crate) servers: BTreeMap<String, McpServer>,
+    /// The files that all this is from.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Declared {

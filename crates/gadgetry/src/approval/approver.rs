@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use gadgetry_proto::event::{Approval, ApprovalSubject, RunInfo, SubjectKind};
 use gadgetry_proto::id::{ApprovalId, CallId, InvocationId};
+use gadgetry_proto::visible::visible;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -48,7 +49,7 @@ impl ApprovalRequest {
     /// Returns rules that would allow this call from now on, from the narrowest to the widest: exactly this subject, then the
     /// folder of a file or the host of a URL, then all calls of the gadget. A wider rule for commands is only suggested for
     /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool in its current
-    /// definition.
+    /// definition. A rule for a command is about this folder of this workspace, and about the sandbox if the command runs in it.
     pub fn suggestions(&self) -> Vec<Rule> {
         let subject = self.preview.subject.as_ref();
         let gadget = Named {
@@ -57,8 +58,8 @@ impl ApprovalRequest {
         };
         let exact = Rule::exactly(Permission::Allow, gadget, subject);
         let wider = subject.and_then(|subject| {
-            let (pattern, folder) = wider(subject)?;
-            Rule::of_gadget(Permission::Allow, gadget, Some(&pattern), folder).ok()
+            let (pattern, command) = wider(subject)?;
+            Rule::of_gadget(Permission::Allow, gadget, Some(&pattern), command).ok()
         });
         // All commands is more than a user can mean.
         let all = (!matches!(subject, Some(Subject::Command(_)) | None))
@@ -108,10 +109,10 @@ impl ApprovalRequest {
     /// use gadgetry::control::RunInfo;
     /// use gadgetry::{CallPreview, Subject};
     ///
-    /// let preview = CallPreview::of(Subject::command("make\u{2028}in the sandbox")).note("for up to 60 s");
+    /// let preview = CallPreview::of(Subject::command("make\u{2028}\u{1b}[2Kin the sandbox")).note("for up to 60 s");
     /// let request = ApprovalRequest::new(RunInfo::new("order-7", "haiku"), "RunCommand", preview);
     /// let lines: Vec<String> = request.lines().iter().map(ToString::to_string).collect();
-    /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", "| in the sandbox"]);
+    /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", r"| \u{1b}[2Kin the sandbox"]);
     /// ```
     pub fn lines(&self) -> Vec<ShownLine> {
         let preview = &self.preview;
@@ -155,12 +156,12 @@ pub enum ShownLine {
     Diff(String),
 }
 
-/// Writes `| ` before everything but notes, so that no text can look like a note.
+/// Writes `| ` before everything but notes, and writes out invisible characters, so that no text can look like a note.
 impl fmt::Display for ShownLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Note(note) => split(note).try_for_each(|line| f.write_str(&line)),
-            Self::Text(text) | Self::Diff(text) => write!(f, "| {text}"),
+            Self::Note(note) => split(note).try_for_each(|line| f.write_str(&visible(&line))),
+            Self::Text(text) | Self::Diff(text) => write!(f, "| {}", visible(text)),
         }
     }
 }
@@ -186,18 +187,18 @@ const REPORTING: [&str; 9] = [
     "basename", "cksum", "df", "dirname", "du", "ls", "pwd", "stat", "wc",
 ];
 
-/// Returns a pattern for similar subjects, and the folder of a command.
-fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
+/// Returns a pattern for similar subjects, and the command if it is one.
+fn wider(subject: &Subject) -> Option<(String, Option<&CommandLine>)> {
     match subject {
         Subject::Path(path) => {
             let (folder, _) = path.rsplit_once('/')?;
             Some((everything_in(folder), None))
         }
         Subject::Folder(_) => None,
-        Subject::Command(CommandLine { line, folder }) => {
-            let word = line.split_whitespace().next()?;
+        Subject::Command(command) => {
+            let word = command.line.split_whitespace().next()?;
             let only_reports = REPORTING.contains(&word);
-            only_reports.then(|| (format!("{word} *"), folder.as_deref()))
+            only_reports.then(|| (format!("{word} *"), Some(command)))
         }
         Subject::Url(url) => {
             let (scheme, rest) = url.split_once("://")?;

@@ -15,19 +15,57 @@ pub(super) enum Wildcards {
     Segments,
     /// Both match any text.
     Anything,
-    /// Text that a shell reads as words and nothing else.
+    /// Text that a shell reads as words and nothing else. If the pattern goes on after it, the shell also reads what follows as if
+    /// the text were not there: no quotation stays open, and no comment begins.
     PlainWords,
 }
 
+/// Characters that a shell reads as more than parts of words. Of control characters all but the tab, and all other separators of
+/// lines: some shells and terminals obey them.
+const SEPARATORS: &str = r";&|<>$`(){}\\\x00-\x08\x0a-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}";
+
 impl Wildcards {
-    fn expression(self, double: bool) -> &'static str {
-        match (self, double) {
-            (Self::Segments, false) => "[^/]*",
-            (Self::Segments, true) | (Self::Anything, _) => ".*",
-            // Of control characters only the tab, and no other separator of lines: some shells and terminals obey them.
-            (Self::PlainWords, _) => {
-                r"[^;&|<>$`(){}\\\x00-\x08\x0a-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]*"
-            }
+    /// Returns the expression of a `*`, or of a `**`. `before` is the state before it, if anything comes after it.
+    fn expression(self, double: bool, before: Option<Quotes>) -> String {
+        match (self, double, before) {
+            (Self::Segments, false, _) => "[^/]*".to_owned(),
+            (Self::Segments, true, _) | (Self::Anything, ..) => ".*".to_owned(),
+            (Self::PlainWords, _, None) => format!("[^{SEPARATORS}]*"),
+            (Self::PlainWords, _, Some(before)) => before.words(),
+        }
+    }
+}
+
+/// The state of a shell within a command line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quotes {
+    /// The quotation mark of the open quotation.
+    open: Option<char>,
+    /// True after a backslash.
+    is_escaped: bool,
+}
+
+impl Quotes {
+    fn read(&mut self, c: char) {
+        let is_escaped = std::mem::take(&mut self.is_escaped);
+        match (self.open, c) {
+            _ if is_escaped => {}
+            (None | Some('"'), '\\') => self.is_escaped = true,
+            (None, '\'' | '"') => self.open = Some(c),
+            (Some(open), c) if open == c => self.open = None,
+            _ => {}
+        }
+    }
+
+    /// Returns the expression of a text after which the state is the same, and in which no comment begins.
+    fn words(self) -> String {
+        match self.open {
+            _ if self.is_escaped => format!(r##"[^'"#{SEPARATORS}]+"##),
+            Some(open) => format!("[^{open}{SEPARATORS}]*"),
+            // A `#` begins a comment where a word begins: not after a visible character of ASCII, or a quotation.
+            None => format!(
+                r##"(?:(?:[!-~--['"#{SEPARATORS}]]|'[^'{SEPARATORS}]*'|"[^"{SEPARATORS}]*")#*|[^!-~{SEPARATORS}])*"##
+            ),
         }
     }
 }
@@ -54,22 +92,27 @@ impl Pattern {
         let mut characters = text.chars().peekable();
         let mut literal = [0; 4];
         let mut is_open = false;
+        let mut quotes = Quotes::default();
         while let Some(character) = characters.next() {
             is_open = false;
             let character = match character {
                 '*' => {
                     let double = characters.next_if_eq(&'*').is_some();
                     is_open = double || wildcards == Wildcards::Anything;
-                    expression.push_str(wildcards.expression(double));
+                    let goes_on = arguments || characters.peek().is_some();
+                    let before = goes_on.then_some(quotes);
+                    expression.push_str(&wildcards.expression(double, before));
+                    quotes.is_escaped = false;
                     continue;
                 }
                 '\\' => characters.next().unwrap_or('\\'),
                 other => other,
             };
+            quotes.read(character);
             expression.push_str(&regex::escape(character.encode_utf8(&mut literal)));
         }
         if arguments {
-            expression.extend(["(?: ", wildcards.expression(true), ")?"]);
+            expression.extend(["(?: ", &wildcards.expression(true, None), ")?"]);
         }
         expression.push('$');
         let regex = RegexBuilder::new(&expression)

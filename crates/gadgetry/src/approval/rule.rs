@@ -19,6 +19,8 @@ use crate::gadget::{CommandLine, Origin, Permission, Subject};
 /// | `WriteFile(src/**)` | to write files in `src` and all folders below it |
 /// | `RunCommand(cargo test *)` | to run `cargo test` in the workspace's root, with any arguments or none |
 /// | `RunCommand(cargo test *) in crates/**` | the same in folders below `crates`; `in **` is any folder |
+/// | `RunCommand(cargo test *) in /home/me/shop` | the same in this folder and in no other workspace |
+/// | `RunCommand in the sandbox` | to run commands in the sandbox; may also follow a pattern or a folder |
 /// | `HttpFetch(https://*.example.com/**)` | to fetch pages of these hosts |
 /// | `Deploy(target=staging*)` | to another gadget, by one of its parameters |
 /// | `look@weather#3f1c…` | to the tool `look` of the MCP server `weather`, in its current definition |
@@ -26,16 +28,19 @@ use crate::gadget::{CommandLine, Origin, Permission, Subject};
 ///
 /// In paths and URLs, `*` is any text without a `/`, and `**` any text. In commands and parameters `*` is any text, but in a rule
 /// that allows a command it matches nothing that a shell reads as more than a word (`;`, `&`, `|`, `<`, `>`, `$`, `` ` ``,
-/// parentheses, braces, separators of lines, control characters): `cargo test; curl …` is not allowed by `cargo test*`. A
-/// backslash makes the character after it literal.
+/// parentheses, braces, separators of lines, control characters): `cargo test; curl …` is not allowed by `cargo test*`. Nor
+/// does a `*` with something after it match the beginning of a comment, or one quotation mark without the other. A backslash
+/// makes the character after it literal.
 ///
 /// Rules that allow apply to exactly what they name; rules that deny or ask apply to more:
 ///
 /// - A call about a folder with everything in it (recursive deletion, search, listing) is allowed by a pattern that matches
 ///   everything in it, as `tmp/**` does for `tmp/x`. In a rule that denies, a pattern that matches the folder, or anything
 ///   directly in it, is enough.
-/// - A rule without `in` allows commands in the root of the workspace, and denies them in every folder. A rule without a pattern
+/// - A rule without `in` allows commands in the root of any workspace, and denies them in every folder. A rule without a pattern
 ///   applies to all calls of the gadget, wherever they run.
+/// - A folder that begins with `/` is an absolute path, any other is in the workspace.
+/// - A rule with `in the sandbox` applies to commands in the sandbox only; without it, to those outside as well.
 /// - A rule without `@` does not allow the calls of a server's tools, unless its name is `*`. It denies them.
 ///
 /// A rule that misspells the name of one of the agent's gadgets is an error when the agent is built:
@@ -60,7 +65,20 @@ pub struct Rule {
     origin: Option<Source>,
     argument: Option<Argument>,
     folder: Option<Pattern>,
+    /// True if the rule is about commands in the sandbox only.
+    is_sandboxed: bool,
 }
+
+/// The parts of a rule, as written.
+struct Parts<'t> {
+    name: &'t str,
+    pattern: Option<&'t str>,
+    folder: Option<&'t str>,
+    is_sandboxed: bool,
+}
+
+/// The end of a rule that is about commands in the sandbox only.
+const IN_THE_SANDBOX: &str = " in the sandbox";
 
 #[derive(Clone, Debug)]
 struct Argument {
@@ -123,8 +141,8 @@ impl Rule {
         let compile = |pattern: &str, wildcards| {
             Pattern::new(pattern, wildcards).ok_or_else(|| invalid("the pattern is too long"))
         };
-        let (name, argument, folder) = parts(text).map_err(invalid)?;
-        let (name, origin) = sourced(name);
+        let parts = parts(text).map_err(invalid)?;
+        let (name, origin) = sourced(parts.name);
         let origin = origin.map(|(server, definition)| {
             if server.is_empty() || definition.is_some_and(str::is_empty) {
                 return Err(invalid(
@@ -146,7 +164,8 @@ impl Rule {
                 "the name of a gadget contains no spaces and no parentheses",
             ));
         }
-        let argument = argument
+        let argument = parts
+            .pattern
             .map(|pattern| {
                 if pattern.trim().is_empty() {
                     return Err(invalid("the pattern between the parentheses is empty"));
@@ -166,7 +185,7 @@ impl Rule {
                 })
             })
             .transpose()?;
-        let folder = folder.map(|folder| match folder {
+        let folder = parts.folder.map(|folder| match folder {
             "" => Err(invalid(
                 "the folder after `in` is missing; `**` means all of them",
             )),
@@ -180,11 +199,12 @@ impl Rule {
             origin: origin.transpose()?,
             argument,
             folder: folder.transpose()?,
+            is_sandboxed: parts.is_sandboxed,
         })
     }
 
     /// Makes a rule about the calls of this gadget that act on exactly this subject, or about all of its calls if `subject` is
-    /// `None`.
+    /// `None`. One about a command is about its folder in this workspace, and about the sandbox if the command runs in it.
     ///
     /// # Errors
     ///
@@ -200,19 +220,20 @@ impl Rule {
             Subject::Command(command) => Pattern::literal(trimmed(&command.line)),
             Subject::Path(_) | Subject::Url(_) => Pattern::literal(subject.text()),
         });
-        let folder = match subject {
-            Some(Subject::Command(command)) => command.folder.as_deref(),
+        let command = match subject {
+            Some(Subject::Command(command)) => Some(command),
             Some(_) | None => None,
         };
-        Self::of_gadget(permission, gadget.into(), pattern.as_deref(), folder)
+        Self::of_gadget(permission, gadget.into(), pattern.as_deref(), command)
     }
 
-    /// Makes a rule about the calls of this gadget that match a pattern. Names are literal: a third-party tool may be named `*`.
+    /// Makes a rule about the calls of this gadget that match a pattern, and run where `command` does. Names are literal: a
+    /// third-party tool may be named `*`.
     pub(super) fn of_gadget(
         permission: Permission,
         gadget: Named<'_>,
         pattern: Option<&str>,
-        folder: Option<&str>,
+        command: Option<&CommandLine>,
     ) -> Result<Self, InvalidRule> {
         let invalid = |text: &str, reason| InvalidRule {
             text: text.to_owned(),
@@ -234,11 +255,18 @@ impl Rule {
         if let Some(pattern) = pattern {
             calls.extend(["(", pattern, ")"]);
         }
-        if let Some(folder) = folder {
-            if folder != folder.trim() || folder.ends_with(')') || folder.contains(") in ") {
-                return Err(invalid(folder, "this folder cannot be written in a rule"));
+        if let Some(folder) = command.and_then(place) {
+            let is_misread = folder != folder.trim()
+                || folder.ends_with(')')
+                || folder.contains(") in ")
+                || folder.ends_with(IN_THE_SANDBOX);
+            if is_misread {
+                return Err(invalid(&folder, "this folder cannot be written in a rule"));
             }
-            calls.extend([" in ", &Pattern::literal(folder)]);
+            calls.extend([" in ", &Pattern::literal(&folder)]);
+        }
+        if command.is_some_and(|command| command.is_sandboxed) {
+            calls.push_str(IN_THE_SANDBOX);
         }
         Self::new(permission, &calls)
     }
@@ -262,7 +290,7 @@ impl Rule {
     /// # Ok::<(), gadgetry::approval::InvalidRule>(())
     /// ```
     pub fn gadget(&self) -> &str {
-        parts(&self.text).map_or("", |(name, ..)| sourced(name).0)
+        parts(&self.text).map_or("", |parts| sourced(parts.name).0)
     }
 
     /// Returns whether the rule is about tools of servers only.
@@ -278,6 +306,7 @@ impl Rule {
         subject: Option<&Subject>,
     ) -> bool {
         self.is_about_gadget(gadget.into())
+            && (!self.is_sandboxed || is_sandboxed(subject))
             && self.is_about_folder_of(subject)
             && self.argument.as_ref().is_none_or(|argument| match subject {
                 Some(Subject::Path(text) | Subject::Url(text)) => argument.path.matches(text),
@@ -299,30 +328,37 @@ impl Rule {
 
     /// Returns why the rule does not allow this command although its pattern resembles the line; `None` if it does not resemble it.
     pub(super) fn misses(&self, gadget: Named<'_>, subject: Option<&Subject>) -> Option<String> {
-        let Some(Subject::Command(CommandLine { line, folder })) = subject else {
+        let Some(Subject::Command(command)) = subject else {
             return None;
         };
-        let (_, pattern, _) = parts(&self.text).ok()?;
-        let pattern = pattern.filter(|_| self.allows() && self.is_about_gadget(gadget))?;
-        let line = trimmed(line);
+        let parts = parts(&self.text).ok()?;
+        let pattern = parts
+            .pattern
+            .filter(|_| self.allows() && self.is_about_gadget(gadget))?;
+        let line = trimmed(&command.line);
         if !Pattern::new(pattern, Wildcards::Anything)?.matches(line) {
             return None;
         }
-        let why = if !self.is_about_folder_of(subject) {
-            let folder = folder.as_deref().unwrap_or(".");
-            match self.folder {
-                Some(_) => format!("it is not about the folder {folder}"),
+        let why = if self.is_sandboxed && !command.is_sandboxed {
+            "it is about commands in the sandbox".to_owned()
+        } else if !self.is_about_folder_of(subject) {
+            match parts.folder {
+                Some(folder) => {
+                    let folder = named_as(folder, command);
+                    format!("it is not about the folder {}", folder.unwrap_or_default())
+                }
                 None => "without `in FOLDER` it is about the workspace's root".to_owned(),
             }
         } else if !self.argument.as_ref()?.command.matches(line) {
             let any = Pattern::new("*", Wildcards::PlainWords)?;
             let is_word = |c: char| any.matches(c.encode_utf8(&mut [0; 4]));
             let mut separators = line.chars().filter(|c| !is_word(*c));
-            let first = separators.clone().next()?;
-            let separator = separators.find(|c| !pattern.contains(*c)).unwrap_or(first);
+            let first = separators.clone().next();
+            let separator = separators.find(|c| !pattern.contains(*c)).or(first);
             match separator {
-                '\n' => "no `*` of it matches a line break".to_owned(),
-                c => format!("no `*` of it matches `{}`", c.escape_debug()),
+                None => "no `*` before its end matches a comment or an open quotation".to_owned(),
+                Some('\n') => "no `*` of it matches a line break".to_owned(),
+                Some(c) => format!("no `*` of it matches `{}`", c.escape_debug()),
             }
         } else {
             return None;
@@ -354,7 +390,9 @@ impl Rule {
     fn is_about_folder_of(&self, subject: Option<&Subject>) -> bool {
         match (&self.folder, subject) {
             (Some(folder), Some(Subject::Command(command))) => {
-                folder.matches(command.folder.as_deref().unwrap_or("."))
+                let written = parts(&self.text).ok().and_then(|parts| parts.folder);
+                let name = written.and_then(|written| named_as(written, command));
+                name.map_or(!self.allows(), |name| folder.matches(&name))
             }
             (Some(_), _) => false,
             (None, Some(Subject::Command(command))) => {
@@ -363,6 +401,23 @@ impl Rule {
             (None, _) => true,
         }
     }
+}
+
+fn is_sandboxed(subject: Option<&Subject>) -> bool {
+    matches!(subject, Some(Subject::Command(command)) if command.is_sandboxed)
+}
+
+/// Returns the folder of a command as a rule about exactly this folder names it; `None` for the root of an unknown workspace.
+fn place(command: &CommandLine) -> Option<String> {
+    command.absolute_folder().or_else(|| command.folder.clone())
+}
+
+/// Returns the folder of a command in the form of `written`, the folder of a rule: absolute, or relative to the workspace.
+fn named_as(written: &str, command: &CommandLine) -> Option<String> {
+    if written.starts_with('/') {
+        return command.absolute_folder();
+    }
+    Some(command.folder.as_deref().unwrap_or(".").to_owned())
 }
 
 /// Trims the blanks that a shell skips. It treats other whitespace as part of a word.
@@ -378,22 +433,33 @@ pub(super) fn everything_in(folder: &str) -> String {
     }
 }
 
-/// Returns the name, the pattern in parentheses and the folder of `NAME(PATTERN) in FOLDER`. A text that ends with a parenthesis
-/// has no folder, whatever the pattern contains.
-fn parts(text: &str) -> Result<(&str, Option<&str>, Option<&str>), &'static str> {
-    let Some((name, rest)) = text.split_once('(') else {
-        return Ok(match text.split_once(" in ") {
-            Some((name, folder)) => (name.trim_end(), None, Some(folder.trim())),
-            None => (text, None, None),
-        });
+/// Returns the parts of `NAME(PATTERN) in FOLDER in the sandbox`. A text that ends with a parenthesis has no folder, whatever the
+/// pattern contains.
+fn parts(text: &str) -> Result<Parts<'_>, &'static str> {
+    let (text, is_sandboxed) = match text.strip_suffix(IN_THE_SANDBOX) {
+        Some(text) => (text.trim_end(), true),
+        None => (text, false),
     };
-    if let Some(inside) = rest.strip_suffix(')') {
-        return Ok((name.trim_end(), Some(inside), None));
-    }
-    let (inside, folder) = rest
-        .rsplit_once(") in ")
-        .ok_or("the closing parenthesis is missing")?;
-    Ok((name.trim_end(), Some(inside), Some(folder.trim())))
+    let (name, pattern, folder) = match text.split_once('(') {
+        None => match text.split_once(" in ") {
+            Some((name, folder)) => (name, None, Some(folder)),
+            None => (text, None, None),
+        },
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(inside) => (name, Some(inside), None),
+            None => {
+                let parts = rest.rsplit_once(") in ");
+                let (inside, folder) = parts.ok_or("the closing parenthesis is missing")?;
+                (name, Some(inside), Some(folder))
+            }
+        },
+    };
+    Ok(Parts {
+        name: name.trim_end(),
+        pattern,
+        folder: folder.map(str::trim),
+        is_sandboxed,
+    })
 }
 
 /// Splits `TOOL@SERVER#DEFINITION` at characters without a backslash before them.

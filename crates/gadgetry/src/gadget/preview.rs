@@ -85,7 +85,7 @@ impl Subject {
     pub fn command(line: impl Into<String>) -> Self {
         Self::Command(CommandLine {
             line: line.into(),
-            folder: None,
+            ..CommandLine::default()
         })
     }
 
@@ -99,12 +99,35 @@ impl Subject {
 }
 
 /// A command line, and the folder that it runs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
     /// The text for the shell.
     pub line: String,
     /// The folder that it runs in, resolved, with `/` between names; `None` is the workspace's root.
     pub folder: Option<String>,
+    /// The absolute path of the workspace, with `/` between names; `None` if it has none that a rule could name.
+    pub workspace: Option<String>,
+    /// Whether it runs in a sandbox.
+    pub is_sandboxed: bool,
+}
+
+impl CommandLine {
+    /// Returns the absolute path of the folder that it runs in, if the workspace has one.
+    ///
+    /// ```
+    /// use gadgetry::CommandLine;
+    /// let mut command = CommandLine { folder: Some("src".to_owned()), ..CommandLine::default() };
+    /// assert_eq!(command.absolute_folder(), None);
+    /// command.workspace = Some("/home/me/shop".to_owned());
+    /// assert_eq!(command.absolute_folder().as_deref(), Some("/home/me/shop/src"));
+    /// ```
+    pub fn absolute_folder(&self) -> Option<String> {
+        let workspace = self.workspace.as_ref()?;
+        Some(match &self.folder {
+            Some(folder) => format!("{}/{folder}", workspace.trim_end_matches('/')),
+            None => workspace.clone(),
+        })
+    }
 }
 
 /// The source of a gadget that others define, such as a server of tools. Rules that allow its calls name it.
