@@ -66,9 +66,6 @@ pub struct Workspace {
     editor: Option<Arc<dyn Editor>>,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
-    /// Held while a command runs in the sandbox: of two of them, one could take what the other makes for what was there before.
-    #[cfg(target_os = "linux")]
-    pub(crate) confined: tokio::sync::Mutex<()>,
 }
 
 impl Workspace {
@@ -91,8 +88,6 @@ impl Workspace {
             hard_links: false,
             editor: None,
             history: Mutex::default(),
-            #[cfg(target_os = "linux")]
-            confined: tokio::sync::Mutex::default(),
         })
     }
 
