@@ -382,7 +382,7 @@ async fn what_cannot_be_protected_is_refused() {
         ),
         (
             "git init -q --bare .",
-            "the workspace itself is laid out as a folder of Git",
+            "the workspace itself is a folder of Git",
         ),
     ] {
         let stage = stage(Mode::Namespaces);

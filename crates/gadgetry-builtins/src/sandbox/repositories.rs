@@ -18,7 +18,7 @@ use cap_std::fs::Dir;
 
 use crate::workspace::repository::walk::{Found, Search, walk};
 use crate::workspace::repository::ways::follow;
-use crate::workspace::repository::{Identity, Layout, about, settings};
+use crate::workspace::repository::{Identity, Layout, about, is_in_repository, settings};
 
 pub(super) use memory::Memory;
 
@@ -96,8 +96,9 @@ impl Repositories {
     ///
     /// If a folder cannot be searched, or a repository cannot be protected.
     pub(super) fn find(workspace: &Dir, root: &Path) -> io::Result<Self> {
-        if Layout::of(workspace)?.is_complete() {
-            let message = "the workspace itself is laid out as a folder of Git, which the sandbox cannot protect";
+        if is_in_repository(root) || Layout::of(workspace)?.is_complete() {
+            let message =
+                "the workspace itself is a folder of Git, which the sandbox cannot protect";
             return Err(io::Error::other(message));
         }
         let all = Self {

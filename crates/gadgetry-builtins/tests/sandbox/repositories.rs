@@ -1,8 +1,10 @@
 //! Repositories that a command makes: none of them is left, and none is trusted by the next command.
 
+use gadgetry_builtins::Builtins;
 use serde_json::json;
 
 use super::{IDENTITY, MODES, as_ordinary_user, outside, stage};
+use crate::stage::Stage;
 
 /// Commands that try to leave a repository in a place that the user looks at.
 struct Case {
@@ -179,5 +181,42 @@ async fn the_user_s_repositories_stay() {
             let listed = ended.is_ok_and(|text| text.contains(&format!("{name}/.git\n")));
             assert!(listed, "{mode:?}: {name}");
         }
+    }
+}
+
+/// Git runs code from these folders, however deep in its own the workspace is. A work tree may be among them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_in_a_folder_of_git() {
+    for mode in MODES {
+        let check = async |workspace: &str, is_refused: bool| {
+            let stage = stage(mode);
+            let made = outside(
+                &stage.work(),
+                &format!(
+                    "git init -q r; mkdir -p r/.git/info/deep; git init -q --bare b; mkdir -p b/hooks r/.hg/x r/src; \
+                     git -C r {IDENTITY} commit -q --allow-empty -m x; git -C r worktree add -q ../b/tree; mkdir b/tree/src"
+                ),
+            );
+            assert_eq!(made, "", "{workspace}");
+            let stage = Stage {
+                builtins: mode.builtins(Builtins::in_dir(stage.work().join(workspace)).unwrap()),
+                folder: stage.folder,
+            };
+            let ran = stage.call("RunCommand", json!({ "command": "touch ran" }));
+            let parameters = json!({ "filePath": "written", "content": "x" });
+            let ended = [ran.await, stage.call("WriteFile", parameters).await];
+            let what = format!("{mode:?}: {workspace}: {ended:?}");
+            assert!(ended.iter().all(|it| it.is_err() == is_refused), "{what}");
+            let folder = stage.work().join(workspace);
+            let has = ["ran", "written"].map(|name| folder.join(name).exists());
+            assert_eq!(has, [!is_refused; 2], "{what}");
+        };
+        check("r/.git/hooks", true).await;
+        check("r/.git/info/deep", true).await;
+        check("r/.hg/x", true).await;
+        check("b/hooks", true).await;
+        check("b/refs", true).await;
+        check("b/tree/src", false).await;
+        check("r/src", false).await;
     }
 }
