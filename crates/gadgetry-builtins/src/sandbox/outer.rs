@@ -13,7 +13,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use gadgetry::command::supervisor::Supervisor;
-use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +56,6 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     setrlimit(Resource::Core, none)?;
     // In the new view some of what settings name is covered.
     let workspace = Dir::open_ambient_dir(&job.workspace, ambient_authority())?;
-    // For other programs of the user. Not all file systems have locks of folders; for this one, that of the memory is enough.
-    let _ = flock(&workspace, FlockOperation::LockExclusive);
     let mut memory = Memory::take()?;
     if let Some(earlier) = memory.recall(&job.workspace)? {
         let disarmed = earlier.disarm_new(&workspace, BUDGET);
