@@ -114,7 +114,8 @@ impl Shell {
             Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
         })
         .await?;
-        let (mut command, input, notes) = confined.split().map_err(|error| cannot_start(&error))?;
+        let input = confined.input().map_err(|error| cannot_start(&error))?;
+        let (mut command, notes) = confined.split();
         self.prepare(&mut command, line);
         let ran = run_watched(command, input, limits, cancellation, line.watch).await;
         // Also of a command that was cancelled: what it has made must not stay.

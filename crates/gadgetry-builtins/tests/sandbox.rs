@@ -321,6 +321,13 @@ async fn repositories_are_read_and_not_made() {
         .await;
         if mode == Mode::Namespaces {
             check(
+                "true",
+                "mkdir -p x/.git; echo > x/.git/HEAD; chmod 0 x/.git; chmod 0 x",
+                silent,
+                "x/.git was renamed to x/.git.untrusted-RANDOM",
+            )
+            .await;
+            check(
                 "git init -q x; cd x; git config include.path ../../y",
                 "echo > y",
                 silent,

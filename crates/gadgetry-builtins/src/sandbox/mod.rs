@@ -200,16 +200,18 @@ impl Sandbox {
 }
 
 impl Confined {
-    /// Takes the command and its stdin, and leaves what reads its report.
-    pub(crate) fn split(
-        self,
-    ) -> io::Result<(Command, Stdio, impl FnOnce() -> Result<Vec<String>, String>)> {
+    /// Returns the stdin of the command.
+    pub(crate) fn input(&self) -> io::Result<Stdio> {
+        self.memory.try_clone().map(Stdio::from)
+    }
+
+    /// Takes the command, and leaves what reads its report.
+    pub(crate) fn split(self) -> (Command, impl FnOnce() -> Result<Vec<String>, String>) {
         let Self {
             command,
             memory,
             private,
         } = self;
-        let input = memory.try_clone()?.into();
         let notes = move || {
             let report = private.report().map_err(|error| {
                 let is_empty = memory.metadata().is_ok_and(|found| found.len() == 0);
@@ -220,7 +222,7 @@ impl Confined {
             })?;
             report.error.map_or(Ok(report.notes), Err)
         };
-        Ok((command, input, notes))
+        (command, notes)
     }
 }
 

@@ -238,7 +238,7 @@ fn unescaped(text: &[u8]) -> PathBuf {
 }
 
 /// A path to an open file, also if its own is covered.
-pub(super) fn by_handle(file: impl AsFd) -> PathBuf {
+pub(super) fn by_handle(file: &impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 

@@ -380,7 +380,8 @@ fn open_to_owner(handle: &Path) -> io::Result<()> {
 /// Gives its owner all rights to a folder in another one.
 fn open_inner_to_owner(folder: &Dir, name: &OsStr) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    open_to_owner(&by_handle(openat(folder, name, flags, Mode::empty())?))
+    let inner = openat(folder, name, flags, Mode::empty())?;
+    open_to_owner(&by_handle(&inner))
 }
 
 #[cfg(test)]

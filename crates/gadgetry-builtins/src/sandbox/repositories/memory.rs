@@ -53,12 +53,15 @@ impl Memory {
     }
 }
 
+/// The identity of an entry, and the target of a link.
+type KeptWay = (Identity, Option<OsString>);
+
 /// Repositories in a form that JSON has: paths need not be text, and keys are.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     protected: Vec<(OsString, Identity)>,
     known: Vec<(Identity, OsString)>,
-    ways: Vec<(OsString, Option<(Identity, Option<OsString>)>)>,
+    ways: Vec<(OsString, Option<KeptWay>)>,
 }
 
 impl Kept {
@@ -75,7 +78,7 @@ impl Kept {
     }
 
     fn into_repositories(self, root: &Path) -> Repositories {
-        let way = |(identity, link): (Identity, Option<OsString>)| Way {
+        let way = |(identity, link): KeptWay| Way {
             identity,
             link: link.map(PathBuf::from),
         };

@@ -69,14 +69,15 @@ pub(crate) fn follow(
 
 /// Returns whether an error says that Git could not read a file either. One whose path is too long may get a shorter one.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
-    match error.kind() {
+    let is_absent = matches!(
+        error.kind(),
         ErrorKind::NotFound
-        | ErrorKind::NotADirectory
-        | ErrorKind::PermissionDenied
-        | ErrorKind::InvalidInput => true,
-        // Elsewhere, names with certain characters are errors of their own.
-        _ => cfg!(not(unix)),
-    }
+            | ErrorKind::NotADirectory
+            | ErrorKind::PermissionDenied
+            | ErrorKind::InvalidInput
+    );
+    // Elsewhere, names with certain characters are errors of their own.
+    is_absent || cfg!(not(unix))
 }
 
 /// The names of a path, the first one last; an absolute path begins elsewhere.
