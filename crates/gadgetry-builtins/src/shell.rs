@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio::process::Command;
 #[cfg(target_os = "linux")]
 use crate::blocking::blocking;
 #[cfg(target_os = "linux")]
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, Turn};
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Time between SIGTERM and SIGKILL.
@@ -66,7 +67,7 @@ impl Shell {
                 supervisor::command("sh", GRACE).map_err(|error| cannot_start(&error))?;
             command.args(["-c", line.text]);
             self.prepare(&mut command, line);
-            let ran = run_watched(command, limits, cancellation, line.watch).await;
+            let ran = run_watched(command, Stdio::null(), limits, cancellation, line.watch).await;
             (ran.map_err(|error| cannot_start(&error))?, String::new())
         };
         if cancellation.is_cancelled() {
@@ -102,7 +103,7 @@ impl Shell {
     ) -> Result<(Ran, String), GadgetError> {
         let _turn = tokio::select! {
             biased;
-            turn = self.workspace.confined.lock() => turn,
+            turn = Turn::of(self.workspace.root()) => turn,
             () = cancellation.cancelled() => return Err(GadgetError::cancelled()),
         };
         let (workspace, cwd) = (Arc::clone(&self.workspace), line.path.as_path().to_owned());
@@ -114,9 +115,10 @@ impl Shell {
             Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
         })
         .await?;
+        let input = confined.input().map_err(|error| cannot_start(&error))?;
         let (mut command, notes) = confined.split();
         self.prepare(&mut command, line);
-        let ran = run_watched(command, limits, cancellation, line.watch).await;
+        let ran = run_watched(command, input, limits, cancellation, line.watch).await;
         // Also of a command that was cancelled: what it has made must not stay.
         let notes = blocking(move || notes().map_err(GadgetError::new)).await?;
         let mut text = String::new();

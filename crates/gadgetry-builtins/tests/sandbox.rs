@@ -3,6 +3,7 @@
 //! Everything is tried with namespaces and with Landlock alone, and if the tests run as root, as an ordinary user as well.
 
 mod named;
+mod repositories;
 mod ways_out;
 
 use std::fs;
@@ -225,6 +226,13 @@ async fn what_work_needs() {
     }
 }
 
+/// The text without the random ends of new names, which have 16 digits.
+fn without_random(text: &str) -> String {
+    let mut parts = text.split(".untrusted-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + ".untrusted-RANDOM" + &part[16..])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn repositories_are_read_and_not_made() {
     as_ordinary_user("sandbox::repositories_are_read_and_not_made");
@@ -237,6 +245,7 @@ async fn repositories_are_read_and_not_made() {
                     .call("RunCommand", json!({ "command": command }))
                     .await,
             );
+            let ended = ended.map(|text| without_random(&text));
             let note = match renamed {
                 "" => String::new(),
                 renamed => format!(
@@ -279,28 +288,28 @@ async fn repositories_are_read_and_not_made() {
             "true",
             "git init -q . 2> /dev/null; true",
             silent,
-            ".git was renamed to .git.untrusted-1",
+            ".git was renamed to .git.untrusted-RANDOM",
         )
         .await;
         check(
             "true",
             "mkdir -p a/b/.git c/objects c/refs; echo > c/HEAD; echo gitdir: x > src/.git",
             silent,
-            "a/b/.git was renamed to a/b/.git.untrusted-1; c/HEAD was renamed to c/HEAD.untrusted-1; src/.git was renamed to src/.git.untrusted-1",
+            "a/b/.git was renamed to a/b/.git.untrusted-RANDOM; c/HEAD was renamed to c/HEAD.untrusted-RANDOM; src/.git was renamed to src/.git.untrusted-RANDOM",
         )
         .await;
         check(
             "true",
             "ln -s src .git; mkdir objects refs; echo > HEAD",
             silent,
-            ".git was renamed to .git.untrusted-1; HEAD was renamed to HEAD.untrusted-1",
+            ".git was renamed to .git.untrusted-RANDOM; HEAD was renamed to HEAD.untrusted-RANDOM",
         )
         .await;
         check(
             "true",
             "mkdir -p .hg/store; printf '[hooks]\\npre-status = touch ran\\n' > .hg/hgrc",
             silent,
-            ".hg was renamed to .hg.untrusted-1",
+            ".hg was renamed to .hg.untrusted-RANDOM",
         )
         .await;
         check(
@@ -312,10 +321,17 @@ async fn repositories_are_read_and_not_made() {
         .await;
         if mode == Mode::Namespaces {
             check(
+                "true",
+                "mkdir -p x/.git; echo > x/.git/HEAD; chmod 0 x/.git; chmod 0 x",
+                silent,
+                "x/.git was renamed to x/.git.untrusted-RANDOM",
+            )
+            .await;
+            check(
                 "git init -q x; cd x; git config include.path ../../y",
                 "echo > y",
                 silent,
-                "y was renamed to y.untrusted-1",
+                "y was renamed to y.untrusted-RANDOM",
             )
             .await;
         }
@@ -373,7 +389,7 @@ async fn what_cannot_be_protected_is_refused() {
         ),
         (
             "git init -q --bare .",
-            "the workspace itself is laid out as a folder of Git",
+            "the workspace itself is a folder of Git",
         ),
     ] {
         let stage = stage(Mode::Namespaces);

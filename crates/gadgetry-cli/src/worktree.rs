@@ -3,6 +3,7 @@
 //! It is a folder of the repository, `.gadgetry/worktrees/NAME`, which Git ignores, with the branch NAME checked out. It is the
 //! workspace of the agent, and it stays until the user removes it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::{env, fs, io};
@@ -20,6 +21,10 @@ use crate::printer::Printer;
 const FOLDER: &str = ".gadgetry";
 /// The folder of the worktrees in it.
 const WORKTREES: &str = "worktrees";
+
+/// Variables with values of settings for Git.
+const EMPTY: &str = "GADGETRY_GIT_EMPTY";
+const FALSE: &str = "GADGETRY_GIT_FALSE";
 
 /// A worktree.
 #[derive(Debug)]
@@ -103,7 +108,12 @@ impl Worktree {
     }
 
     async fn left(&self) -> Result<String, Error> {
-        let status = ["status", "--porcelain", "--untracked-files=all"];
+        let status = [
+            "status",
+            "--porcelain",
+            "--untracked-files=all",
+            "--ignore-submodules=all",
+        ];
         let changed = said(&self.folder, &status).await?.lines().count();
         let since = format!("{}..HEAD", self.base);
         let commits = said(&self.folder, &["rev-list", &since]).await?;
@@ -201,10 +211,57 @@ async fn said(folder: &Path, arguments: &[&str]) -> Result<String, Error> {
     Err(Error::input(format_args!("Git: {}", one_line(text.trim()))))
 }
 
+/// Runs Git, which then runs nothing of the repository or of its settings: what hooks, filters and monitors start may be the work of an
+/// agent.
 async fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
+    let settings = [
+        "config",
+        "-z",
+        "--name-only",
+        "--get-regexp",
+        r"^(filter|hook)\.",
+    ];
+    let found = git_with(folder, &[], &settings).await?;
+    // It ends with 1 if there are none.
+    if !matches!(found.status.code(), Some(0 | 1)) {
+        return Ok(found);
+    }
+    let names = String::from_utf8(found.stdout).map_err(|error| {
+        Error::input(format_args!(
+            "Git: a filter or hook has an unreadable name: {error}"
+        ))
+    })?;
+    let without: BTreeSet<String> = names.split('\0').flat_map(without).collect();
+    let without: Vec<String> = without.into_iter().collect();
+    git_with(folder, &without, arguments).await
+}
+
+/// Returns options without which Git would run the program that a setting names. A name may contain `=`, which `-c` cannot express.
+fn without(setting: &str) -> Vec<String> {
+    let option = |name: &str, key: &str, value: &str| format!("--config-env={name}.{key}={value}");
+    match setting.rsplit_once('.') {
+        Some((name, _)) if name.starts_with("filter.") => vec![
+            option(name, "clean", EMPTY),
+            option(name, "smudge", EMPTY),
+            option(name, "process", EMPTY),
+            option(name, "required", FALSE),
+        ],
+        Some((name, _)) if name.starts_with("hook.") => vec![option(name, "enabled", FALSE)],
+        _ => Vec::new(),
+    }
+}
+
+async fn git_with(folder: &Path, options: &[String], arguments: &[&str]) -> Result<Output, Error> {
     let mut command = Command::new("git");
-    // What runs code at a mere look at files may be the work of an agent.
-    command.args(["-c", "core.fsmonitor=false", "--no-optional-locks", "-C"]);
+    for setting in [
+        "core.fsmonitor=false",
+        "core.hooksPath=/dev/null",
+        "submodule.recurse=false",
+    ] {
+        command.args(["-c", setting]);
+    }
+    command.args(options).env(EMPTY, "").env(FALSE, "false");
+    command.args(["--no-pager", "--no-optional-locks", "-C"]);
     command.arg(folder).args(arguments).kill_on_drop(true);
     remove_secrets(&mut command, &[], &[]);
     let ended = command.output().await;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! RunCommand ─► outer: namespaces, mounts, repositories ─► inner: PID 1, /proc, rights given up ─► sh -c … ─► whatever it starts
-//!                 └─ when all have ended: repositories that the command has made are disarmed; report
+//!                 └─ when all have ended: repositories that the command has made are disarmed; report, or memory of what is left to do
 //! ```
 //!
 //! | layer | what it takes away |
@@ -24,6 +24,7 @@ mod landlock;
 mod outer;
 mod repositories;
 mod syscalls;
+mod turn;
 mod view;
 
 use std::fs::File;
@@ -38,8 +39,11 @@ use gadgetry::command::supervisor;
 use tokio::process::Command;
 
 use job::{Job, Report, Stage};
+use repositories::LEFT;
+use turn::{memory_of, new_memory};
 
 pub(crate) use job::Mode;
+pub(crate) use turn::Turn;
 
 /// Runs as a process of the sandbox and does not return if this one was started as such.
 pub(crate) fn dispatch() {
@@ -71,6 +75,7 @@ pub(crate) struct Unavailable(String);
 /// A command in the sandbox, before it runs.
 pub(crate) struct Confined {
     pub(crate) command: Command,
+    memory: File,
     private: Private,
 }
 
@@ -148,7 +153,8 @@ impl Sandbox {
         );
         let mut command = std::process::Command::new(program()?);
         command.arg0(Stage::Outer.name()).args(job.to_arguments());
-        command.current_dir(&workspace).stdin(Stdio::null());
+        let memory = new_memory().map_err(|error| failed(&error))?;
+        command.current_dir(&workspace).stdin(memory);
         // The end of a thread is the end of the parent of its children, and this call waits for the child.
         let ended = command.output().map_err(|error| failed(&error))?;
         let report = private.report()?;
@@ -189,16 +195,35 @@ impl Sandbox {
                 Mode::Landlock => &temporary,
             },
         );
-        Ok(Confined { command, private })
+        Ok(Confined {
+            command,
+            memory: memory_of(workspace).map_err(failed)?,
+            private,
+        })
     }
 }
 
 impl Confined {
+    /// Returns the stdin of the command.
+    pub(crate) fn input(&self) -> io::Result<Stdio> {
+        self.memory.try_clone().map(Stdio::from)
+    }
+
     /// Takes the command, and leaves what reads its report.
     pub(crate) fn split(self) -> (Command, impl FnOnce() -> Result<Vec<String>, String>) {
-        let Self { command, private } = self;
+        let Self {
+            command,
+            memory,
+            private,
+        } = self;
         let notes = move || {
-            let report = private.report().map_err(|error| error.to_string())?;
+            let report = private.report().map_err(|error| {
+                let is_empty = memory.metadata().is_ok_and(|found| found.len() == 0);
+                if is_empty {
+                    return error.to_string();
+                }
+                format!("the sandbox was ended before it could look at what the command has left: {LEFT}")
+            })?;
             report.error.map_or(Ok(report.notes), Err)
         };
         (command, notes)

@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::job::{Job, Mode, REPORT, Report, Stage};
-use super::repositories::Repositories;
+use super::repositories::{BUDGET, Memory, Repositories};
 use super::view;
 
 /// The exit code of a process of the sandbox whose command did not run.
@@ -56,6 +56,13 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     setrlimit(Resource::Core, none)?;
     // In the new view some of what settings name is covered.
     let workspace = Dir::open_ambient_dir(&job.workspace, ambient_authority())?;
+    let mut memory = Memory::take()?;
+    if let Some(earlier) = memory.recall(&job.workspace)? {
+        let disarmed = earlier.disarm_new(&workspace, BUDGET);
+        report.notes = disarmed
+            .map_err(|error| io::Error::other(format!("the command did not run: {error}")))?;
+        memory.forget()?;
+    }
     let mut before = Repositories::find(&workspace, &job.workspace)?;
     for path in &job.protected {
         before.add_way(path)?;
@@ -74,6 +81,7 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         supervisor = supervisor.of_namespace();
         view::keep_capabilities_on_exec()?;
     }
+    memory.keep(&before)?;
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut inner = Command::new("/proc/self/exe");
     inner.arg0(Stage::Inner.name());
@@ -93,7 +101,11 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     let ended = supervisor.wait(child.id());
     let mut message = String::new();
     ours.read_to_string(&mut message)?;
-    report.notes = before.disarm_new(&workspace)?;
+    report.notes.extend(before.disarm_new(&workspace, BUDGET)?);
+    // What could not be ended may make more.
+    if ended.is_ok() {
+        memory.forget()?;
+    }
     if let Ok(status) = &ended
         && status.signal().is_some()
         && message.is_empty()

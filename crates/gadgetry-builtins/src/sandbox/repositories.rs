@@ -4,22 +4,33 @@
 //! there when a command starts cannot be changed by it; those that it makes are disarmed when it has ended.
 
 mod disarm;
+mod memory;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
 
-use crate::workspace::repository::walk::{Found, walk};
+use crate::workspace::repository::walk::{Found, Search, walk};
 use crate::workspace::repository::ways::follow;
-use crate::workspace::repository::{Identity, Layout, about, settings};
+use crate::workspace::repository::{Identity, Layout, about, is_in_repository, settings};
+
+pub(super) use memory::Memory;
+
+/// Time to search a workspace, before a command and after it. What takes longer counts as a failure, since the process that searches
+/// is not waited for without end.
+pub(super) const BUDGET: Duration = Duration::from_mins(1);
+
+/// The end of an error about what a command may have left.
+pub(super) const LEFT: &str = "the workspace may have repositories that a command has made, and no command runs in the sandbox until they are gone or renamed";
 
 /// Files and folders of one workspace from which Git runs code. Paths are relative to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Repositories {
     root: PathBuf,
     /// Entries named `.git`, other folders that are laid out as a repository, and files and folders that settings name.
@@ -39,6 +50,45 @@ struct Way {
     link: Option<PathBuf>,
 }
 
+/// The path of an entry in the workspace, and what is there.
+type Entry = (PathBuf, Option<Way>);
+
+/// The search for repositories before a command.
+struct Finding {
+    until: Instant,
+    named: Vec<PathBuf>,
+    all: Repositories,
+}
+
+impl Search for Finding {
+    fn found(&mut self, found: &Found<'_>) -> io::Result<Option<OsString>> {
+        if found.metadata()?.is_symlink() {
+            let message = "is a link, which the sandbox cannot protect";
+            return Err(about(&found.path, message));
+        }
+        let path = found.path.clone();
+        self.named
+            .extend(settings::named_by(&self.all.root.join(&path))?);
+        let identity = found.identity()?;
+        self.all.known.insert(identity, path.clone());
+        self.all.protected.insert(path, identity);
+        Ok(None)
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        in_time(self.until)
+    }
+}
+
+/// Fails after the time of a search.
+fn in_time(until: Instant) -> io::Result<()> {
+    if Instant::now() < until {
+        return Ok(());
+    }
+    let message = "the workspace has too many files to be searched for repositories";
+    Err(io::Error::new(ErrorKind::TimedOut, message))
+}
+
 impl Repositories {
     /// Finds the repositories of a workspace, whose absolute path is `root`.
     ///
@@ -46,26 +96,22 @@ impl Repositories {
     ///
     /// If a folder cannot be searched, or a repository cannot be protected.
     pub(super) fn find(workspace: &Dir, root: &Path) -> io::Result<Self> {
-        if Layout::of(workspace)?.is_complete() {
-            let message = "the workspace itself is laid out as a folder of Git, which the sandbox cannot protect";
+        if is_in_repository(root) || Layout::of(workspace)?.is_complete() {
+            let message =
+                "the workspace itself is a folder of Git, which the sandbox cannot protect";
             return Err(io::Error::other(message));
         }
-        let mut all = Self {
+        let all = Self {
             root: root.to_owned(),
             ..Self::default()
         };
-        let mut named = settings::named_above(root)?;
-        walk(workspace, &mut Err, &mut |found| {
-            if found.metadata()?.is_symlink() {
-                let message = "is a link, which the sandbox cannot protect";
-                return Err(about(&found.path, message));
-            }
-            named.extend(settings::named_by(&root.join(&found.path))?);
-            let identity = found.identity()?;
-            all.known.insert(identity, found.path.clone());
-            all.protected.insert(found.path, identity);
-            Ok(false)
-        })?;
+        let mut finding = Finding {
+            until: Instant::now() + BUDGET,
+            named: settings::named_above(root)?,
+            all,
+        };
+        walk(workspace, &mut finding)?;
+        let Finding { mut all, named, .. } = finding;
         for path in named {
             all.add_way(&path)?;
         }
@@ -107,19 +153,8 @@ impl Repositories {
 
     /// Follows an absolute path, keeps what is on its way in the workspace, and has what is at its end protected.
     pub(super) fn add_way(&mut self, path: &Path) -> io::Result<()> {
-        let mut ways = Vec::new();
-        let end = follow(path, &mut |entry, found| {
-            let way = found.map(|found| Way {
-                identity: (found.dev(), found.ino()),
-                link: fs::read_link(entry).ok(),
-            });
-            ways.push((entry.to_owned(), way));
-        })?;
-        for (entry, way) in ways {
-            if let Some(inside) = self.inside(&entry) {
-                self.ways.insert(inside, way);
-            }
-        }
+        let (ways, end) = self.way(path)?;
+        self.ways.extend(ways);
         let Some(end) = end else {
             return Ok(());
         };
@@ -136,6 +171,29 @@ impl Repositories {
             self.protected.insert(end, way.identity);
         }
         Ok(())
+    }
+
+    /// Follows an absolute path. Returns the entries on its way that are in the workspace, and where it leads; `None` if it has no end.
+    fn way(&self, path: &Path) -> io::Result<(Vec<Entry>, Option<PathBuf>)> {
+        let (mut entries, mut failed) = (Vec::new(), None);
+        let end = follow(path, &mut |entry, found| {
+            let Some(inside) = self.inside(entry) else {
+                return;
+            };
+            let way = found.map(|found| Way {
+                identity: (found.dev(), found.ino()),
+                link: fs::read_link(entry).ok(),
+            });
+            // A command may have closed the folder that it is in, and may open it again.
+            if way.is_none()
+                && let Err(error) = fs::symlink_metadata(entry)
+                && error.kind() == ErrorKind::PermissionDenied
+            {
+                failed = Some(about(&inside, &format!("cannot be looked at: {error}")));
+            }
+            entries.push((inside, way));
+        })?;
+        failed.map_or(Ok((entries, end)), Err)
     }
 
     fn inside(&self, path: &Path) -> Option<PathBuf> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -238,8 +238,8 @@ fn unescaped(text: &[u8]) -> PathBuf {
 }
 
 /// A path to an open file, also if its own is covered.
-pub(super) fn by_handle(file: &fs::File) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+pub(super) fn by_handle(file: &impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 
 /// Mounts an entry of a folder on itself, read-only. It can then be neither changed nor moved nor deleted.

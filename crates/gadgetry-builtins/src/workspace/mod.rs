@@ -70,9 +70,6 @@ pub struct Workspace {
     history: Mutex<History>,
     /// Files from which the program runs code.
     protected: Mutex<BTreeSet<PathBuf>>,
-    /// Held while a command runs in the sandbox: of two of them, one could take what the other makes for what was there before.
-    #[cfg(target_os = "linux")]
-    pub(crate) confined: tokio::sync::Mutex<()>,
 }
 
 impl Workspace {
@@ -96,8 +93,6 @@ impl Workspace {
             editor: None,
             history: Mutex::default(),
             protected: Mutex::default(),
-            #[cfg(target_os = "linux")]
-            confined: tokio::sync::Mutex::default(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Files of the workspace from which Git runs code because its settings name them: hooks, monitors, templates, more settings.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,17 +31,10 @@ impl Workspace {
     /// The paths in the workspace that settings name, as they are written and where their links lead.
     fn named(&self) -> io::Result<Vec<PathBuf>> {
         let mut named = settings::named_above(self.root())?;
-        let mut failed = None;
-        // A folder that cannot be searched has no repository that Git could use.
-        walk::walk(self.dir(), &mut |_| Ok(()), &mut |found| {
-            match settings::named_by(&self.root().join(&found.path)) {
-                Ok(more) => named.extend(more),
-                Err(error) => failed = Some(error),
-            }
-            Ok(false)
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
+        let mut search = All(Vec::new());
+        walk::walk(self.dir(), &mut search)?;
+        for path in search.0 {
+            named.extend(settings::named_by(&self.root().join(path))?);
         }
         let mut inside = Vec::new();
         for path in named {
@@ -63,5 +57,20 @@ impl Workspace {
 
     fn inside(&self, path: &Path) -> Option<PathBuf> {
         path.strip_prefix(self.root()).ok().map(Path::to_owned)
+    }
+}
+
+/// All repositories.
+struct All(Vec<PathBuf>);
+
+impl walk::Search for All {
+    fn found(&mut self, found: &walk::Found<'_>) -> io::Result<Option<OsString>> {
+        self.0.push(found.path.clone());
+        Ok(None)
+    }
+
+    /// A folder that cannot be searched has no repository that Git could use.
+    fn failed(&mut self, _: io::Error) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -79,6 +79,24 @@ pub(crate) fn is_git_directory(dir: &Dir) -> io::Result<bool> {
     Layout::of(dir).map(Layout::is_complete)
 }
 
+/// Returns whether a folder, by its absolute path, is one of a repository's own, such as `.git/hooks`. A work tree may be in the folder of
+/// a repository, but has a `.git` of its own.
+pub(crate) fn is_in_repository(folder: &Path) -> bool {
+    for above in folder.ancestors() {
+        let has = |name: &str| above.join(name).symlink_metadata().is_ok();
+        if above.file_name().is_some_and(is_repository_name) {
+            return true;
+        }
+        if has(".git") {
+            return false;
+        }
+        if has("HEAD") && (has("commondir") || has("objects") && has("refs")) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Returns everything by which Git would use a folder as a repository: entries named `.git` or `.hg`, and its own layout.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use super::Workspace;
 use super::error::FileError;
 use super::path::WorkspacePath;
 use super::place::{Place, open_file, refuse_git, refuse_repository};
+use super::repository::is_in_repository;
 
 /// Maximum number of bytes of a path.
 const LENGTH_LIMIT: usize = 4096;
@@ -181,6 +182,9 @@ impl Workspace {
 
     fn place_of(&self, path: &WorkspacePath) -> Result<Place, FileError> {
         refuse_git(path)?;
+        if is_in_repository(self.root()) {
+            return Err(FileError::Git(path.clone()));
+        }
         let failed = |source| FileError::io(path, source);
         let (parent, name) = path
             .split()

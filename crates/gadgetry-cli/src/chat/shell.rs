@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use gadgetry::CancellationToken;
@@ -50,7 +51,7 @@ impl Shell {
                     command.args(["-c", &line]).current_dir(folder);
                     remove_secrets(&mut command, &[], &[]);
                     let watch = |bytes: &[u8]| output.write(SHELL, bytes);
-                    run_watched(command, limits, &token, &watch).await
+                    run_watched(command, Stdio::null(), limits, &token, &watch).await
                 }
                 Err(error) => Err(error),
             };

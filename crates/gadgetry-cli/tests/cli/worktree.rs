@@ -104,6 +104,76 @@ fn a_worktree_is_made_used_and_left() {
     says(&ended, "worktree fix: nothing has changed; it stays in");
 }
 
+/// What Git's settings make it run may be the work of an agent. So it runs when the user's Git looks, and not before.
+#[cfg(unix)]
+#[test]
+fn git_runs_no_program() {
+    let check = |before: &str, command: &str, after: &str| {
+        let workshop = repository();
+        let mark = workshop.path("mark");
+        let sh = |folder: &str, line: &str| {
+            let line = line.replace("MARK", &mark.display().to_string());
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", &line])
+                .current_dir(workshop.path(folder));
+            let identity = ["AUTHOR", "COMMITTER"].map(|who| format!("GIT_{who}_NAME"));
+            command.envs(identity.map(|name| (name, "T")));
+            command
+                .env("EMAIL", "t@example.com")
+                .output()
+                .expect("sh runs")
+        };
+        let made = sh("", before);
+        assert!(made.status.success(), "{before}: {made:?}");
+        let _ = std::fs::remove_file(&mark);
+        let command = command.replace("MARK", &mark.display().to_string());
+        let runs = format!("!!!ARG:command\n{command}\n");
+        let replies = reply(&call("RunCommand:c", &runs)) + &reply("Done.");
+        let ended = agent(&workshop, &replies, &["--worktree", "fix"]);
+        assert_eq!(ended.stdout, "Done.\n", "{before}: {ended:?}");
+        assert!(
+            ended.stderr.contains("not committed; it stays in"),
+            "{ended:?}"
+        );
+        assert!(!mark.exists(), "{before}: {command}");
+        // A test that could not fail would be none.
+        let done = sh(".gadgetry/worktrees/fix", after);
+        assert!(mark.exists(), "{after}: {done:?}");
+    };
+    let changed = "echo '* filter=a=b' > .gitattributes; echo b > inner/a.txt";
+    check(
+        "git config filter.a=b.clean 'touch MARK; cat'",
+        changed,
+        "git status",
+    );
+    check(
+        "git config filter.a=b.process 'touch MARK' && git config filter.a=b.required true",
+        changed,
+        "git status",
+    );
+    check(
+        "git config filter.x.smudge 'touch MARK; cat' && echo '* filter=x' > .gitattributes && git add . && git commit -qm x",
+        "touch new",
+        "rm inner/a.txt; git checkout inner/a.txt",
+    );
+    check(
+        "printf '#!/bin/sh\\ntouch MARK\\n' > .git/hooks/post-checkout && chmod +x .git/hooks/post-checkout",
+        "touch new",
+        "git checkout -q -b other",
+    );
+    check(
+        "git config core.fsmonitor 'touch MARK; false'",
+        "touch new",
+        "git status",
+    );
+    check(
+        "git update-index --add --cacheinfo 160000,1111111111111111111111111111111111111111,lib && git commit -qm x",
+        "git init -q lib; cd lib; echo a > f; git add f; git -c user.name=T -c user.email=t@example.com commit -qm x; echo b > f; git config filter.x.clean 'touch MARK; cat'; echo '* filter=x' > .git/info/attributes; touch ../new",
+        "git status",
+    );
+}
+
 #[test]
 fn mistakes_are_named() {
     let check = |workshop: &Workshop, options: &[&str], problem: &str| {

@@ -48,15 +48,16 @@ pub async fn run(
     limits: RunLimits,
     cancellation: &CancellationToken,
 ) -> io::Result<Ran> {
-    run_watched(command, limits, cancellation, &|_| {}).await
+    run_watched(command, Stdio::null(), limits, cancellation, &|_| {}).await
 }
 
-/// Runs a program as [`run`] does, and calls `watch` with each piece of output of both streams as soon as it is read. `watch`
+/// Runs a program as [`run`] does, with `input` as its stdin, and calls `watch` with each piece of output of both streams as soon as it is read. `watch`
 /// must not block.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> std::io::Result<()> {
+/// use std::process::Stdio;
 /// use std::sync::Mutex;
 /// use std::time::Duration;
 ///
@@ -82,37 +83,12 @@ pub async fn run(
 /// Cancel safety: that of [`run`].
 pub async fn run_watched(
     mut command: Command,
+    input: Stdio,
     limits: RunLimits,
     cancellation: &CancellationToken,
     watch: &Watch<'_>,
 ) -> io::Result<Ran> {
-    command.stdin(Stdio::null());
-    started(command, limits, cancellation, watch).await
-}
-
-/// Runs a program as [`run`] does, with this input. The input is complete before the program starts.
-///
-/// # Errors
-///
-/// If the program cannot be started, its input cannot be kept, or its output cannot be read.
-///
-/// Cancel safety: dropping the future ends all processes. When `cancellation` is cancelled, it returns soon after.
-pub async fn run_with_input(
-    mut command: Command,
-    content: &[u8],
-    limits: RunLimits,
-    cancellation: &CancellationToken,
-) -> io::Result<Ran> {
-    command.stdin(input::complete(content)?);
-    started(command, limits, cancellation, &|_| {}).await
-}
-
-async fn started(
-    mut command: Command,
-    limits: RunLimits,
-    cancellation: &CancellationToken,
-    watch: &Watch<'_>,
-) -> io::Result<Ran> {
+    command.stdin(input);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut processes = Processes::spawn(command, limits.grace)?;
     let (mut out, mut err) = (Ends::new(limits.output), Ends::new(limits.output));
@@ -131,6 +107,23 @@ async fn started(
         stdout: out.into_text(),
         stderr: err.into_text(),
     })
+}
+
+/// Runs a program as [`run`] does, with this input. The input is complete before the program starts.
+///
+/// # Errors
+///
+/// If the program cannot be started, its input cannot be kept, or its output cannot be read.
+///
+/// Cancel safety: dropping the future ends all processes. When `cancellation` is cancelled, it returns soon after.
+pub async fn run_with_input(
+    command: Command,
+    content: &[u8],
+    limits: RunLimits,
+    cancellation: &CancellationToken,
+) -> io::Result<Ran> {
+    let input = input::complete(content)?;
+    run_watched(command, input, limits, cancellation, &|_| {}).await
 }
 
 async fn to_its_end(

@@ -39,8 +39,9 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 #[cfg(target_os = "linux")]
 const NAME: &str = "gadgetry-supervisor";
 
-/// Time that a supervisor may need to end its processes, after the grace that it gives them.
-pub(super) const MARGIN: Duration = Duration::from_secs(30);
+/// Time that a supervisor may need to end its processes, after the grace that it gives them, and that the sandbox of a command may need
+/// to look at what the command has left. Each limits its own work, so this is for errors of theirs only.
+pub(super) const MARGIN: Duration = Duration::from_mins(4);
 
 /// Runs as a supervisor and does not return if this process was started as one; otherwise, commands have supervisors from now on.
 ///

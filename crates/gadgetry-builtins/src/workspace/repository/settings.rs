@@ -7,6 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use super::about;
+use super::ways::is_absent;
+
 /// Bytes of a file of settings. Git reads larger ones, but no one has them.
 const LIMIT: u64 = 1 << 20;
 
@@ -169,9 +172,11 @@ fn entries(folder: &Path, is_deep: bool) -> io::Result<Entries> {
     let mut left = vec![folder.to_owned()];
     let mut seen = 0;
     while let Some(inner) = left.pop() {
-        // The folder of a worktree that was removed, or of another user.
-        let Ok(entries) = fs::read_dir(&inner) else {
-            continue;
+        let entries = match fs::read_dir(&inner) {
+            Ok(entries) => entries,
+            // The folder of a worktree that was removed, or of another user.
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(about(&inner, &format!("cannot be searched: {error}"))),
         };
         let entries = entries.collect::<io::Result<Vec<_>>>()?;
         let has_head = entries.iter().any(|it| it.file_name() == "HEAD");
@@ -237,11 +242,15 @@ fn of_environment() -> Vec<(String, String)> {
 /// The text of a file, as [`characters`]; empty if it cannot be read, as for Git.
 fn text(path: &Path) -> io::Result<String> {
     // Opening a named pipe would wait for a writer.
-    if !path.is_file() {
-        return Ok(String::new());
-    }
-    let Ok(file) = File::open(path) else {
-        return Ok(String::new());
+    let file = match fs::metadata(path) {
+        Ok(found) if found.is_file() => File::open(path),
+        Ok(_) => return Ok(String::new()),
+        Err(error) => Err(error),
+    };
+    let file = match file {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(String::new()),
+        Err(error) => return Err(about(path, &format!("cannot be read: {error}"))),
     };
     let mut bytes = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut bytes)?;

@@ -30,92 +30,134 @@ impl Found<'_> {
     }
 }
 
-/// Visits what makes repositories below a folder: entries named `.git`, and folders that are laid out as one. `visit` returns whether to
-/// search in it as well; `failed` whether to continue after a folder that cannot be searched.
-pub(crate) fn walk(
-    workspace: &Dir,
-    failed: &mut impl FnMut(io::Error) -> io::Result<()>,
-    visit: &mut impl FnMut(Found<'_>) -> io::Result<bool>,
-) -> io::Result<()> {
-    let mut open = vec![Level::of(workspace.try_clone()?, PathBuf::new(), visit)?];
+/// The use of a walk.
+pub(crate) trait Search {
+    /// Takes what makes a repository. Returns the name by which it is searched as well, which may be a new one.
+    fn found(&mut self, found: &Found<'_>) -> io::Result<Option<OsString>>;
+
+    /// Takes the error of a folder that cannot be searched; returns one that ends the walk.
+    fn failed(&mut self, error: io::Error) -> io::Result<()> {
+        Err(error)
+    }
+
+    /// Called for each entry; an error that it has timed out ends the walk.
+    fn step(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Called for each folder before it is read.
+    fn entered(&mut self, _folder: &Dir) {}
+
+    /// Takes a folder that its owner cannot open. Returns whether it can be opened now.
+    fn closed(&mut self, _folder: &Dir, _name: &OsStr) -> bool {
+        false
+    }
+}
+
+/// Visits what makes repositories below a folder: entries named `.git`, and folders that are laid out as one.
+pub(crate) fn walk(workspace: &Dir, search: &mut impl Search) -> io::Result<()> {
+    let first = Level {
+        names: Names::of(workspace, search)?,
+        dir: workspace.try_clone()?,
+        path: PathBuf::new(),
+    };
+    let mut open = vec![first.visited(search)?];
     while let Some(level) = open.last_mut() {
-        let Some(name) = level.folders.pop() else {
+        let Some(name) = level.names.folders.pop() else {
             open.pop();
             continue;
         };
-        match level.enter(&name, visit) {
+        match level.enter(&name, search) {
             Ok(Some(next)) if open.len() < DEPTH => open.push(next),
-            Ok(Some(next)) => failed(about(
+            Ok(Some(next)) => search.failed(about(
                 &next.path,
                 "is too deep in other folders to be searched",
             ))?,
             Ok(None) => {}
-            Err(error) => failed(error)?,
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
+            Err(error) => search.failed(error)?,
         }
     }
     Ok(())
+}
+
+/// The names in a folder.
+#[derive(Default)]
+struct Names {
+    layout: Layout,
+    /// Entries named `.git`, and whether they are folders.
+    repositories: Vec<(OsString, bool)>,
+    /// Folders that were not searched.
+    folders: Vec<OsString>,
+}
+
+impl Names {
+    fn of(dir: &Dir, search: &mut impl Search) -> io::Result<Self> {
+        let mut names = Self::default();
+        for entry in dir.entries()? {
+            search.step()?;
+            let entry = entry?;
+            let (name, is_folder) = (entry.file_name(), entry.file_type()?.is_dir());
+            names.layout.add(&name, is_folder);
+            if is_repository_name(&name) {
+                names.repositories.push((name, is_folder));
+            } else if is_folder {
+                names.folders.push(name);
+            }
+        }
+        Ok(names)
+    }
 }
 
 /// A folder on the way.
 struct Level {
     dir: Dir,
     path: PathBuf,
-    /// Folders that were not searched.
-    folders: Vec<OsString>,
+    names: Names,
 }
 
 impl Level {
-    fn of(
-        dir: Dir,
-        path: PathBuf,
-        visit: &mut impl FnMut(Found<'_>) -> io::Result<bool>,
-    ) -> io::Result<Self> {
-        let mut folders = Vec::new();
-        for entry in dir.entries()? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let is_folder = entry.file_type()?.is_dir();
-            if is_repository_name(&name) {
-                let path = path.join(&name);
-                let search = visit(Found {
-                    folder: &dir,
-                    name: &name,
-                    path,
-                })?;
-                if search && is_folder {
-                    folders.push(name);
-                }
-            } else if is_folder {
-                folders.push(name);
-            }
+    /// Has its entries visited. Not while it is read: what is renamed meanwhile may be read again.
+    fn visited(mut self, search: &mut impl Search) -> io::Result<Self> {
+        for (name, is_folder) in std::mem::take(&mut self.names.repositories) {
+            search.step()?;
+            let inside = search.found(&Found {
+                folder: &self.dir,
+                name: &name,
+                path: self.path.join(&name),
+            })?;
+            self.names.folders.extend(inside.filter(|_| is_folder));
         }
-        Ok(Self { dir, path, folders })
+        Ok(self)
     }
 
     /// Opens one of its folders; `None` if there is nothing to search in it.
-    fn enter(
-        &self,
-        name: &OsStr,
-        visit: &mut impl FnMut(Found<'_>) -> io::Result<bool>,
-    ) -> io::Result<Option<Self>> {
+    fn enter(&self, name: &OsStr, search: &mut impl Search) -> io::Result<Option<Self>> {
         let path = self.path.join(name);
-        let inner = match self.dir.open_dir_nofollow(name) {
-            Ok(inner) => inner,
+        let mut opened = self.dir.open_dir_nofollow(name);
+        let is_closed = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
+        if opened.as_ref().is_err_and(is_closed) && search.closed(&self.dir, name) {
+            opened = self.dir.open_dir_nofollow(name);
+        }
+        let dir = match opened {
+            Ok(dir) => dir,
             Err(error) if self.is_not_ours(name, &error) => return Ok(None),
             Err(error) => return Err(about(&path, &format!("cannot be searched: {error}"))),
         };
+        search.entered(&dir);
+        let names = Names::of(&dir, search)?;
         // One named `.git` or `.hg` was visited as an entry of its folder.
-        if !is_repository_name(name) && Layout::of(&inner)?.is_complete() {
-            let path = path.clone();
-            if !visit(Found {
+        if !is_repository_name(name) && names.layout.is_complete() {
+            let found = Found {
                 folder: &self.dir,
                 name,
-                path,
-            })? {
+                path: path.clone(),
+            };
+            if search.found(&found)?.is_none() {
                 return Ok(None);
             }
         }
-        Self::of(inner, path, visit).map(Some)
+        Self { dir, path, names }.visited(search).map(Some)
     }
 
     /// Returns whether a folder is gone, or belongs to another user, so that a command cannot open it either.
