@@ -129,17 +129,16 @@ fn read(
         }
         (start, end) => {
             let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
-            match known {
-                Some(bytes) => range(&path, bytes.as_slice(), lines)?,
-                None => {
-                    let is_cancelled = || context.cancellation().is_cancelled();
-                    let source = Scan::new(head.chain(file), &is_cancelled);
-                    let text = range(&path, BufReader::new(source), lines);
-                    if is_cancelled() {
-                        return Err(GadgetError::cancelled());
-                    }
-                    text?
+            if let Some(bytes) = known {
+                range(&path, bytes.as_slice(), lines)?
+            } else {
+                let is_cancelled = || context.cancellation().is_cancelled();
+                let source = Scan::new(head.chain(file), &is_cancelled);
+                let text = range(&path, BufReader::new(source), lines);
+                if is_cancelled() {
+                    return Err(GadgetError::cancelled());
                 }
+                text?
             }
         }
     };

@@ -85,9 +85,9 @@ mod tests {
         let check = |line: &str, expected: &[&str]| {
             let line = line.replace("FOLDER", folder.path().to_str().unwrap());
             let mut named: Vec<PathBuf> = named_in(&line, folder.path());
-            named
-                .iter_mut()
-                .for_each(|it| *it = it.components().collect());
+            for path in &mut named {
+                *path = path.components().collect();
+            }
             named.sort();
             named.dedup();
             let expected: Vec<PathBuf> = expected.iter().map(|it| folder.path().join(it)).collect();

@@ -211,7 +211,7 @@ async fn said(folder: &Path, arguments: &[&str]) -> Result<String, Error> {
     Err(Error::input(format_args!("Git: {}", one_line(text.trim()))))
 }
 
-/// Runs Git, which then runs nothing of the repository or of its settings: what hooks, filters and monitors start may be the work of an
+/// Runs Git, which then runs no program of the repository or of its settings: what hooks, filters and monitors start may be the work of an
 /// agent.
 async fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
     let settings = [
@@ -222,7 +222,7 @@ async fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Error> {
         r"^(filter|hook)\.",
     ];
     let found = git_with(folder, &[], &settings).await?;
-    // It ends with 1 if there are none.
+    // It ends with 1 if it finds no filter.
     if !matches!(found.status.code(), Some(0 | 1)) {
         return Ok(found);
     }

@@ -1,7 +1,5 @@
 //! Rules about commands: what their `*` matches, and where they apply. Lines of a question about one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
-
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 

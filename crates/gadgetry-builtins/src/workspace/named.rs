@@ -60,7 +60,7 @@ impl Workspace {
     }
 }
 
-/// All repositories.
+/// Repositories of the workspace and above it.
 struct All(Vec<PathBuf>);
 
 impl walk::Search for All {

@@ -290,7 +290,7 @@ impl Exchange {
         if self.phase == Phase::Over {
             return ExchangeStep::Done;
         }
-        if let Err(error) = self.tally.receive(&delta, self.setup.request.reply_bytes) {
+        if let Some(error) = self.tally.receive(&delta, self.setup.request.reply_bytes) {
             out.push(error);
             return self.over();
         }

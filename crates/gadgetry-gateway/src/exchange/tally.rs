@@ -51,19 +51,19 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a delta of the upstream. Fails, with an error for the client, after more than `bytes` or too many native calls.
-    pub(super) fn receive(&mut self, delta: &Delta, bytes: usize) -> Result<(), Delta> {
+    /// Counts a delta of the upstream. Returns an error for the client after more than `bytes` or too many native calls.
+    pub(super) fn receive(&mut self, delta: &Delta, bytes: usize) -> Option<Delta> {
         self.received += size(delta);
         self.written += written(delta);
         let is_call = matches!(delta, Delta::ToolCallStart { .. } | Delta::ToolCall { .. });
         self.native += usize::from(is_call);
         let calls = Limits::default().calls_per_reply;
         if self.received > bytes && !matches!(delta, Delta::Error(_)) {
-            Err(too_large(bytes))
+            Some(too_large(bytes))
         } else if self.native > calls {
-            Err(too_many_calls(calls))
+            Some(too_many_calls(calls))
         } else {
-            Ok(())
+            None
         }
     }
 

@@ -11,7 +11,7 @@
 //! | the form, without the wrapper around it | in which notation its values are |
 //! | the call: the name, and the values in their order, with nothing but the signs, keys and words of a notation between | which form the model writes, which other calls are in it, which ids and names of fields it has |
 //!
-//! A sentence is no quotation: "Translate text Hello to fr" has no signs of a notation after the name.
+//! A sentence does not quote a call: "Translate text Hello to fr" has no signs of a notation after the name.
 
 use std::borrow::Cow;
 use std::iter;

@@ -15,7 +15,7 @@ pub(super) enum Wildcards {
     Segments,
     /// Both match any text.
     Anything,
-    /// Text that a shell reads as words and nothing else. If the pattern goes on after it, the shell also reads what follows as if
+    /// Text that a shell reads as words and nothing else. If the pattern continues after it, the shell also reads what follows as if
     /// the text were not there: no quotation stays open, and no comment begins.
     PlainWords,
 }

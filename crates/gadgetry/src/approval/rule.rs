@@ -445,14 +445,15 @@ fn parts(text: &str) -> Result<Parts<'_>, &'static str> {
             Some((name, folder)) => (name, None, Some(folder)),
             None => (text, None, None),
         },
-        Some((name, rest)) => match rest.strip_suffix(')') {
-            Some(inside) => (name, Some(inside), None),
-            None => {
+        Some((name, rest)) => {
+            if let Some(inside) = rest.strip_suffix(')') {
+                (name, Some(inside), None)
+            } else {
                 let parts = rest.rsplit_once(") in ");
                 let (inside, folder) = parts.ok_or("the closing parenthesis is missing")?;
                 (name, Some(inside), Some(folder))
             }
-        },
+        }
     };
     Ok(Parts {
         name: name.trim_end(),

@@ -332,7 +332,7 @@ fn heads(folder: &Dir, until: Instant) -> io::Result<Vec<OsString>> {
     Ok(heads)
 }
 
-/// Opens the folder that an entry is in, name by name; `None` if there is none, or a link or a file in its place.
+/// Opens the folder that an entry is in, name by name; `None` if it does not exist, or a link or a file is in its place.
 fn parent_of(workspace: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
     let mut folder = workspace.try_clone()?;
     for name in path.parent().unwrap_or(Path::new("")) {
@@ -345,7 +345,7 @@ fn parent_of(workspace: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>
     Ok(Some((folder, name)))
 }
 
-/// Opens a folder; `None` if there is none of that name.
+/// Opens a folder; `None` if it does not exist.
 fn open_folder(folder: &Dir, name: &OsStr) -> io::Result<Option<Dir>> {
     let Some(found) = there(folder.symlink_metadata(name))? else {
         return Ok(None);

@@ -47,7 +47,7 @@ impl Memory {
         self.0.write_all(&serde_json::to_vec(&Kept::of(before))?)
     }
 
-    /// Nothing of the last command is left.
+    /// The last command has left no repository.
     pub(in crate::sandbox) fn forget(&mut self) -> io::Result<()> {
         self.0.set_len(0)
     }
