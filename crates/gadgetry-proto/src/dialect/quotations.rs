@@ -221,8 +221,11 @@ fn texts(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
             (Role::User, Content::Media(media)) => (None, std::slice::from_ref(media)),
             _ => (None, &[]),
         };
+        // A name is in a caption, or goes to a provider as it is.
+        let names = media.iter().filter_map(|media| media.name.as_deref());
         let captions = media.iter().map(|media| Cow::Owned(media.caption()));
-        text.into_iter().map(Cow::Borrowed).chain(captions)
+        let borrowed = text.into_iter().chain(names).map(Cow::Borrowed);
+        borrowed.chain(captions)
     })
 }
 
@@ -274,12 +277,14 @@ fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
         bare = rest;
     }
     // `<|tool_call_start|>` and the like.
-    if let Some(rest) = bare.strip_prefix("<|").and_then(|it| it.split_once("|>")) {
-        bare = rest.1;
-    }
-    if let Some(rest) = bare.strip_suffix("|>").and_then(|it| it.rsplit_once("<|")) {
-        bare = rest.0;
-    }
+    let is_token = |name: &str| {
+        name.chars()
+            .all(|c| c.is_alphanumeric() || c == '_' || c == '\u{2581}')
+    };
+    let first = bare.strip_prefix("<|").and_then(|it| it.split_once("|>"));
+    bare = first.filter(|it| is_token(it.0)).map_or(bare, |it| it.1);
+    let last = bare.strip_suffix("|>").and_then(|it| it.rsplit_once("<|"));
+    bare = last.filter(|it| is_token(it.1)).map_or(bare, |it| it.0);
     bare.to_owned()
 }
 

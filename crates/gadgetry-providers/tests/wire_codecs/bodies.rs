@@ -147,7 +147,7 @@ fn what_comes_again_as_it_was() {
 fn what_comes_again_in_another_form() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let asks = |words: &str| json!({"role": "user", "content": [text(words)]});
-    let asks_all = |words: &[&str]| json!([asks(&words.join("\n\n"))]);
+    let asks_all = |words: &[&str]| json!([asks(&(words.join("\n") + "\n"))]);
     let used = json!({"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}});
     let says = |role: &str, kind: &str, words: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": words}]});
     let cases = [

@@ -70,7 +70,7 @@ pub async fn run(
 /// let limits = RunLimits { timeout: 60 * second, grace: second, output: 1000 };
 /// let seen = Mutex::new(Vec::new());
 /// let watch = |bytes: &[u8]| seen.lock().unwrap().extend_from_slice(bytes);
-/// let ran = run_watched(echo, limits, &CancellationToken::new(), &watch).await?;
+/// let ran = run_watched(echo, Stdio::null(), limits, &CancellationToken::new(), &watch).await?;
 /// assert_eq!(ran.stdout.as_bytes(), *seen.lock().unwrap());
 /// # Ok(())
 /// # }

@@ -404,6 +404,7 @@ fn what_the_model_did_not_write_is_data() {
     check(Role::User, result(form, Vec::new()), true);
     check(Role::User, result("", vec![named("rm()")]), true);
     check(Role::User, Content::Media(named("rm()")), true);
+    check(Role::User, Content::Media(named(form)), true);
     let summary = Content::Summary {
         text: form.to_owned(),
         turns: 1,

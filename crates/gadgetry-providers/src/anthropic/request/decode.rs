@@ -134,7 +134,7 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
             Some(before.result(block["tool_use_id"].as_str()?, said, is_error, media))
         }
         _ => match written(block) {
-            Some(written) => text(&written),
+            Some(written) => text(&(written + "\n")),
             None => media(block).map(Content::Media),
         },
     })
