@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
+use gadgetry_proto::escapes::unescaped;
 use gadgetry_providers::{BaseUrl, ProviderError};
 
 /// Replaces an address.
@@ -180,58 +181,22 @@ impl Addresses {
     }
 }
 
-/// Returns the text in lower case, with HTML's references and wide characters in ASCII, and without characters that could split an
-/// address: escapes and invisible characters.
+/// Returns the text in lower case, without escapes and wide characters, and without characters that could split an address.
 fn plain(text: &str) -> String {
-    // `&amp;#46;` is written twice.
-    let text = without_references(&without_references(text));
-    let mut plain: String = text
-        .chars()
-        .map(narrow)
-        .filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())
-        .filter(|c| *c != '\\')
-        .collect();
+    let visible = |text: &str, keeps_backslash: bool| -> String {
+        let ascii = text.chars().map(narrow);
+        ascii
+            .filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())
+            .filter(|c| keeps_backslash || *c != '\\')
+            .collect()
+    };
+    // What splits an escape goes first, and what escapes hid goes last.
+    let mut plain = visible(&unescaped(&visible(text, true)), false);
     plain.make_ascii_lowercase();
-    for (escape, meaning) in [
-        ("%2f", "/"),
-        ("%3a", ":"),
-        ("%2e", "."),
-        ("u002f", "/"),
-        ("u003a", ":"),
-        ("u002e", "."),
-    ] {
+    for (escape, meaning) in [("u002f", "/"), ("u003a", ":"), ("u002e", ".")] {
         plain = plain.replace(escape, meaning);
     }
     plain
-}
-
-/// Returns the text with HTML's references, such as `&#46;`, as the characters that they mean.
-fn without_references(text: &str) -> String {
-    let mut pieces = text.split('&');
-    let mut out = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let meant = piece.split_once(';').and_then(|(name, rest)| {
-            let number = |digits: &str, radix| u32::from_str_radix(digits, radix).ok();
-            let meant = match name.strip_prefix('#') {
-                Some(digits) => char::from_u32(match digits.strip_prefix(['x', 'X']) {
-                    Some(digits) => number(digits, 16)?,
-                    None => number(digits, 10)?,
-                })?,
-                None => match name {
-                    "amp" => '&',
-                    "colon" => ':',
-                    "period" => '.',
-                    "sol" => '/',
-                    _ => return None,
-                },
-            };
-            Some((meant, rest))
-        });
-        let (meant, rest) = meant.unwrap_or(('&', piece));
-        out.push(meant);
-        out.push_str(rest);
-    }
-    out
 }
 
 /// Returns the ASCII form of a wide character. Other digits become `1`, which is enough to find an address.

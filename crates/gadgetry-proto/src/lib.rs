@@ -42,6 +42,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`visible`] | characters that are not seen, written out |
+//! | [`escapes`] | escapes of JSON, HTML and URLs, decoded |
 //! | [`limits`] [`json`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`trace`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`schema`] | gadget specifications, the parameter tree, coercion and validation |
@@ -92,6 +93,7 @@ pub mod convo;
 pub mod delta;
 pub mod dialect;
 pub mod error;
+pub mod escapes;
 pub mod event;
 #[cfg(feature = "engine")]
 pub mod grammar;

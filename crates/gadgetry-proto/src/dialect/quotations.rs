@@ -20,8 +20,9 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::call::Parameters;
-use crate::dialect::significant::{Significant, Tags, decoded, without_numbers};
-use crate::dialect::{DialectCall, Dialects, Gated};
+use crate::dialect::significant::{Significant, Tags, without_numbers};
+use crate::dialect::{CustomDialect, DialectCall, Dialects, Gated};
+use crate::escapes::unescaped;
 use crate::media::Media;
 use crate::message::{Content, Message, Role};
 
@@ -239,7 +240,7 @@ fn project(text: &str) -> Option<&str> {
 /// Returns the data of messages, one text after another, because a call may be split over several of them.
 fn data(messages: &[Message]) -> Vec<Significant> {
     let texts: Vec<Cow<'_, str>> = messages.iter().flat_map(texts).collect();
-    let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| decoded(text)).collect();
+    let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| unescaped(text)).collect();
     let bare: Vec<String> = texts.iter().filter_map(|it| without_numbers(it)).collect();
     let mut all: Vec<Significant> = Tags::ALL.map(Significant::new).into();
     for all in &mut all {
@@ -261,19 +262,15 @@ fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
         let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
         body.trim_end_matches('`')
     });
-    let custom = dialects.custom().iter();
-    let [before, after] = WRAPPERS.map(|all| all.iter().map(|it| (*it).to_owned()));
-    let own = |text: &str| Significant::of(text, Tags::Kept).text().to_owned();
-    let before: Vec<String> = before
-        .chain(custom.clone().map(|it| own(&it.before)))
-        .collect();
-    let after: Vec<String> = after.chain(custom.map(|it| own(&it.after))).collect();
+    let [before, after] = WRAPPERS;
+    let before = wrappers(before, dialects, |it| &it.before);
+    let after = wrappers(after, dialects, |it| &it.after);
     let written = Significant::of(body, tags);
     let mut bare = written.text();
-    while let Some(rest) = first_of(&before, |wrapper| bare.strip_prefix(wrapper)) {
+    while let Some(rest) = before.iter().find_map(|it| bare.strip_prefix(&**it)) {
         bare = rest;
     }
-    while let Some(rest) = first_of(&after, |wrapper| bare.strip_suffix(wrapper)) {
+    while let Some(rest) = after.iter().find_map(|it| bare.strip_suffix(&**it)) {
         bare = rest;
     }
     // `<|tool_call_start|>` and the like.
@@ -288,10 +285,17 @@ fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
     bare.to_owned()
 }
 
-/// Returns what the first wrapper leaves that is there.
-fn first_of<'t>(wrappers: &[String], strip: impl Fn(&str) -> Option<&'t str>) -> Option<&'t str> {
-    let mut wrappers = wrappers.iter().filter(|it| !it.is_empty());
-    wrappers.find_map(|it| strip(it))
+/// Returns the significant characters of wrappers on one side of a form: those that are known, and those of custom dialects.
+fn wrappers<'d>(
+    known: &'static [&'static str],
+    dialects: &'d Dialects,
+    side: impl Fn(&'d CustomDialect) -> &'d str,
+) -> Vec<Cow<'static, str>> {
+    let custom = dialects.custom().iter();
+    let custom = custom.map(|it| Significant::of(side(it), Tags::Kept).text().to_owned());
+    let known = known.iter().copied().map(Cow::Borrowed);
+    let all = known.chain(custom.map(Cow::Owned));
+    all.filter(|it| !it.is_empty()).collect()
 }
 
 /// A call that is looked for in data: significant characters.
