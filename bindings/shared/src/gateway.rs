@@ -9,6 +9,7 @@ use axum::http::{Method, Request, Response};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use gadgetry::Delta;
+use gadgetry::provider::http::is_secret_header;
 use gadgetry::provider::resolve::Api;
 use gadgetry::provider::{ApiKey, HttpConfig};
 use gadgetry_gateway::exchange::{
@@ -34,17 +35,6 @@ const OF_THE_CLIENT: [&str; 7] = [
     "transfer-encoding",
 ];
 
-/// Parts of the names of headers with secrets. The values of others may occur in replies, from which secrets are removed.
-const SECRET_NAMES: [&str; 7] = [
-    "auth",
-    "cookie",
-    "credential",
-    "key",
-    "password",
-    "secret",
-    "token",
-];
-
 /// Makes the options of requests to a server: the headers of a client, and its proxy.
 pub fn http(
     headers: Vec<(String, String)>,
@@ -56,10 +46,13 @@ pub fn http(
         http = http.proxy(url);
     }
     for (name, value) in headers {
-        let lower = name.to_ascii_lowercase();
-        if SECRET_NAMES.iter().any(|part| lower.contains(part)) {
+        // The values of others may occur in replies, from which secrets are removed.
+        if is_secret_header(&name) {
             http = http.secret_header(name, value);
-        } else if !OF_THE_CLIENT.contains(&lower.as_str()) {
+        } else if !OF_THE_CLIENT
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(&name))
+        {
             http = http.header(name, value);
         }
     }

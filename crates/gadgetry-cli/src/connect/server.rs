@@ -1,5 +1,6 @@
 //! Interpretation of the options about a server.
 
+use gadgetry::provider::http::is_secret_header;
 use gadgetry::provider::{BaseUrl, HttpConfig, ModelOptions};
 use serde_json::{Map, Value};
 
@@ -42,20 +43,9 @@ fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
 
 /// Returns whether a header is to be kept out of everything that is printed or saved.
 fn is_secret(name: &str, value: &str) -> bool {
-    const WORDS: [&str; 8] = [
-        "auth",
-        "cookie",
-        "credential",
-        "key",
-        "password",
-        "secret",
-        "signature",
-        "token",
-    ];
     const LONG: usize = 20;
-    let name = name.to_ascii_lowercase();
     let is_word = value.len() >= LONG && !value.contains(char::is_whitespace);
-    WORDS.iter().any(|word| name.contains(word)) || is_word
+    is_secret_header(name) || is_word
 }
 
 /// More fields for the body of each request.

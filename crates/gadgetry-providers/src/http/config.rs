@@ -10,6 +10,29 @@ use crate::base_url::BaseUrl;
 use crate::frames::FrameLimits;
 use crate::secret::ApiKey;
 
+/// Parts of the names of headers with secrets.
+const SECRET_NAMES: [&str; 8] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "password",
+    "secret",
+    "signature",
+    "token",
+];
+
+/// Returns `true` if a header of this name holds a secret, in upper or lower case: `x-api-key`, `Cookie`.
+///
+/// ```
+/// use gadgetry_providers::http::is_secret_header;
+/// assert!(is_secret_header("X-Auth-Token") && !is_secret_header("x-title"));
+/// ```
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
 /// Options for sending requests. The defaults suit a model that thinks for minutes before its first word.
 ///
 /// ```

@@ -17,7 +17,7 @@ use crate::tls;
 
 use cause::cause;
 
-pub use config::HttpConfig;
+pub use config::{HttpConfig, is_secret_header};
 
 /// Sends requests. A clone shares the connections.
 ///
