@@ -1,5 +1,6 @@
 //! Requests that clients of an API send.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gadgetry_proto::call::Digits;
@@ -284,17 +285,23 @@ pub(super) fn parts(content: &Value, read: impl Fn(&Value) -> Option<Content>) -
     }
 }
 
-/// The text of a result, and the media that `read` reads.
+/// The text of a result, of the parts in which `said` finds some, and the media that `read` reads.
 pub(super) fn output(
     content: &Value,
+    said: impl Fn(&Value) -> Option<Cow<'_, str>>,
     read: impl Fn(&Value) -> Option<Media>,
 ) -> (String, Vec<Media>) {
     if let Some(text) = content.as_str() {
         return (text.to_owned(), Vec::new());
     }
     let parts = || content.as_array().into_iter().flatten();
-    let texts: Vec<&str> = parts().filter_map(|part| part["text"].as_str()).collect();
+    let texts: Vec<Cow<'_, str>> = parts().filter_map(said).collect();
     (texts.join("\n\n"), parts().filter_map(read).collect())
+}
+
+/// The text of a part that is text.
+pub(super) fn part_text(part: &Value) -> Option<Cow<'_, str>> {
+    part["text"].as_str().map(Cow::Borrowed)
 }
 
 /// The arguments of a call. Numbers that a value does not keep are texts, and text that is not JSON stays a text, which becomes an object when

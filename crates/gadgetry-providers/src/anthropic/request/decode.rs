@@ -1,13 +1,16 @@
 //! From the body of the Messages API to a request.
 
+use std::borrow::Cow;
+
 use gadgetry_proto::message::{
     Content, Media, MediaData, MediaKind, ProviderData, Role, ToolChoice,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::anthropic::{API, MessagesOptions, PromptCache, Thinking};
 use crate::decoded_request::{
-    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, part_text,
+    text, tool,
 };
 use crate::options::ModelOptions;
 
@@ -129,7 +132,11 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
             },
         }),
         "tool_result" => {
-            let (said, media) = output(&with_texts(&block["content"]), media);
+            let (said, media) = output(
+                &block["content"],
+                |part| part_text(part).or_else(|| written(part).map(Cow::Owned)),
+                media,
+            );
             let is_error = block["is_error"].as_bool().unwrap_or(false);
             Some(before.result(block["tool_use_id"].as_str()?, said, is_error, media))
         }
@@ -143,7 +150,7 @@ fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
 /// Returns the text of a document that is text, or of a search result.
 fn written(block: &Value) -> Option<String> {
     let source = &block["source"];
-    let texts = |content: &Value| output(content, |_| None).0;
+    let texts = |content: &Value| output(content, part_text, |_| None).0;
     let body = match (block["type"].as_str()?, source["type"].as_str()) {
         ("document", Some("text")) => source["data"].as_str()?.to_owned(),
         ("document", Some("content")) => texts(&source["content"]),
@@ -158,18 +165,6 @@ fn written(block: &Value) -> Option<String> {
         head
     };
     Some(format!("[{}]\n{body}", head.join(" | ")))
-}
-
-/// Returns the content of a result in which documents and search results are texts.
-fn with_texts(content: &Value) -> Value {
-    let Value::Array(parts) = content else {
-        return content.clone();
-    };
-    let parts = parts.iter().map(|part| match written(part) {
-        Some(text) => json!({"type": "text", "text": text}),
-        None => part.clone(),
-    });
-    parts.collect()
 }
 
 fn media(block: &Value) -> Option<Media> {

@@ -6,7 +6,8 @@ use gadgetry_proto::message::{
 use serde_json::{Value, json};
 
 use crate::decoded_request::{
-    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, part_text,
+    text, tool,
 };
 use crate::openai::chat::reply::kept;
 use crate::openai::chat::{API, ChatOptions, MaxTokensField, ReasoningField};
@@ -99,7 +100,7 @@ fn read(message: &Value, model: &str, out: &mut Messages) -> Result<(), RequestE
         Some("assistant") => out.push(Role::Assistant, reply(message, model)),
         Some("tool" | "function") => {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
-            let (text, media) = output(&message["content"], |_| None);
+            let (text, media) = output(&message["content"], part_text, |_| None);
             let result = out.result(id, text, false, media);
             out.push_result(result);
         }

@@ -4,7 +4,8 @@ use gadgetry_proto::message::{Content, Media, MediaKind, ProviderData, Role, Too
 use serde_json::Value;
 
 use crate::decoded_request::{
-    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, text, tool,
+    self, Body, DecodedRequest, Messages, RequestError, arguments, media_at, output, part_text,
+    text, tool,
 };
 use crate::openai::responses::{API, ResponsesOptions};
 use crate::options::ModelOptions;
@@ -121,7 +122,7 @@ fn read(item: &Value, model: &str, out: &mut Messages) -> Result<(), RequestErro
             });
         }
         "function_call_output" => {
-            let (said, media) = output(&item["output"], media);
+            let (said, media) = output(&item["output"], part_text, media);
             let result = out.result(&text_of("call_id"), said, false, media);
             out.push_result(result);
         }
