@@ -51,7 +51,7 @@ impl Prompter {
     ) -> Option<String> {
         let _turn = TURN.lock().await;
         let _asking = self.begin();
-        let columns = columns_of(io::stderr()).unwrap_or(COLUMNS);
+        let columns = columns();
         let mut text = marked(HEAD, &exact(head), columns);
         for (index, page) in pages.iter().enumerate() {
             text.extend(page.iter().map(|row| shown(row, columns)));
@@ -158,7 +158,7 @@ pub(super) fn unwrapped(rows: &[Row]) -> String {
 /// Shows all rows, page by page, and returns the line that the user types after the last one; `no` if they do not read on, and
 /// `None` at the end of the input.
 pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<String> {
-    let columns = columns_of(io::stderr()).unwrap_or(COLUMNS);
+    let columns = columns();
     let pages = pages(rows);
     let mut text = marked(("", "  : "), &exact(head), columns);
     for (index, page) in pages.iter().enumerate() {
@@ -199,6 +199,11 @@ fn colours() -> bool {
     io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
+/// Columns of the terminal, or the usual number of them.
+fn columns() -> usize {
+    columns_of(io::stderr()).unwrap_or(COLUMNS)
+}
+
 /// Columns of a terminal; `None` if they are unknown, or it is not a terminal.
 #[cfg(unix)]
 pub(super) fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
@@ -221,11 +226,7 @@ fn forget_typed() {
 }
 
 fn question_text(question: &str) -> String {
-    marked(
-        HEAD,
-        &one_line(question),
-        columns_of(io::stderr()).unwrap_or(COLUMNS),
-    ) + PROMPT
+    marked(HEAD, &one_line(question), columns()) + PROMPT
 }
 
 fn line_after(text: &str, forgets_typed: bool) -> Option<String> {
