@@ -3,6 +3,8 @@
 #[cfg(any(feature = "acp", feature = "chat"))]
 use serde_json::Value;
 
+use crate::lines::short;
+
 /// Built-in gadgets whose results end with the change of a file.
 #[cfg(feature = "chat")]
 pub(crate) const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
@@ -50,6 +52,25 @@ fn lines(parameters: &Value) -> String {
         (None, None) => String::new(),
         (Some(first), None) => format!(":{first}-"),
         (first, Some(last)) => format!(":{}-{last}", first.unwrap_or(1)),
+    }
+}
+
+/// Returns the error of a call as the user reads it, who does not need the names of all gadgets.
+pub(crate) fn error_of(text: &str) -> &str {
+    const NAMES: &str = "\n\nAvailable gadgets: ";
+    let is_unknown = text.starts_with("Error: Gadget '");
+    let (error, _) = text
+        .split_once(NAMES)
+        .filter(|_| is_unknown)
+        .unwrap_or((text, ""));
+    error
+}
+
+/// Returns the name of a gadget in a few words, also of a call that has none.
+pub(crate) fn name_of(gadget: &str) -> String {
+    match short(gadget) {
+        name if name.is_empty() => "(no name)".to_owned(),
+        name => name,
     }
 }
 

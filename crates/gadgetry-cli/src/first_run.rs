@@ -1,5 +1,6 @@
 //! The first minute: three questions to a user who has chosen no model, and then a conversation.
 
+use std::convert::Infallible;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ struct Found {
     models: Vec<String>,
     /// Begins names that are typed.
     provider: &'static str,
+    /// The models are those of a server, which has no others.
+    is_server: bool,
 }
 
 /// Asks the three questions, the third one only if it `asks_place`, and returns the options of the conversation that follows; `None` if
@@ -51,18 +54,16 @@ pub(crate) fn ask(
     }
     let rows = all.iter().map(|it| it.words.clone()).collect();
     let head = "gadgetry found these. Which one answers you?";
-    let Some(index) = choice(head, rows, printer, |_| None::<usize>) else {
-        return Ok(None);
-    };
-    let Chosen::Row(index) = index else {
+    let none = |_: &str| Err::<Infallible, _>(format!("That is none of 1 to {}.", all.len()));
+    let Some(Chosen::Row(index)) = choice(head, rows, printer, none) else {
         return Ok(None);
     };
     let Some(found) = all.get(index) else {
         return Ok(None);
     };
     let head = "Which model? A number, or the name of another one.";
-    let named = |text: &str| Some(found.named(text));
-    let model = match choice(head, found.models.clone(), printer, named) {
+    let models = found.models.iter().take(MOST).cloned().collect();
+    let model = match choice(head, models, printer, |text| found.named(text)) {
         Some(Chosen::Row(index)) => found.models.get(index).cloned().unwrap_or_default(),
         Some(Chosen::Other(name)) => name,
         None => return Ok(None),
@@ -95,7 +96,8 @@ fn place(printer: &Printer) -> Result<Option<Vec<OsString>>, Error> {
     let head = "Where may it work? A number, or the path of another folder.";
     let folder = |text: &str| {
         let path = PathBuf::from(text);
-        path.is_dir().then_some(path)
+        let missing = || format!("There is no folder {}.", one_line(text));
+        path.is_dir().then_some(path).ok_or_else(missing)
     };
     Ok(match choice(head, rows, printer, folder) {
         Some(Chosen::Row(1)) => Some(["--yes", "--sandbox"].map(OsString::from).to_vec()),
@@ -112,13 +114,15 @@ enum Chosen<T> {
 }
 
 /// Shows numbered rows, and returns the row that was chosen, the first for an empty line, or what `other` makes of the answer. Repeats the
-/// question after any other answer.
+/// question after its problem with any other answer.
 fn choice<T>(
     head: &str,
     rows: Vec<String>,
     printer: &Printer,
-    other: impl Fn(&str) -> Option<T>,
+    other: impl Fn(&str) -> Result<T, String>,
 ) -> Option<Chosen<T>> {
+    let question = head;
+    let mut head = head.to_owned();
     let count = rows.len();
     let rows = rows.into_iter().zip(1..);
     let rows: Vec<String> = rows
@@ -126,53 +130,75 @@ fn choice<T>(
         .collect();
     loop {
         let items = rows.iter().flat_map(|row| Row::items(row)).collect();
-        let answer = printer.ask_about(head, items, "[1]")?;
+        let answer = printer.ask_about(&head, items, "[1]")?;
         let answer = answer.trim();
         match answer.parse::<usize>() {
             Ok(number) if (1..=count).contains(&number) => return Some(Chosen::Row(number - 1)),
             _ if answer.is_empty() => return Some(Chosen::Row(0)),
             _ => {}
         }
-        if let Some(other) = other(answer) {
-            return Some(Chosen::Other(other));
+        match other(answer) {
+            Ok(other) => return Some(Chosen::Other(other)),
+            Err(problem) => head = format!("{problem} {question}"),
         }
     }
 }
 
 impl Found {
     /// The full name of a model that was typed.
-    fn named(&self, text: &str) -> String {
-        let has_provider = text.contains(':') || Resolver::shortcuts().any(|(it, _)| it == text);
-        if has_provider {
+    ///
+    /// # Errors
+    ///
+    /// If it is a number that is not shown, or a model that the server does not have.
+    fn named(&self, text: &str) -> Result<String, String> {
+        if text.parse::<usize>().is_ok() {
+            return Err(format!("There is no number {text}."));
+        }
+        let has_provider = Resolver::shortcuts().any(|(it, _)| it == text)
+            || Resolver::providers().any(|it| text.split_once(':').is_some_and(|(of, _)| of == it));
+        let name = if has_provider {
             text.to_owned()
         } else {
             format!("{}:{text}", self.provider)
+        };
+        let is_here = name
+            .split_once(':')
+            .is_some_and(|(of, _)| of == self.provider);
+        if self.is_server && is_here && !self.models.contains(&name) {
+            return Err(format!("The server has no model {}.", one_line(text)));
         }
+        Ok(name)
     }
 }
 
 /// The providers and servers that can be used now.
 fn found() -> Result<Vec<Found>, Error> {
     let usable = Usable::look_now()?;
-    let of_key = usable.keys().iter().map(|key| Found {
-        words: format!("{}, by {}", key.provider, key.variable),
-        models: shortcuts_of(key.provider).map(str::to_owned).collect(),
-        provider: key.provider,
-    });
-    let mut all: Vec<Found> = of_key.collect();
-    for model in usable.local() {
+    let mut all: Vec<Found> = Vec::new();
+    for key in usable.keys() {
+        // What a server lists says more.
+        if !usable.of_servers().any(|it| it.provider == key.provider) {
+            all.push(Found {
+                words: format!("{}, by {}", key.provider, key.variable),
+                models: shortcuts_of(key.provider).map(str::to_owned).collect(),
+                provider: key.provider,
+                is_server: false,
+            });
+        }
+    }
+    for model in usable.of_servers() {
         match all.iter_mut().find(|it| it.provider == model.provider) {
             Some(found) => found.models.push(model.name),
             None => all.push(Found {
-                words: format!("{} on this machine, at {}", model.provider, model.base_url),
+                words: one_line(&format!(
+                    "{}, a server at {}",
+                    model.provider, model.base_url
+                )),
                 models: vec![model.name],
                 provider: model.provider,
+                is_server: true,
             }),
         }
-    }
-    for found in &mut all {
-        found.models.truncate(MOST);
-        found.words = one_line(&found.words);
     }
     Ok(all)
 }

@@ -7,7 +7,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
-use crate::calls::{body, failure};
+use crate::calls::{body, error_of, failure, name_of};
 use crate::lines::{longer, short, short_end};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
@@ -140,7 +140,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             } else {
                 format!(" after {}", after.join(", "))
             };
-            let (name, id) = (short(&call.gadget_name), id(&call.invocation_id));
+            let (name, id) = (name_of(&call.gadget_name), id(&call.invocation_id));
             let call = format!("  > {name} {id}{after} {parameters}");
             call.trim_end().to_owned()
         }
@@ -170,7 +170,11 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                 format!("  {mark} {id} {how} in {duration_ms} ms{separator}{text}")
             }
             CallAnswer::Error(text) => {
-                format!("  x {} failed: {}", id(invocation_id), longer(text))
+                format!(
+                    "  x {} failed: {}",
+                    id(invocation_id),
+                    longer(error_of(text))
+                )
             }
         },
         EventKind::GadgetSkipped {

@@ -1,4 +1,4 @@
-//! The models that can be used now: by keys of the environment, and by servers on this machine.
+//! The models that can be used now: by keys of the environment, and by servers that answer: on this machine, or at an address of the environment.
 
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::models::{Date, ModelSpec};
 use gadgetry::provider::Resolver;
-use gadgetry::provider::resolve::LocalServer;
+use gadgetry::provider::resolve::FoundServer;
 use serde::Serialize;
 use tokio::runtime::Builder;
 
@@ -15,16 +15,16 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::run_agent::until_interrupted;
 
-/// Maximum time for servers on this machine to answer.
+/// Maximum time for servers to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Models of servers on this machine in a message.
+/// Models of servers in a message.
 const EXAMPLES: usize = 3;
 
 /// What can be used.
 pub(crate) struct Usable {
     keys: Vec<KeyOf>,
-    servers: Vec<LocalServer>,
+    servers: Vec<FoundServer>,
     /// The models of the server that `--base-url` names, which are the only ones then; empty without one that lists them.
     #[cfg(feature = "chat")]
     served: Vec<String>,
@@ -41,10 +41,10 @@ pub(crate) struct KeyOf {
     pub(crate) shortcut: Option<&'static str>,
 }
 
-/// A model of a server on this machine.
+/// A model of a server that answers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LocalModel {
+pub(crate) struct ServerModel {
     /// The name for `--model`.
     pub(crate) name: String,
     pub(crate) provider: &'static str,
@@ -84,7 +84,7 @@ impl Usable {
     /// The same where an interrupt ends the program, as questions to the user need it.
     pub(crate) async fn look() -> Self {
         let resolver = Resolver::from_env();
-        let servers = resolver.local_servers_within(PATIENCE).await;
+        let servers = resolver.find_servers_within(PATIENCE).await;
         Self {
             keys: keys(&resolver),
             servers,
@@ -115,11 +115,11 @@ impl Usable {
         has_key && !today().is_some_and(|today| spec.is_deprecated(today))
     }
 
-    /// The models of servers on this machine.
-    pub(crate) fn local(&self) -> impl Iterator<Item = LocalModel> {
+    /// The models of servers that answer.
+    pub(crate) fn of_servers(&self) -> impl Iterator<Item = ServerModel> {
         self.servers.iter().flat_map(|server| {
             let models = server.models.iter();
-            models.map(|model| LocalModel {
+            models.map(|model| ServerModel {
                 name: format!("{}:{model}", server.provider),
                 provider: server.provider,
                 base_url: server.base_url.shown(),
@@ -129,7 +129,7 @@ impl Usable {
 
     /// Returns whether nothing was found.
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.local().next().is_none()
+        self.keys.is_empty() && self.of_servers().next().is_none()
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn today() -> Option<Date> {
 }
 
 /// The words for a user who can use no model.
-pub(crate) const NONE: &str = "no model can be used: no key is set, and no local server answers";
+pub(crate) const NONE: &str = "no model can be used: no key is set, and no server answers";
 
 /// The providers whose keys are set.
 fn keys(resolver: &Resolver) -> Vec<KeyOf> {
@@ -172,7 +172,7 @@ pub(crate) fn how_to_choose() -> Result<String, Error> {
         Some(short) => format!("{short} ({} is set)", it.variable),
         None => format!("{}:NAME ({} is set)", it.provider, it.variable),
     });
-    let local = usable.local().take(EXAMPLES);
+    let local = usable.of_servers().take(EXAMPLES);
     let local = local.map(|it| format!("{} (at {})", one_line(&it.name), one_line(&it.base_url)));
     let examples: Vec<String> = by_keys.chain(local).collect();
     // Writing to a string cannot fail.

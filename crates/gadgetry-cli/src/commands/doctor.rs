@@ -1,4 +1,4 @@
-//! `gadgetry doctor`: checks keys and local servers, and tests whether a model calls gadgets correctly.
+//! `gadgetry doctor`: checks keys and servers, and tests whether a model calls gadgets correctly.
 
 mod probe;
 
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use gadgetry::provider::resolve::LocalServer;
+use gadgetry::provider::resolve::FoundServer;
 use gadgetry::provider::{ConstraintField, Resolver, ServerFacts, ServerKind};
 use serde::Serialize;
 use serde_json::Value;
@@ -63,7 +63,7 @@ struct Address {
     variable: &'static str,
 }
 
-/// A server on this machine that answers.
+/// A server that answers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Server {
@@ -123,7 +123,7 @@ pub(crate) async fn run(args: &DoctorArgs, printer: &Printer) -> Result<(), Erro
     let tested = |name: &String| Tested::new(name, args, &catalog);
     let tested = args.model.as_ref().map(tested).transpose()?;
     printer.spin();
-    printer.spin_with(|| "looking for local servers".to_owned());
+    printer.spin_with(|| "looking for servers".to_owned());
     let resolver = Resolver::from_env();
     let mut report = Report {
         keys: keys(&resolver),
@@ -171,7 +171,7 @@ impl Report {
             } = address;
             let _ = writeln!(out, "  {provider:<11} {base_url}  {variable}");
         }
-        out.push_str("\nLocal servers\n");
+        out.push_str("\nServers\n");
         if self.servers.is_empty() {
             out.push_str("  none found\n");
         }
@@ -218,7 +218,7 @@ impl Report {
             Some(probe) => probe.verdict(),
             None if has_any => Ok(()),
             None => Err(Error::Failed(
-                "no key is set, and no local server was found: set one of the variables above, or start a server"
+                "no key is set, and no server was found: set one of the variables above, or start a server"
                     .to_owned(),
             )),
         }
@@ -255,7 +255,7 @@ fn addresses(resolver: &Resolver) -> Vec<Address> {
 
 async fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
     let work = async move {
-        let found = resolver.local_servers_within(wait).await;
+        let found = resolver.find_servers_within(wait).await;
         // No model has this name, so that all of them are looked up.
         let any = found.iter().map(|it| format!("{}:*", it.provider));
         let any: Vec<String> = any.collect();
@@ -264,7 +264,7 @@ async fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Erro
     };
     let found = until_interrupted(work, || true).await?;
     let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
-    let server = |(server, facts): (LocalServer, ServerFacts)| Server {
+    let server = |(server, facts): (FoundServer, ServerFacts)| Server {
         provider: server.provider,
         base_url: server.base_url.shown(),
         needs_key: server.needs_key,

@@ -21,7 +21,7 @@ use crate::input::unreadable;
 use crate::lines::one_line;
 use crate::printer::{Printer, columns};
 use crate::run_agent::until_interrupted;
-use crate::usable::{LocalModel, NONE, Usable, today};
+use crate::usable::{NONE, ServerModel, Usable, today};
 use crate::usage_totals::grouped;
 use crate::work::Work;
 
@@ -66,7 +66,7 @@ fn list(args: &ModelsArgs, usable: Option<&Usable>, printer: &Printer) -> Result
     let mut found: BTreeMap<String, Listed<'_>> = found.map(|it| (it.shown_name(), it)).collect();
     let mut local = BTreeMap::new();
     if let Some(usable) = usable.filter(|_| args.features.is_empty()) {
-        for model in usable.local() {
+        for model in usable.of_servers() {
             let is_wanted = args
                 .provider
                 .as_deref()
@@ -115,7 +115,7 @@ fn list(args: &ModelsArgs, usable: Option<&Usable>, printer: &Printer) -> Result
     Ok(())
 }
 
-impl LocalModel {
+impl ServerModel {
     /// Its row. The catalogue knows nothing about it.
     fn row(&self) -> [String; COLUMNS] {
         let unknown = || "?".to_owned();

@@ -62,7 +62,7 @@ impl Prompter {
                 format!("Enter shows more ({}), n no, n REASON", more(rest))
             };
             loop {
-                text += &marked(ANSWERS, &exact(&answers), columns);
+                text += &worded(ANSWERS, &exact(&answers), columns);
                 text += PROMPT;
                 let shown = std::mem::take(&mut text);
                 let read = tokio::task::spawn_blocking(move || line_after(&shown, true));
@@ -118,7 +118,10 @@ fn shown(row: &Row, columns: usize) -> String {
         Mark::Line(shade) => (LINE, shade),
         Mark::Rest(shade) => (REST, shade),
     };
-    let text = marked(marks, &row.text, columns);
+    let text = match row.mark {
+        Mark::Note | Mark::Item => worded(marks, &row.text, columns),
+        Mark::Line(_) | Mark::Rest(_) => marked(marks, &row.text, columns),
+    };
     let (on, off) = if colours() { codes(shade) } else { ("", "") };
     if on.is_empty() {
         return text;
@@ -132,22 +135,53 @@ fn shown(row: &Row, columns: usize) -> String {
 
 /// A text in rows that the terminal does not wrap, each with a mark and a line break.
 fn marked((first, rest): Marks, text: &str, columns: usize) -> String {
-    let room = columns.saturating_sub(rest.len() + 1).max(LEAST);
+    let room = room_after(rest, columns);
     let mut out = String::from(first);
     let mut used = 0;
     for c in text.chars() {
-        // No terminal needs more columns for a character than this.
-        let width = if c.is_ascii() { 1 } else { 2 };
-        if used + width > room {
+        if used + width_of(c) > room {
             out.push('\n');
             out.push_str(rest);
             used = 0;
         }
-        used += width;
+        used += width_of(c);
         out.push(c);
     }
     out.push('\n');
     out
+}
+
+/// The same for words of the program: a row ends between two of them.
+fn worded((first, rest): Marks, text: &str, columns: usize) -> String {
+    let room = room_after(rest, columns);
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        let width: usize = word.chars().map(width_of).sum();
+        let is_last = used + width - usize::from(word.ends_with(' ')) > room;
+        if is_last && used > 0 {
+            rows.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(row) = rows.last_mut() {
+            row.push_str(word);
+        }
+    }
+    let firsts = std::iter::once(first).chain(std::iter::repeat(rest));
+    let rows = rows.iter().zip(firsts);
+    rows.map(|(row, first)| marked((first, rest), row.trim_end(), columns))
+        .collect()
+}
+
+/// The columns for the text of a row.
+fn room_after(mark: &str, columns: usize) -> usize {
+    columns.saturating_sub(mark.len() + 1).max(LEAST)
+}
+
+/// No terminal needs more columns for a character than this.
+fn width_of(c: char) -> usize {
+    if c.is_ascii() { 1 } else { 2 }
 }
 
 /// Rows as they are printed where no terminal wraps them.
@@ -160,7 +194,7 @@ pub(super) fn unwrapped(rows: &[Row]) -> String {
 pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<String> {
     let columns = columns();
     let pages = pages(rows);
-    let mut text = marked(("", "  : "), &exact(head), columns);
+    let mut text = worded(("", "  : "), &exact(head), columns);
     for (index, page) in pages.iter().enumerate() {
         text.extend(page.iter().map(|row| shown(row, columns)));
         let rest = &pages[index + 1..];
@@ -169,7 +203,7 @@ pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<St
         }
         let more = format!("Enter shows more ({}), n ends", more(rest));
         loop {
-            text += &marked(ANSWERS, &more, columns);
+            text += &worded(ANSWERS, &more, columns);
             text += PROMPT;
             let line = line_after(&std::mem::take(&mut text), false)?;
             match line.trim() {
@@ -265,5 +299,27 @@ mod tests {
             10,
             &format!("  | {}\n  : 語\n", "語".repeat(10)),
         );
+    }
+
+    #[test]
+    fn words_of_the_program_are_whole() {
+        let check = |text: &str, columns: usize, expected: &str| {
+            assert_eq!(worded(NOTE, text, columns), expected);
+        };
+        check("", 80, "  - \n");
+        check("a file ", 80, "  - a file\n");
+        check(
+            "it asks before it runs a command",
+            30,
+            "  - it asks before it runs a\n  : command\n",
+        );
+        // Longer than a row.
+        let long = "x".repeat(30);
+        let expected = format!(
+            "  - in\n  : {}\n  : {}\n  : is\n",
+            "x".repeat(20),
+            "x".repeat(10)
+        );
+        check(&format!("in {long} is"), 10, &expected);
     }
 }

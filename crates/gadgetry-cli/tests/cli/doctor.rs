@@ -36,8 +36,8 @@ fn what_there_is() {
             .stdout
             .contains("  openai      not set: OPENAI_API_KEY\n")
     );
-    assert!(nothing.stdout.ends_with("Local servers\n  none found\n"));
-    let error = "error: no key is set, and no local server was found: set one of the variables above, or start a server\n";
+    assert!(nothing.stdout.ends_with("Servers\n  none found\n"));
+    let error = "error: no key is set, and no server was found: set one of the variables above, or start a server\n";
     nothing.check(&nothing.stdout, error, 1);
 
     let key = "sk-nobody-may-see-this";

@@ -23,10 +23,8 @@ fn three_questions_and_a_conversation() {
     let mut screen = Screen::start(&workshop, (100, 50), &[], &variables);
     screen.shows("gadgetry found these. Which one answers you?");
     screen.shows("1  anthropic, by ANTHROPIC_API_KEY");
-    let text = screen.shows("ollama on this machine, at");
-    let number = text
-        .lines()
-        .find(|it| it.contains("ollama on this machine"));
+    let text = screen.shows("ollama, a server at");
+    let number = text.lines().find(|it| it.contains("ollama, a server at"));
     let number = number
         .expect("a row")
         .trim_start()
@@ -34,13 +32,16 @@ fn three_questions_and_a_conversation() {
     let number = number.split(' ').next().expect("a number").to_owned();
     // What is no answer is asked again.
     screen.say("99");
+    screen.shows("That is none of 1 to ");
     screen.until("the question again", |text| {
         text.matches("Which one answers you?").count() == 2
     });
     screen.say(&number);
     screen.shows("Which model? A number, or the name of another one.");
     screen.shows("1  ollama:small");
-    screen.say("");
+    screen.say("large");
+    screen.shows("The server has no model large.");
+    screen.say("small");
     screen.shows("Where may it work? A number, or the path of another folder.");
     screen.say("1");
     screen.shows("has the model from now on");
@@ -60,6 +61,29 @@ fn three_questions_and_a_conversation() {
     assert_eq!(screen.ends().0, 0);
 }
 
+/// Its models are the ones to choose from, although the key has short names for others.
+#[test]
+fn a_server_that_the_environment_names() {
+    let workshop = Workshop::new("");
+    let server = ollama();
+    let url = server.url();
+    let mut variables = NO_SERVERS.to_vec();
+    variables.extend([("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", "secret")]);
+    let mut screen = Screen::start(&workshop, (80, 50), &[], &variables);
+    let text = screen.shows("Which one answers you?");
+    assert!(!text.contains("by OPENAI_API_KEY"), "{text}");
+    screen.shows(&format!("1  openai, a server at {url}"));
+    screen.say("");
+    screen.shows("1  openai:small");
+    screen.say("");
+    screen.shows("Where may it work?");
+    screen.say("");
+    let text = screen.shows("Message, /help for commands");
+    assert!(text.contains("openai:small"), "{text}");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+}
+
 #[test]
 fn a_shortcut_and_another_folder() {
     let workshop = Workshop::new("");
@@ -74,6 +98,7 @@ fn a_shortcut_and_another_folder() {
     screen.say("claude-opus-5-5");
     screen.shows("Where may it work?");
     screen.say("nonesuch");
+    screen.shows("There is no folder nonesuch.");
     screen.until("the question again", |text| {
         text.matches("Where may it work?").count() == 2
     });

@@ -162,7 +162,7 @@ fn filters_without_a_match_are_errors() {
     check(&["nothing-like-it", "--all"], "no known model matches", 1);
     check(
         &["other"],
-        "no model can be used: no key is set, and no local server answers; --all lists the catalogue, `gadgetry doctor` shows which keys count",
+        "no model can be used: no key is set, and no server answers; --all lists the catalogue, `gadgetry doctor` shows which keys count",
         1,
     );
     check(

@@ -120,6 +120,43 @@ fn span_in(raw: &str, written: &str, from: usize) -> Span {
     }
 }
 
+/// Returns what is wrong with the calls in the text of a reply that are not executed. `raw` is the reply as written, to which the spans
+/// refer.
+pub(super) fn missed(
+    raw: &str,
+    content: &[Content],
+    plan: &Plan,
+    mut is_quoted: impl FnMut(&Foreign) -> bool,
+) -> Vec<Diagnostic> {
+    let foreign = Foreign::of(raw, content, plan).into_iter();
+    let foreign = foreign.map(|it| it.refusal(plan, is_quoted(&it)));
+    foreign.chain(bare_start(raw, content, plan)).collect()
+}
+
+/// Returns the diagnostic of a start marker without its colon, before the name of a gadget on a line of its own: `!!!GADGET_START
+/// ReadFile`.
+fn bare_start(raw: &str, content: &[Content], plan: &Plan) -> Option<Diagnostic> {
+    let marker = plan.config.markers.start();
+    let bare = marker.strip_suffix(':')?;
+    let is_read = plan.config.form == CallForm::Block && plan.config.tools.reads_blocks();
+    let has_name = |line: &str| {
+        let name = line.trim_start().strip_prefix(bare);
+        let name = name.and_then(|it| it.strip_prefix(' '));
+        name.is_some_and(|it| plan.registry.get(it.trim()).is_some())
+    };
+    let line = content.iter().find_map(|part| {
+        let Content::Text { text } = part else {
+            return None;
+        };
+        text.lines().find(|line| is_read && has_name(line))
+    })?;
+    Some(Diagnostic {
+        code: DiagnosticCode::NearMiss,
+        message: format!("{bare} is not a marker and was not executed; write {marker}"),
+        span: span_in(raw, line, 0),
+    })
+}
+
 /// A call of a known gadget in a dialect that is not executed.
 pub(super) struct Foreign {
     /// The call.
@@ -130,8 +167,8 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    /// Looks for calls in the visible text of a reply. `raw` is the reply as written, to which the spans refer.
-    pub(super) fn of(raw: &str, content: &[Content], plan: &Plan) -> Vec<Self> {
+    /// Looks for calls in the visible text of a reply.
+    fn of(raw: &str, content: &[Content], plan: &Plan) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         if plan.registry.is_empty() {
             return all;
@@ -159,7 +196,7 @@ impl Foreign {
 
     /// Returns the reason for which a call in a foreign dialect is not executed, for the observer and the model. A quotation is not to
     /// be written in another form.
-    pub(super) fn refusal(&self, plan: &Plan, is_quoted: bool) -> Diagnostic {
+    fn refusal(&self, plan: &Plan, is_quoted: bool) -> Diagnostic {
         let name = &self.call.gadget_name;
         let dialect = self.call.dialect;
         let how = if is_quoted {

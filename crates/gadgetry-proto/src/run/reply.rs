@@ -535,7 +535,7 @@ impl StreamedReply {
         }
     }
 
-    /// If the reply calls nothing, the model learns about calls in dialects that are not executed.
+    /// If the reply calls nothing, the model learns about calls in other forms, which are not executed.
     fn note_foreign(
         &mut self,
         content: &[Content],
@@ -547,11 +547,11 @@ impl StreamedReply {
             return;
         }
         let (dialects, messages) = (&cx.plan.config.dialects, conversation.messages());
-        for found in Foreign::of(&self.raw, content, cx.plan) {
-            let is_quoted = (self.quotations).has(&found.call, &found.form, dialects, messages);
-            let refusal = found.refusal(cx.plan, is_quoted);
-            calls.notes.add(&refusal.message);
-            cx.out.emit(EventKind::Diagnostic(refusal));
+        let is_quoted =
+            |it: &Foreign| (self.quotations).has(&it.call, &it.form, dialects, messages);
+        for missed in dialects::missed(&self.raw, content, cx.plan, is_quoted) {
+            calls.notes.add(&missed.message);
+            cx.out.emit(EventKind::Diagnostic(missed));
         }
     }
 

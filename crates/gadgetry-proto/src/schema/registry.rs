@@ -140,6 +140,7 @@ impl Registry {
         let written = visible_line(name);
         let bare = name.trim_matches(|c| matches!(c, '*' | '`' | '_' | '~' | '"' | '\''));
         let hint = match self.closest(name).first() {
+            _ if written.is_empty() => " The call has no name.".to_owned(),
             // Models dress what they find important.
             _ if bare != name && self.get(bare).is_some() => {
                 format!(" Write the lines of a block without Markdown or quotes: '{bare}'.")
@@ -244,6 +245,11 @@ mod tests {
             &["ReadFile"],
             "read_file",
             "Error: Gadget 'read_file' not found. Did you mean 'ReadFile'?\n\nAvailable gadgets: ReadFile",
+        );
+        check(
+            &["Y"],
+            "",
+            "Error: Gadget '' not found. The call has no name.\n\nAvailable gadgets: Y",
         );
         check(
             &["Y"],

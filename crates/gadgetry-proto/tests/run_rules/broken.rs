@@ -298,6 +298,35 @@ fn a_cut_reply_without_calls_ends_the_run() {
     }
 }
 
+/// A marker in prose is none, whatever the name after it.
+#[test]
+fn a_start_marker_without_its_colon_is_corrected() {
+    let check_reply = |reply: &str, lines: &[&str]| {
+        let script = Script::default().gadget(write()).reply(reply).reply("fin");
+        let shown = format!("0 text {reply}");
+        let lines = [&["0 ask 1", &shown], lines].concat();
+        check(&script, &lines);
+    };
+    let told =
+        "  told Note: !!!GADGET_START is not a marker and was not executed; write !!!GADGET_START:";
+    let corrected = [
+        "0 note nearMiss",
+        told,
+        "0 ask 2",
+        "0 text fin",
+        "0 end completed after 2: fin",
+    ];
+    check_reply("I do.\n  !!!GADGET_START Write\npath: x\n", &corrected);
+    for prose in [
+        "A !!!GADGET_START Write",
+        "!!!GADGET_START Writes",
+        "!!!GADGET_START begins",
+    ] {
+        let end = format!("0 end completed after 1: {prose}");
+        check_reply(prose, &[&end]);
+    }
+}
+
 #[test]
 fn a_near_miss_is_corrected_once_and_ends_the_run_if_repeated() {
     let miss = "!!GADGET_START:Write\n!!GADGET_END\n";

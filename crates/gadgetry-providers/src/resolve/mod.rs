@@ -18,10 +18,10 @@ mod address;
 mod build;
 mod error;
 mod find;
-mod local;
 mod names;
 mod place;
 mod recognisable;
+mod servers;
 mod table;
 
 use std::collections::BTreeMap;
@@ -40,9 +40,9 @@ use crate::secret::ApiKey;
 use crate::server::{self, ServerFacts};
 
 pub use error::ResolveError;
-pub use local::LocalServer;
 pub use place::Place;
 use recognisable::Recognisable;
+pub use servers::FoundServer;
 pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 

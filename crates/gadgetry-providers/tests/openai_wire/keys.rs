@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 use gadgetry_providers::model::Model as _;
-use gadgetry_providers::resolve::LocalServer;
+use gadgetry_providers::resolve::FoundServer;
 use gadgetry_providers::{
     Anthropic, ApiKey, BaseUrl, HttpConfig, HttpRequest, ModelOptions, OpenAi, ProviderError,
     Resolver, Wire as _,
@@ -87,7 +87,7 @@ fn what_holds_a_key_does_not_show_it() {
     let anthropic = Anthropic::builder("m").base_url(&url).api_key(KEY);
     let resolver = Resolver::new([("OPENAI_BASE_URL", &url), ("OLLAMA_HOST", &url)]);
     let place = resolver.locate("m").unwrap();
-    let server = LocalServer {
+    let server = FoundServer {
         provider: "ollama",
         base_url: BaseUrl::new(&url),
         models: Vec::new(),

@@ -1,7 +1,7 @@
 //! What servers are sent, and which servers on this machine answer.
 
 use gadgetry_providers::Resolver;
-use gadgetry_providers::resolve::LocalServer;
+use gadgetry_providers::resolve::FoundServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -29,7 +29,7 @@ async fn server(status: &str, body: &str) -> (String, tokio::task::JoinHandle<St
 }
 
 #[tokio::test]
-async fn servers_on_this_machine_are_found() {
+async fn servers_of_this_machine_and_the_environment_are_found() {
     let (ollama, asked) = server(
         "200 OK",
         r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#,
@@ -39,6 +39,7 @@ async fn servers_on_this_machine_are_found() {
     let (other, _) = server("200 OK", "<html>").await;
     let (refuses, _) = server("404 Not Found", "{}").await;
     let (locked, _) = server("401 Unauthorized", "{}").await;
+    let (own, of_openai) = server("200 OK", r#"{"data":[{"id":"d"}]}"#).await;
     let (keyed, with_key) = server("200 OK", r#"{"data":[{"id":"c"}]}"#).await;
     let dead = "http://127.0.0.1:1/v1";
     let host = ollama
@@ -46,6 +47,10 @@ async fn servers_on_this_machine_are_found() {
         .trim_end_matches("/v1")
         .to_owned();
     let resolver = Resolver::new([
+        ("OPENAI_BASE_URL", own.clone()),
+        ("OPENAI_API_KEY", "sk-openai-0123456789".to_owned()),
+        // Without an address of its own nothing is asked.
+        ("GROQ_API_KEY", "gsk-0123456789".to_owned()),
         ("OLLAMA_HOST", host),
         ("LMSTUDIO_BASE_URL", empty.clone()),
         ("LLAMACPP_BASE_URL", other),
@@ -57,28 +62,31 @@ async fn servers_on_this_machine_are_found() {
         ("LLAMAFILE_BASE_URL", dead.to_owned()),
         ("LITELLM_BASE_URL", dead.to_owned()),
     ]);
-    let found = |provider, base_url: String, models: &[&str]| LocalServer {
+    let found = |provider, base_url: String, models: &[&str]| FoundServer {
         provider,
         base_url: base_url.into(),
         needs_key: None,
         models: models.iter().map(ToString::to_string).collect(),
     };
     let expected = [
+        found("openai", own, &["d"]),
         found("ollama", ollama, &["a", "b"]),
         found("lmstudio", empty, &[]),
-        LocalServer {
+        FoundServer {
             needs_key: Some("SGLANG_API_KEY"),
             ..found("sglang", locked, &[])
         },
         found("tgi", keyed, &["c"]),
     ];
-    assert_eq!(resolver.local_servers().await, expected);
+    assert_eq!(resolver.find_servers().await, expected);
     assert!(asked.await.unwrap().starts_with("get /v1/models "));
-    let sent = with_key.await.unwrap();
-    assert!(
-        sent.contains("authorization: bearer tgi-0123456789"),
-        "{sent}"
-    );
+    for (sent, key) in [
+        (with_key, "bearer tgi-0123456789"),
+        (of_openai, "bearer sk-openai-0123456789"),
+    ] {
+        let sent = sent.await.unwrap();
+        assert!(sent.contains(&format!("authorization: {key}")), "{sent}");
+    }
 }
 
 #[tokio::test]

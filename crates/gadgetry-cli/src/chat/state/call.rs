@@ -89,7 +89,7 @@ impl CallItem {
             path,
             call,
             gadget: name.to_owned(),
-            name: short(name),
+            name: calls::name_of(name),
             parameters: String::new(),
             file: String::new(),
             key: String::new(),
@@ -210,7 +210,7 @@ impl CallItem {
             if !output.is_empty() {
                 self.whole = format!("{text}\n\n{output}");
             }
-            after(output, &excerpt(text))
+            after(output, &excerpt(calls::error_of(text)))
         } else if READING.contains(&gadget) {
             let lines = body(text).lines().count();
             if lines > 0 {

@@ -10,7 +10,7 @@ use super::dialog::Dialog;
 use super::run::{Activity, Run};
 use super::transcript::Item;
 use super::{App, Effect, Failure, Said, Tone};
-use crate::lines::short;
+use crate::lines::{longer, short};
 use crate::live_output::SHELL;
 use crate::modes::{Mode, has_plan};
 
@@ -148,7 +148,7 @@ impl App {
                 self.note(Tone::Plain, text);
             }
             EventKind::Diagnostic(diagnostic) if is_own => {
-                self.note(Tone::Alert, format!("! {}", short(&diagnostic.message)));
+                self.note(Tone::Alert, format!("! {}", longer(&diagnostic.message)));
             }
             _ => self.call_event(event),
         }

@@ -86,7 +86,7 @@ impl Base {
             // Any other name would be sent to that server, too.
             return (served.to_vec(), Vec::new());
         }
-        let local = self.usable.local().map(|it| it.name);
+        let local = self.usable.of_servers().map(|it| it.name);
         let mut usable: BTreeSet<String> = local.collect();
         let mut others = BTreeSet::new();
         for spec in catalog.list(&ModelFilter::default()) {

@@ -1,20 +1,20 @@
-//! Servers on this machine.
+//! Servers that run on this machine, or whose addresses the environment gives.
 
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::table::{PROVIDERS, Provider};
+use super::table::{Api, Form, PROVIDERS, Provider};
 use super::{Resolver, address};
 use crate::base_url::BaseUrl;
 use crate::http::{Http, HttpConfig, models};
 
-/// Timeout for the answer of a server on this machine. A closed port refuses at once.
+/// Timeout for the answer of a server. A closed port refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A model server that runs here.
+/// A model server that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalServer {
+pub struct FoundServer {
     /// The provider's name, as before the colon.
     pub provider: &'static str,
     /// The base URL of its API.
@@ -26,23 +26,29 @@ pub struct LocalServer {
 }
 
 impl Resolver {
-    /// Finds the model servers that run on this machine, within two seconds.
+    /// Finds the model servers that run on this machine, or whose addresses the environment gives, within two seconds.
     ///
     /// Ollama, LM Studio, llama.cpp, vLLM and others are looked for on their usual ports, or at the address in the
-    /// environment. A server that neither lists models nor refuses the key is another kind of server, and is left out.
+    /// environment; the servers of other providers only at such an address: `OPENAI_BASE_URL`. A server that neither lists
+    /// models nor refuses the key is another kind of server, and is left out.
     ///
     /// Cancel safety: dropping the future closes the connections.
-    pub async fn local_servers(&self) -> Vec<LocalServer> {
-        self.local_servers_within(TIMEOUT).await
+    pub async fn find_servers(&self) -> Vec<FoundServer> {
+        self.find_servers_within(TIMEOUT).await
     }
 
-    /// [`local_servers`](Self::local_servers) with another timeout for each server.
-    pub async fn local_servers_within(&self, timeout: Duration) -> Vec<LocalServer> {
+    /// [`find_servers`](Self::find_servers) with another timeout for each server.
+    pub async fn find_servers_within(&self, timeout: Duration) -> Vec<FoundServer> {
         let Ok(http) = Http::new(HttpConfig::new()) else {
             return Vec::new();
         };
         let mut servers: Vec<(&Provider, String)> = Vec::new();
-        for provider in PROVIDERS.iter().filter(|provider| provider.is_here()) {
+        let is_looked_for = |provider: &&Provider| {
+            let variable = self.variable_of_address(provider);
+            let has_address = variable.is_some_and(|(_, form, _)| form == Form::BaseUrl);
+            provider.is_here() || (has_address && provider.api == Api::Chat)
+        };
+        for provider in PROVIDERS.iter().filter(is_looked_for) {
             let base_url = self.address(provider, "");
             // Several have the same usual port.
             if !servers
@@ -58,7 +64,7 @@ impl Resolver {
             async move {
                 let found = models::of(http, &base_url, key, timeout).await?;
                 let variable = provider.keys.first().copied();
-                Some(LocalServer {
+                Some(FoundServer {
                     provider: provider.name,
                     base_url: BaseUrl::new(base_url),
                     needs_key: variable.filter(|_| found.is_none()),
