@@ -16,7 +16,7 @@ pub fn outcome(answer: Option<(String, String)>) -> Outcome {
         "human" => Outcome {
             asks_human: Some(text.clone()),
             ..Outcome::error(format!(
-                "Human input is required but not available in this run. The question was: {text}"
+                "The question has no answer: no user is available in this run, or they declined. The question was: {text}"
             ))
         },
         _ => Outcome::error(text),

@@ -49,7 +49,8 @@ pub(crate) struct Line<'l> {
 }
 
 impl Shell {
-    /// Runs it, and returns status and output as the model reads them. `Err` if it cannot be started, or is cancelled.
+    /// Runs it, and returns status and output as the model reads them. `Err` if it cannot be started, or is cancelled: then with what
+    /// it has written.
     pub(crate) async fn run(
         &self,
         line: &Line<'_>,
@@ -71,7 +72,12 @@ impl Shell {
             (ran.map_err(|error| cannot_start(&error))?, String::new())
         };
         if cancellation.is_cancelled() {
-            return Err(GadgetError::cancelled());
+            let cancelled = GadgetError::cancelled();
+            if ran.stdout.is_empty() && ran.stderr.is_empty() {
+                return Err(cancelled);
+            }
+            let text = with_output(&cancelled.to_string(), &ran.stdout, &ran.stderr);
+            return Err(GadgetError::new(text));
         }
         Ok(report(&ran, line.timeout.as_millis()) + &note)
     }

@@ -451,6 +451,6 @@ fn questions_get_the_answers_of_the_test() {
     let outcome = paused(GadgetTest::new(ends()).run(json!({})));
     assert_eq!(
         outcome.expect_error(),
-        "Human input is required but not available in this run. The question was: Which?"
+        "The question has no answer: no user is available in this run, or they declined. The question was: Which?"
     );
 }

@@ -105,7 +105,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
     assert_eq!(
         log.expect_error("where"),
-        "Human input is required but not available in this run. The question was: Where?"
+        "The question has no answer: no user is available in this run, or they declined. The question was: Where?"
     );
     assert_eq!(log.expect_error("old"), "no user is available to answer");
 

@@ -88,7 +88,7 @@ impl GadgetError {
                 // Applies where no user is available.
                 ..Outcome {
                     result: Err(format!(
-                        "Human input is required but not available in this run. The question was: {question}"
+                        "The question has no answer: no user is available in this run, or they declined. The question was: {question}"
                     )),
                     asks_human: Some(question),
                     ..Outcome::error("")

@@ -101,7 +101,7 @@ async fn a_function_may_return_a_result() {
     let asked = Outcome {
         asks_human: Some("Which x?".to_owned()),
         ..Outcome::error(
-            "Human input is required but not available in this run. The question was: Which x?",
+            "The question has no answer: no user is available in this run, or they declined. The question was: Which x?",
         )
     };
     check(asks, json!({}), asked).await;

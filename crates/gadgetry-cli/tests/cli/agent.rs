@@ -367,7 +367,7 @@ command = ["sh", "-c", """echo '{"asksHuman":"Which one?","cost":0.5}'"""]
     assert_eq!(told("f").expect("a result")["result"], "All done.");
     assert_eq!(
         told("q").expect("a result")["error"],
-        "Human input is required but not available in this run. The question was: Which one?"
+        "The question has no answer: no user is available in this run, or they declined. The question was: Which one?"
     );
 }
 

@@ -303,7 +303,7 @@ fn one_call_as_json() {
         "Ask",
         "{}",
         nothing(
-            json!({ "gadgetName": "Ask", "parameters": {}, "error": "Human input is required but not available in this run. The question was: Where?" }),
+            json!({ "gadgetName": "Ask", "parameters": {}, "error": "The question has no answer: no user is available in this run, or they declined. The question was: Where?" }),
         ),
         1,
     );

@@ -522,7 +522,7 @@ fn print_offers_no_question() {
     let named = check(&["--builtins", "AskUser"], "AskUser");
     assert!(!named.stderr.contains("not found"), "{named:?}");
     // Without --print it is there.
-    let next = expecting("Hi.", &["Human input is required"]);
+    let next = expecting("Hi.", &["The question has no answer"]);
     let workshop = Workshop::new(&(reply(&ask) + &next));
     let ended = agent(&workshop, &["Go!"]);
     assert_eq!(

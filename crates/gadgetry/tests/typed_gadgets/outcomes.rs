@@ -174,7 +174,7 @@ async fn the_end_of_a_run_and_questions() {
         ..costs(
             0.25,
             Outcome::error(
-                "Human input is required but not available in this run. The question was: Which one?",
+                "The question has no answer: no user is available in this run, or they declined. The question was: Which one?",
             ),
         )
     };

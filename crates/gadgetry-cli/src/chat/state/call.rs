@@ -30,6 +30,8 @@ const LINE_CHARS: usize = 200;
 pub(super) const KEPT_BYTES: usize = 256 << 10;
 /// Lines at the end of an argument that are shown while it is written.
 const ARGUMENT_LINES: usize = 4;
+/// How a call ended that has no answer.
+const ENDED: &str = "ended with the run";
 /// Bytes of an argument that are kept to show them.
 const ARGUMENT_BYTES: usize = 2 << 10;
 
@@ -159,7 +161,7 @@ impl CallItem {
     /// Takes the end of what its command has written so far.
     pub(super) fn output(&mut self, end: &str) {
         if let Phase::Running { output, .. } = &mut self.phase {
-            *output = last_lines(end);
+            end.clone_into(output);
         }
     }
 
@@ -207,10 +209,13 @@ impl CallItem {
         let mut remark = String::new();
         let gadget = &*self.gadget;
         let text = if !is_ok {
-            if !output.is_empty() {
+            let error = calls::error_of(text);
+            let of_command = error.split_once("\n\n").filter(|_| gadget == "RunCommand");
+            let (error, written) = of_command.unwrap_or((error, &output));
+            if of_command.is_none() && !output.is_empty() {
                 self.whole = format!("{text}\n\n{output}");
             }
-            after(output, &excerpt(calls::error_of(text)))
+            after(last_lines(written), &excerpt(error))
         } else if READING.contains(&gadget) {
             let lines = body(text).lines().count();
             if lines > 0 {
@@ -258,10 +263,11 @@ impl CallItem {
     pub(super) fn abandon(&mut self) {
         if !self.is_complete() {
             let output = self.take_output();
+            self.whole = format!("{ENDED}\n\n{output}");
             self.phase = Phase::Done {
                 fate: Fate::Abandoned,
                 remark: String::new(),
-                text: after(output, "ended with the run"),
+                text: after(last_lines(&output), ENDED),
                 took: Duration::ZERO,
             };
         }
@@ -277,10 +283,21 @@ impl CallItem {
         &self.whole
     }
 
-    /// The call with its whole answer.
-    pub(super) fn whole(&self) -> Vec<Line<'static>> {
-        let mut lines = self.lines(Duration::ZERO);
-        if !self.is_complete() {
+    /// What its command has written so far, if it runs.
+    pub(super) fn output_so_far(&self) -> Option<&str> {
+        match &self.phase {
+            Phase::Running { output, .. } if !output.is_empty() => Some(output),
+            Phase::Running { .. } | Phase::Writing { .. } | Phase::Waiting | Phase::Done { .. } => {
+                None
+            }
+        }
+    }
+
+    /// The call with its whole answer, or with all that is known of the output of its command.
+    pub(super) fn whole(&self, now: Duration) -> Vec<Line<'static>> {
+        let mut lines = self.lines(now);
+        let so_far = self.output_so_far();
+        if !self.is_complete() && so_far.is_none() {
             return lines;
         }
         lines.truncate(1);
@@ -289,7 +306,8 @@ impl CallItem {
             lines.push(Line::raw(format!("{indent}$ {}", clean(line))));
         }
         let text = match &*self.gadget {
-            "RunCommand" => body(&self.whole),
+            _ if so_far.is_some() => so_far.unwrap_or_default(),
+            "RunCommand" if !body(&self.whole).is_empty() => body(&self.whole),
             gadget if EDITING.contains(&gadget) => change(&self.whole).unwrap_or(&self.whole),
             gadget if READING.contains(&gadget) && self.is_success() => body(&self.whole),
             _ => &self.whole,
@@ -361,7 +379,7 @@ impl CallItem {
                 if let Some(progress) = progress {
                     below(progress.clone(), DIM);
                 }
-                for line in output.lines() {
+                for line in last_lines(output).lines() {
                     below(clean(line), DIM);
                 }
             }

@@ -49,9 +49,9 @@ impl Folded {
         self.result = end_of(text);
     }
 
-    /// Returns the lines of the latest result.
-    pub(super) fn result_lines(&self) -> Vec<Line<'static>> {
-        lines(&self.result)
+    /// Returns the lines of what a command has written so far, or of the latest result.
+    pub(super) fn result_lines(&self, so_far: Option<&str>) -> Vec<Line<'static>> {
+        lines(so_far.unwrap_or(&self.result))
     }
 }
 

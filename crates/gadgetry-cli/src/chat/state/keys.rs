@@ -107,7 +107,8 @@ impl App {
                 return Vec::new();
             }
             KeyCode::Char('o') if has_control => {
-                self.transcript.print(self.folded.result_lines());
+                let lines = self.folded.result_lines(self.transcript.output_so_far());
+                self.transcript.print(lines);
                 return Vec::new();
             }
             KeyCode::Char('z') if has_control => return vec![Effect::Suspend],

@@ -1,5 +1,7 @@
 //! The whole conversation on a screen of its own: scrolled, searched, with reasoning on a key.
 
+use std::time::Duration;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -173,8 +175,8 @@ impl Pager {
     pub(super) fn view(
         &mut self,
         transcript: &Transcript,
-        columns: u16,
-        height: u16,
+        now: Duration,
+        (columns, height): (u16, u16),
         waits: Option<&str>,
     ) -> View {
         let width = columns.saturating_sub(1).max(1);
@@ -185,7 +187,7 @@ impl Pager {
         let (items, rows) = transcript.history_rows(self.items, width, self.shows_reasoning);
         self.items = items;
         self.rows.extend(rows);
-        self.live = transcript.rest_rows(width, self.shows_reasoning);
+        self.live = transcript.rest_rows(now, width, self.shows_reasoning);
         self.height = usize::from(height).saturating_sub(1).max(1);
         let first = self.first();
         let last = (first + self.height).min(self.len());

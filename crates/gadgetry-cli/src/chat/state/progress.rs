@@ -49,7 +49,7 @@ impl App {
                 }
                 Said::Answer(text) => self.transcript.text(&text),
                 Said::Ended(problem) => {
-                    self.transcript.end_run();
+                    self.end_calls();
                     if let Some(words) = problem {
                         self.note(Tone::Bad, words);
                     }
@@ -61,7 +61,7 @@ impl App {
 
     /// The run has ended; the next message that waits begins another one.
     pub(super) fn end(&mut self, result: Result<(), Failure>) -> Vec<Effect> {
-        self.transcript.end_run();
+        self.end_calls();
         self.added.clear();
         while let Some(id) = self.dialogs.front().map(Dialog::id) {
             self.close(id);
@@ -154,6 +154,14 @@ impl App {
         }
     }
 
+    /// No more events come.
+    fn end_calls(&mut self) {
+        if let Some(output) = self.transcript.output_so_far() {
+            self.folded.result(output);
+        }
+        self.transcript.end_run();
+    }
+
     /// The command of a call has written more.
     pub(super) fn output(&mut self, call: &str, end: &str) {
         if let Some(command) = self.shell.as_mut().filter(|_| call == SHELL) {
@@ -232,7 +240,7 @@ impl App {
                     }
                     CallAnswer::Error(text) => {
                         call.answer(false, text, took, false);
-                        self.folded.result(text);
+                        self.folded.result(call.whole_text());
                     }
                 }
             }

@@ -159,6 +159,11 @@ impl Transcript {
         })
     }
 
+    /// What the command of the latest call that runs one has written so far.
+    pub(super) fn output_so_far(&self) -> Option<&str> {
+        self.open_calls().filter_map(CallItem::output_so_far).last()
+    }
+
     /// The calls that are not answered yet.
     pub(super) fn open_calls(&self) -> impl Iterator<Item = &CallItem> {
         self.items.iter().filter_map(|item| match item {
@@ -228,16 +233,21 @@ impl Transcript {
             rows.push(Line::styled(words, DIM));
         }
         for item in self.history.iter().skip(from.saturating_sub(self.dropped)) {
-            rows.extend(item.whole(width, with_reasoning));
+            rows.extend(item.whole(Duration::ZERO, width, with_reasoning));
         }
         (self.dropped + self.history.len(), rows)
     }
 
     /// The whole of the rest.
-    pub(super) fn rest_rows(&self, width: u16, with_reasoning: bool) -> Vec<Line<'static>> {
+    pub(super) fn rest_rows(
+        &self,
+        now: Duration,
+        width: u16,
+        with_reasoning: bool,
+    ) -> Vec<Line<'static>> {
         let items = self.items.iter();
         items
-            .flat_map(|item| item.whole(width, with_reasoning))
+            .flat_map(|item| item.whole(now, width, with_reasoning))
             .collect()
     }
 
@@ -296,7 +306,7 @@ impl Item {
     }
 
     /// All of it, in rows of this width: nothing but reasoning is folded.
-    fn whole(&self, width: u16, with_reasoning: bool) -> Vec<Line<'static>> {
+    fn whole(&self, now: Duration, width: u16, with_reasoning: bool) -> Vec<Line<'static>> {
         let mut lines = match self {
             Self::Prompt(text, is_added) => wrap_all(&prompt(text, *is_added, usize::MAX), width),
             Self::Reply(reply, _) => {
@@ -315,7 +325,7 @@ impl Item {
                 let text: Vec<_> = text.map(|line| Line::styled(line, DIM)).collect();
                 wrap_all(&text, width)
             }
-            Self::Call(call) => wrap_all(&call.whole(), width),
+            Self::Call(call) => wrap_all(&call.whole(now), width),
             Self::Reasoning(..) | Self::Report(_) | Self::Lines(_) => {
                 wrap_all(&self.lines(Duration::ZERO, width), width)
             }

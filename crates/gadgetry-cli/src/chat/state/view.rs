@@ -79,7 +79,7 @@ impl App {
     pub(crate) fn overlay(&mut self, columns: u16, height: u16) -> Option<View> {
         let waits = (!self.dialogs.is_empty()).then(|| Waiting::Decision.words());
         let pager = self.pager.as_mut()?;
-        Some(pager.view(&self.transcript, columns, height, waits))
+        Some(pager.view(&self.transcript, self.now, (columns, height), waits))
     }
 
     fn dialog_rows(&self) -> Vec<Line<'static>> {

@@ -50,14 +50,30 @@ fn the_output_of_a_command_that_was_cancelled_stays() {
         let lines = [1, 2, 3, 4, 5, 6].map(|it| format!("line {it}\n"));
         played.step(0, Message::Output("s.1.x/3".to_owned(), lines.concat()));
         played.screen(60, 24);
+        // A key prints all of it, also while it grows.
+        let all = "  line 1\n  line 2\n  line 3\n  line 4\n  line 5\n  line 6";
+        let (settled, _) = played.control(0, 'o').screen(60, 24);
+        assert_eq!(settled, all);
         played.step(0, end);
         let (settled, _) = played.screen(60, 24);
         let output = "  … 1 line before\n  line 2\n  line 3\n  line 4\n  line 5\n  line 6\n";
         let expected = expected.replace("OUTPUT", output);
         assert_eq!(settled, expected);
+        let (settled, _) = played.control(0, 'o').screen(60, 24);
+        assert!(settled.ends_with(all), "{settled}");
     };
-    let cancelled = r#"{ "v": 1, "seq": 0, "timeMs": 0, "run": "s.1.x", "type": "gadget_result", "call": 3, "invocationId": "a", "gadgetName": "RunCommand", "error": "it was cancelled", "durationMs": 10, "completesRun": false, "executed": true }"#;
-    let cancelled = serde_json::from_str(cancelled).expect("an event");
+    let cancelled_with = |error: &str| {
+        let event = r#"{ "v": 1, "seq": 0, "timeMs": 0, "run": "s.1.x", "type": "gadget_result", "call": 3, "invocationId": "a", "gadgetName": "RunCommand", "error": "ERROR", "durationMs": 10, "completesRun": false, "executed": true }"#;
+        serde_json::from_str(&event.replace("ERROR", error)).expect("an event")
+    };
+    let cancelled = cancelled_with("it was cancelled");
+    check(
+        Message::Run(Box::new(cancelled)),
+        "✗ $ make\nOUTPUT  it was cancelled",
+    );
+    let with_output =
+        "it was cancelled\\n\\nline 1\\nline 2\\nline 3\\nline 4\\nline 5\\nline 6\\n";
+    let cancelled = cancelled_with(with_output);
     check(
         Message::Run(Box::new(cancelled)),
         "✗ $ make\nOUTPUT  it was cancelled",
