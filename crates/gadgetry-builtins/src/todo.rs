@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 const ITEMS: usize = 100;
 
 /// Names of the list of steps, and of the text of a step, by the programs that models were trained in.
-const LISTS: [&str; 2] = ["todos", "plan"];
-const TEXTS: [&str; 3] = ["content", "step", "description"];
+const LISTS: [&str; 3] = ["todos", "plan", "todoList"];
+const TEXTS: [&str; 4] = ["content", "step", "title", "description"];
 
 /// A step of a task, as a call of `TodoWrite` has it.
 ///
@@ -52,20 +52,21 @@ pub enum TodoStatus {
 impl TodoStatus {
     const NAMES: [&str; 4] = ["pending", "in_progress", "completed", "cancelled"];
 
-    /// The status of this name; any other word means that the step has not begun.
+    /// The status of this name, also as other programs write it: `in-progress`, `done`. Any other word means that the step has not begun.
     fn named(name: &str) -> Self {
-        match name {
-            "in_progress" => Self::InProgress,
-            "completed" => Self::Completed,
-            "cancelled" => Self::Cancelled,
+        match name.to_lowercase().replace(['-', ' '], "_").as_str() {
+            "in_progress" | "active" | "doing" => Self::InProgress,
+            "completed" | "complete" | "done" => Self::Completed,
+            "cancelled" | "canceled" => Self::Cancelled,
             _ => Self::Pending,
         }
     }
 }
 
 impl TodoStep {
-    /// Returns the steps in the parameters of a call; none if they are not those of `TodoWrite`. The list is `todos`, or `plan` as in
-    /// `update_plan` of Codex, and the text of a step is its `content`, `step` or `description`.
+    /// Returns the steps in the parameters of a call; none if they are not those of `TodoWrite`. The list is `todos`, `plan` as in
+    /// `update_plan` of Codex, or `todoList` as in Copilot, and a step is a text, or has it as its `content`, `step`, `title` or
+    /// `description`.
     pub fn of_call(parameters: &Value) -> Vec<Self> {
         let list = list(parameters).into_iter().flatten();
         list.map(Self::of).collect()
@@ -107,20 +108,24 @@ impl JsonSchema for TodoWriteParams {
             "minProperties": 1,
             "properties": {
                 "content": { "type": "string" },
-                "status": { "enum": TodoStatus::NAMES, "default": "pending" },
+                "status": { "anyOf": [{ "enum": TodoStatus::NAMES }, other_text], "default": "pending" },
                 "step": other_text,
+                "title": other_text,
                 "description": other_text,
                 "activeForm": other,
                 "id": other,
                 "priority": other,
             },
         });
+        let steps = json!({ "anyOf": [step, other_text] });
         json_schema!({
             "type": "object",
             "minProperties": 1,
             "properties": {
-                "todos": { "type": "array", "description": "the whole list each time", "items": step, "maxItems": ITEMS },
-                "plan": { "type": "array", "items": step, "maxItems": ITEMS, "deprecated": true },
+                "todos": { "type": "array", "description": "the whole list each time", "items": steps, "maxItems": ITEMS },
+                "plan": { "type": "array", "items": steps, "maxItems": ITEMS, "deprecated": true },
+                "todoList": { "type": "array", "items": steps, "maxItems": ITEMS, "deprecated": true },
+                "operation": other,
                 "explanation": other,
             },
         })

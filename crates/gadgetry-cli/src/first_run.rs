@@ -9,10 +9,11 @@ use gadgetry::provider::Resolver;
 
 use crate::config::{Config, keep_model};
 use crate::error::Error;
+use crate::invocation::First;
 use crate::lines::one_line;
 use crate::pages::Row;
 use crate::printer::Printer;
-use crate::usable::{Usable, shortcuts_of};
+use crate::usable::{self, Usable, shortcuts_of};
 
 /// Models that are listed; others are typed.
 const MOST: usize = 9;
@@ -25,6 +26,7 @@ machine. To begin, do one of these:
   export OPENAI_API_KEY=…      then `gadgetry chat --model gpt5`
   export GEMINI_API_KEY=…      then `gadgetry chat --model flash`
   start a local server         such as Ollama or llama.cpp, then run `gadgetry`
+  gadgetry chat --base-url URL another server of models
   gadgetry demo                shows what it does, without a key or a network
 
 `gadgetry doctor` shows which keys count, `gadgetry --help` all verbs.
@@ -35,30 +37,27 @@ struct Found {
     words: String,
     /// Names for `--model`, the first of which is proposed.
     models: Vec<String>,
-    /// Begins names that are typed.
+    /// Begins names that are typed; empty for the server that the user has named.
     provider: &'static str,
     /// The models are those of a server, which has no others.
     is_server: bool,
 }
 
-/// Asks the three questions, the third one only if it `asks_place`, and returns the options of the conversation that follows; `None` if
-/// an answer is missing.
+/// Asks the three questions, but for those that the options answer, and returns the options of the conversation that follows; `None` if an
+/// answer is missing.
 pub(crate) fn ask(
     config: &Config,
-    asks_place: bool,
+    first: &First,
     printer: &Printer,
 ) -> Result<Option<Vec<OsString>>, Error> {
-    let all = found()?;
+    let all = match &first.base_url {
+        Some(url) => vec![Found::at(url, first.api_key_env.as_deref())?],
+        None => found()?,
+    };
     if all.is_empty() {
         return Err(Error::Help(NOTHING.to_owned()));
     }
-    let rows = all.iter().map(|it| it.words.clone()).collect();
-    let head = "gadgetry found these. Which one answers you?";
-    let none = |_: &str| Err::<Infallible, _>(format!("That is none of 1 to {}.", all.len()));
-    let Some(Chosen::Row(index)) = choice(head, rows, printer, none) else {
-        return Ok(None);
-    };
-    let Some(found) = all.get(index) else {
+    let Some(found) = answering(&all, first.base_url.is_some(), printer) else {
         return Ok(None);
     };
     let head = "Which model? A number, or the name of another one.";
@@ -68,7 +67,7 @@ pub(crate) fn ask(
         Some(Chosen::Other(name)) => name,
         None => return Ok(None),
     };
-    let place = if asks_place {
+    let place = if first.asks_place {
         let Some(place) = place(printer)? else {
             return Ok(None);
         };
@@ -76,9 +75,26 @@ pub(crate) fn ask(
     } else {
         Vec::new()
     };
-    keep(config, &model, printer);
+    // Without its server, the name means another model.
+    if first.base_url.is_none() {
+        keep(config, &model, printer);
+    }
     let words = ["--model", &model].map(OsString::from);
     Ok(Some(words.into_iter().chain(place).collect()))
+}
+
+/// The provider or server that the user chooses, or the only one that they have named.
+fn answering<'f>(all: &'f [Found], is_named: bool, printer: &Printer) -> Option<&'f Found> {
+    if is_named {
+        return all.first();
+    }
+    let rows = all.iter().map(|it| it.words.clone()).collect();
+    let head = "gadgetry found these. Which one answers you?";
+    let none = |_: &str| Err::<Infallible, _>(format!("That is none of 1 to {}.", all.len()));
+    match choice(head, rows, printer, none)? {
+        Chosen::Row(index) => all.get(index),
+        Chosen::Other(never) => match never {},
+    }
 }
 
 /// Where the agent may work, as options.
@@ -145,6 +161,17 @@ fn choice<T>(
 }
 
 impl Found {
+    /// The server at an address, with its models.
+    fn at(url: &str, variable: Option<&str>) -> Result<Self, Error> {
+        let models = usable::models_at(url, variable)?;
+        Ok(Self {
+            words: String::new(),
+            models,
+            provider: "",
+            is_server: true,
+        })
+    }
+
     /// The full name of a model that was typed.
     ///
     /// # Errors
@@ -153,6 +180,11 @@ impl Found {
     fn named(&self, text: &str) -> Result<String, String> {
         if text.parse::<usize>().is_ok() {
             return Err(format!("There is no number {text}."));
+        }
+        if self.provider.is_empty() {
+            let is_there = self.models.iter().any(|it| it == text);
+            let missing = || format!("The server has no model {}.", one_line(text));
+            return is_there.then(|| text.to_owned()).ok_or_else(missing);
         }
         let has_provider = Resolver::shortcuts().any(|(it, _)| it == text)
             || Resolver::providers().any(|it| text.split_once(':').is_some_and(|(of, _)| of == it));

@@ -134,7 +134,7 @@ fn run(printer: &Printer) -> Result<(), Error> {
     }
     let mut invocation = invocation::invocation(printer)?;
     if let Some(first) = invocation.first.take()
-        && let Some(options) = first_run::ask(&invocation.config, first.asks_place, printer)?
+        && let Some(options) = first_run::ask(&invocation.config, &first, printer)?
     {
         invocation = invocation::of_words(first.with(options), printer)?;
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use gadgetry::driver::Observer;
 use gadgetry::proto::event::{Ancestor, CallAnswer, Event, EventKind, FinishReason};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::run::Summary;
@@ -74,10 +75,9 @@ impl Default for Recorder {
     }
 }
 
-impl Recorder {
-    /// Adds an event.
+impl Observer for Recorder {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others decide nothing")]
-    pub(crate) fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ModelCallEnd { usage, .. } => self.usage = self.usage.plus(*usage),
             EventKind::GadgetStart { call, .. } => {
@@ -106,7 +106,9 @@ impl Recorder {
             _ => {}
         }
     }
+}
 
+impl Recorder {
     /// The outcome, with these facts about the run.
     pub(crate) fn outcome<'a>(
         &'a self,

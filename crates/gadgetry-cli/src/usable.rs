@@ -1,13 +1,14 @@
 //! The models that can be used now: by keys of the environment, and by servers that answer: on this machine, or at an address of the environment.
 
+use std::env;
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::models::{Date, ModelSpec};
-use gadgetry::provider::Resolver;
 use gadgetry::provider::resolve::FoundServer;
+use gadgetry::provider::{ApiKey, BaseUrl, Http, HttpConfig, Resolver};
 use serde::Serialize;
 use tokio::runtime::Builder;
 
@@ -95,12 +96,7 @@ impl Usable {
 
     /// The same for callers that do not await: blocks for a second at most.
     pub(crate) fn look_now() -> Result<Self, Error> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Error::machine(&error))?;
-        // A thread that has a runtime cannot wait for another one.
-        let found = thread::scope(|scope| scope.spawn(|| runtime.block_on(Self::look())).join());
-        runtime.shutdown_background();
-        Ok(found.unwrap_or_else(|panic| resume_unwind(panic)))
+        now(Self::look())
     }
 
     /// The providers whose keys are set.
@@ -131,6 +127,25 @@ impl Usable {
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.of_servers().next().is_none()
     }
+}
+
+/// Returns the models that the server at an address lists, with the key in this variable. Blocks for ten seconds at most.
+pub(crate) fn models_at(url: &str, variable: Option<&str>) -> Result<Vec<String>, Error> {
+    let key = variable.and_then(|it| env::var(it).ok()).map(ApiKey::new);
+    let http = Http::new(HttpConfig::new().proxy_from_environment(true)).map_err(Error::input)?;
+    let url = BaseUrl::new(url);
+    let models = now(async { http.models(&url, key.as_ref()).await })?;
+    models.map_err(|error| Error::Failed(format!("{}: {error}", url.shown())))
+}
+
+/// Waits for a future where nothing else runs.
+fn now<T: Send>(future: impl Future<Output = T> + Send) -> Result<T, Error> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::machine(&error))?;
+    // A thread that has a runtime cannot wait for another one.
+    let found = thread::scope(|scope| scope.spawn(|| runtime.block_on(future)).join());
+    runtime.shutdown_background();
+    Ok(found.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
 /// The date of today.

@@ -101,6 +101,12 @@ impl Names<'_> {
         if is_known || name.contains(['*', '\\', '/', '@', '#', ':']) {
             return None;
         }
+        if let Some(gadget) = claude_code::gadget_of(name) {
+            return Some(Problem {
+                near: Some(gadget.to_owned()),
+                is_certain: true,
+            });
+        }
         if let Some((server, tool)) = name.split_once("__") {
             let servers = self.declared.servers.keys().map(String::as_str);
             let typed = self.source.mcp_names();

@@ -8,6 +8,7 @@ use super::commands::Entered;
 use super::export;
 use super::report::Report;
 use super::talk::Talk;
+use crate::connect;
 use crate::error::Error;
 
 /// Note about what is not sent to another server.
@@ -66,6 +67,10 @@ async fn reports(
         Entered::Model(Some(name)) => {
             let has_left = talk.use_model(&name).await?;
             let mut reports = vec![Report::plain(format!("{name} is in use {when}"))];
+            if connect::script(&name).is_none() && !talk.facts().names.has_model(&name) {
+                let words = "no server and no table of models lists it: `/model ` and a part of a name finds those that they list";
+                reports.push(Report::plain(words));
+            }
             if has_left {
                 reports.push(Report::plain(LEFT));
             }

@@ -293,6 +293,10 @@ impl Talk {
 
     /// Begins a run about a message.
     pub(super) async fn ask(&mut self, prompt: Prompt) -> Result<AgentRun<'static>, Error> {
+        if !prompt.images.is_empty() && self.base.images == ImageUse::None {
+            self.base.images = ImageUse::Earlier;
+            self.rebuild().await?;
+        }
         self.refresh().await?;
         let full = prompt.full.clone();
         let mut message = self.details_mut()?.with_undone(prompt.full);

@@ -194,10 +194,17 @@ impl Continued<'_> {
             let file = log_file::create(path, &InUse::by([], &[]))?;
             save(&self.kept, file, path).await?;
         }
-        let verdict = verdict(summary);
+        let mut recorder = Recorder::default();
+        let mut replay = self.kept.sessions.journal.replay();
+        let replayed = replay.run(&self.kept.run, &mut recorder).await;
+        if let Some(error) = replayed.unwrap_or_else(Some) {
+            let note = format!("denied calls are not counted: {}\n", problem(&error));
+            self.printer.progress(&note);
+        }
+        let verdict = verdict(summary).and_then(|()| recorder.verdict());
         if self.args.writes_result() {
             // Its events were written when it ran.
-            let (recorder, args) = (Recorder::default(), &self.args);
+            let args = &self.args;
             let error = verdict.as_ref().err().map(ToString::to_string);
             let name = Some(self.kept.name.to_string());
             let model = (name, args.options.model.name());

@@ -77,6 +77,9 @@ pub(crate) struct First {
     after: Vec<OsString>,
     /// Whether the user has not said where and how the agent may work.
     pub(crate) asks_place: bool,
+    /// The server that the user has named, and the variable of its key.
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
 }
 
 impl First {
@@ -138,10 +141,13 @@ pub(crate) fn of_words(words: Vec<OsString>, printer: &Printer) -> Result<Invoca
     });
     let first = first.map(|at| {
         let (before, after) = typed.split_at(at + 1);
+        let text = |name: &str| found.settings.text(name).map(str::to_owned);
         First {
             before: before.to_vec(),
             after: after.to_vec(),
             asks_place: !PLACE.iter().any(|it| found.settings.has(it)),
+            base_url: text("base-url"),
+            api_key_env: text("api-key-env"),
         }
     });
     if first.is_some() {

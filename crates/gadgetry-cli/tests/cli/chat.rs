@@ -157,17 +157,31 @@ fn what_is_typed_never_approves() {
         text.contains("Send or clear the input line first"),
         "{text}"
     );
-    // Ctrl-C refuses it.
-    screen.keys(CTRL_C);
+    // Esc refuses it.
+    screen.keys("\x1b");
     screen.shows("✗ Echo one");
     screen.shows("\"say\": \"two\"");
-    screen.keys(CTRL_C);
+    screen.keys("\x1b");
     let text = screen.shows("Done.");
     assert_eq!(count(&text, "Denied by the user"), 2, "{text}");
     // While the run ends, it would be about the run.
     screen.rests();
     screen.keys(CTRL_C);
     screen.hides("> yes, and sy");
+    screen.leave();
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_waits_for_an_answer() {
+    let (workshop, args) = with_approval();
+    let mut screen = Screen::chat(&workshop, 80, &args);
+    screen.shows("Run Echo?");
+    screen.keys(CTRL_C);
+    screen.shows("cancelled");
+    screen.rests();
+    let text = screen.shows("Message, /help for commands");
+    assert_eq!(count(&text, "✓ Echo"), 0, "{text}");
+    assert_eq!(count(&text, "y once"), 0, "{text}");
     screen.leave();
 }
 

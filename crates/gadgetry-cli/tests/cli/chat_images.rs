@@ -77,6 +77,25 @@ fn an_image_is_dragged_pasted_or_mentioned() {
     screen.leave();
 }
 
+/// Its server decides.
+#[test]
+fn a_model_that_is_in_no_table_gets_images() {
+    let workshop = Workshop::new("");
+    std::fs::write(workshop.path("cat.png"), PNG).expect("an image");
+    let server = Server::start(["One.", "Two."].map(Reply::says));
+    let mut screen = chat(&workshop, &server, "own-vl-7b");
+    screen.say("Hi");
+    screen.shows("One.");
+    screen.rests();
+    screen.keys("@cat.png ");
+    screen.say("What is it?");
+    screen.shows("Two.");
+    screen.rests();
+    let message = last_message(&server);
+    assert!(message.contains(SENT), "{message}");
+    screen.leave();
+}
+
 #[test]
 fn what_cannot_be_sent_is_said() {
     let workshop = Workshop::new("");
@@ -87,7 +106,7 @@ fn what_cannot_be_sent_is_said() {
     let server = Server::start([Reply::says("One.")]);
     let mut screen = chat(&workshop, &server, "openai:gpt-3.5-turbo");
     screen.keys(pasted("cat.png"));
-    screen.shows("openai:gpt-3.5-turbo is not known to read images");
+    screen.shows("openai:gpt-3.5-turbo reads no images");
     // Then it is text.
     screen.shows("> cat.png");
     screen.say("");

@@ -84,6 +84,27 @@ fn a_server_that_the_environment_names() {
     assert_eq!(screen.ends().0, 0);
 }
 
+/// The server that an option names is the one that answers, and its name alone is not kept.
+#[test]
+fn a_server_that_an_option_names() {
+    let workshop = Workshop::new("");
+    let server = ollama();
+    let args = ["chat", "--base-url", server.url()];
+    let mut screen = Screen::start(&workshop, (80, 50), &args, &NO_SERVERS);
+    let text = screen.shows("Which model? A number, or the name of another one.");
+    assert!(!text.contains("Which one answers you?"), "{text}");
+    screen.shows("1  small");
+    screen.say("other");
+    screen.shows("The server has no model other.");
+    screen.say("");
+    screen.shows("Where may it work?");
+    screen.say("");
+    screen.shows("Message, /help for commands");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
+    assert!(!workshop.has("no-config/gadgetry/config.toml"));
+}
+
 #[test]
 fn a_shortcut_and_another_folder() {
     let workshop = Workshop::new("");

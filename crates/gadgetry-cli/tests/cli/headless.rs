@@ -152,6 +152,21 @@ fn json_has_all_about_the_run() {
     assert_eq!(found, expected);
     assert!(!workshop.has("trace"));
 
+    // A session that has ended has the same answer and the same exit code.
+    let again = ["--continue", "j", "--output-format", "json"];
+    let mut command = workshop.command(&[&["agent"], &again[..]].concat());
+    let repeated = Ended::of(&mut command);
+    assert_eq!(repeated.code, Some(3), "{repeated:?}");
+    let repeated = result(&workshop, &repeated.stdout);
+    for name in ["answer", "error", "usage", "cost"] {
+        assert_eq!(
+            repeated[name],
+            result(&workshop, &ended.stdout)[name],
+            "{name}"
+        );
+    }
+    assert_eq!(repeated["denied"][0]["gadget"], "RunCommand");
+
     // The events, and then the object.
     let args = [&args[..3], &["--no-session"]].concat();
     let args: Vec<&str> = args

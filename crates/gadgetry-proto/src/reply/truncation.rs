@@ -49,8 +49,14 @@ impl Truncation {
 
     /// Returns the answer to a call that only this end of the reply completed.
     pub(crate) fn refusal(&self) -> String {
+        // What the user has stopped is not to be begun again.
+        let advice = if *self == Self::Cancelled {
+            ""
+        } else {
+            " Write the call again."
+        };
         format!(
-            "Error: The call was not executed: {} before the block was complete. Write the call again.",
+            "Error: The call was not executed: {} before the block was complete.{advice}",
             self.words()
         )
     }

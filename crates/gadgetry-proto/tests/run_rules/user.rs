@@ -25,7 +25,7 @@ fn a_run_cancelled_while_a_reply_is_read_answers_every_call() {
         .replies(Reply::stop(pieces))
         .at(5, Command::Cancel);
     let cut = "Error: The call was not executed: the reply was cut off because the run was cancelled before the block \
-               was complete. Write the call again.";
+               was complete.";
     check(
         &script,
         &[

@@ -16,3 +16,14 @@ pub(crate) struct Names {
     /// Skills, and commands by files, as `/name`; with their descriptions.
     pub(crate) named: Vec<(String, String)>,
 }
+
+impl Names {
+    /// Returns whether a model of this name is listed, with its provider or without.
+    pub(crate) fn has_model(&self, name: &str) -> bool {
+        let is_it = |listed: &String| {
+            let model = listed.split_once(':').map(|(_, model)| model);
+            listed == name || model == Some(name)
+        };
+        self.models.iter().chain(&self.other_models).any(is_it)
+    }
+}

@@ -64,6 +64,12 @@ impl App {
         }
     }
 
+    /// Returns whether keys answer the first dialog now, and none of them has selected an answer that lasts.
+    pub(super) fn has_ready_dialog(&self) -> bool {
+        let is_ready = |it: &Dialog| it.selected.is_none() && it.is_ready(self.now, self.last_key);
+        self.editor.is_empty() && self.dialogs.front().is_some_and(is_ready)
+    }
+
     /// Returns whether a key that is pressed now answers the first dialog. A question keeps the input line from then on.
     pub(super) fn activate(&mut self) -> bool {
         let is_empty = self.editor.is_empty();
@@ -97,10 +103,16 @@ impl App {
         if key.code == KeyCode::Esc && !self.editor.has_popup() && !self.gives_reason() {
             return self.refuse();
         }
-        if !self.activate() {
-            return None;
-        }
         let is_plain = !has_command(key);
+        if !self.activate() {
+            // An answer that comes too early is not the beginning of a message.
+            let is_answer = key
+                .code
+                .as_char()
+                .is_some_and(|it| Choice::of(it).is_some());
+            let is_early = is_plain && is_answer && self.editor.is_empty() && self.is_approving();
+            return is_early.then(Vec::new);
+        }
         let dialog = self.dialogs.front_mut()?;
         let is_unseen = dialog.is_unseen();
         let id = dialog.id;
@@ -287,6 +299,11 @@ impl App {
             Kind::Question => vec![Effect::Answer(dialog.id, None)],
             Kind::Plan => Vec::new(),
         })
+    }
+
+    fn is_approving(&self) -> bool {
+        let first = self.dialogs.front();
+        first.is_some_and(|it| matches!(it.kind, Kind::Approval { .. }))
     }
 
     fn reply(&mut self, id: RequestId, answer: Option<String>) -> Vec<Effect> {

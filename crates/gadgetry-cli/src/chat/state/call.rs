@@ -250,10 +250,11 @@ impl CallItem {
         };
     }
 
+    /// It does not run, because a call failed on which it depends.
     pub(super) fn skip(&mut self, error: &str) {
         self.phase = Phase::Done {
             fate: Fate::Skipped,
-            remark: String::new(),
+            remark: "skipped".to_owned(),
             text: excerpt(error),
             took: Duration::ZERO,
         };

@@ -55,7 +55,7 @@ const KEYS: [(&str, &str); 14] = [
     ),
     (
         "Ctrl-C",
-        "cancels the gadgets in flight, then the reply; twice in a row leaves",
+        "cancels the gadgets in flight, then the reply, also while a question is open; twice in a row leaves",
     ),
     ("Ctrl-D", "leaves if the input line is empty"),
     ("Ctrl-Z", "suspends the program"),
@@ -66,8 +66,12 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
+        // Tab of a dialog was not typed for something else, and the next key may follow at once.
+        let is_of_dialog = key.code == KeyCode::Tab && self.has_ready_dialog();
         let effects = self.pressed(key);
-        self.last_key = self.now;
+        if !is_of_dialog {
+            self.last_key = self.now;
+        }
         effects
     }
 
@@ -175,6 +179,11 @@ impl App {
 
     /// One step of Ctrl-C: the gadgets in flight, then the reply; the conversation if it is pressed again after a warning.
     pub(super) fn interrupt(&mut self) -> Vec<Effect> {
+        if let Some(run) = self.run.as_mut().filter(|_| !self.dialogs.is_empty())
+            && !mem::replace(&mut run.is_cancelled, true)
+        {
+            return vec![Effect::CancelRun];
+        }
         if let Some(effects) = self.refuse() {
             return effects;
         }
@@ -308,7 +317,14 @@ impl App {
             }
             Entered::Quit => Some(Effect::Leave),
             Entered::Init => Some(self.say(INIT.to_owned())),
-            command => Some(Effect::Perform(command)),
+            command => {
+                if matches!(command, Entered::New | Entered::Rewind(Some(_))) && self.run.is_none()
+                {
+                    // The next request says how much is left.
+                    self.context = 0;
+                }
+                Some(Effect::Perform(command))
+            }
         }
     }
 }

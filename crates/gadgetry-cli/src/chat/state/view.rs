@@ -153,9 +153,15 @@ impl App {
             Activity::Retrying(words) => words.clone(),
         };
         let took = seconds(self.now.saturating_sub(*since));
+        // Esc is an answer to a question.
+        let key = if self.dialogs.is_empty() {
+            "Esc"
+        } else {
+            "Ctrl-C"
+        };
         Some(Line::from(vec![
             Span::styled(format!("{} ", spinner(self.now)), NAME),
-            Span::styled(format!("{what} · {took} · Esc interrupts"), DIM),
+            Span::styled(format!("{what} · {took} · {key} interrupts"), DIM),
         ]))
     }
 

@@ -49,6 +49,9 @@ impl Base {
             ..ModelOverrides::of_agent(model)
         };
         let found = connect::model(model.name(), &overrides, &catalog).await?;
+        // Whether the user's own model reads images is not in the table: its server decides.
+        let is_unknown =
+            connect::script(model.name()).is_none() && catalog.get(found.name()).is_none();
         let (models, other_models) = self.models(&catalog);
         let skills = skills.iter().filter(|skill| is_of_user(skill));
         let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
@@ -63,7 +66,7 @@ impl Base {
         Ok(Facts {
             name: model.name().to_owned(),
             window: found.info().context_window,
-            reads_images: found.info().reads_images,
+            reads_images: is_unknown || found.info().reads_images,
             place: self.project.place.clone(),
             server: server.map(|it| BaseUrl::new(it).shown()),
             mode: mode(options, approval),
@@ -267,14 +270,14 @@ impl Talk {
         self.images.add(image)
     }
 
-    /// Fails if the model is not known to read images.
+    /// Fails if the table of models says that the model does not read images.
     pub(in crate::chat) fn sees_images(&self) -> Result<(), Error> {
         if self.facts.reads_images {
             return Ok(());
         }
         let model = &self.facts.name;
         Err(Error::input(format_args!(
-            "{model} is not known to read images; `gadgetry models --feature vision` lists models that do"
+            "{model} reads no images, according to the table of models; `gadgetry models --feature vision` lists models that do"
         )))
     }
 

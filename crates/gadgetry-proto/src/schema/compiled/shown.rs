@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::schema::compiled::normal::visit;
 
-/// Returns the schema without optional properties that are `deprecated`: names that other programs use, which calls may have. Where an
-/// object has lost some, as many of the others as its `minProperties` demands are required. `None` if that is the same schema.
+/// Returns the schema without optional properties and alternatives that are `deprecated`: names and forms that other programs use, which
+/// calls may have. Where an object has lost some properties, as many of the others as its `minProperties` demands are required. `None` if
+/// that is the same schema.
 pub(crate) fn shown(schema: &Value) -> Option<Value> {
     let mut shown = schema.clone();
     let mut has_changed = false;
@@ -19,8 +20,33 @@ pub(crate) fn shown(schema: &Value) -> Option<Value> {
             require(node, names);
             has_changed = true;
         }
+        has_changed |= hide_alternatives(node);
     });
     has_changed.then_some(shown)
+}
+
+/// Removes the alternatives that are deprecated, unless all are. The only one that is left is the schema itself.
+fn hide_alternatives(node: &mut Map<String, Value>) -> bool {
+    let Some(Value::Array(all)) = node.get_mut("anyOf") else {
+        return false;
+    };
+    let count = all.len();
+    if !all.iter().all(is_deprecated) {
+        all.retain(|it| !is_deprecated(it));
+    }
+    let has_changed = all.len() < count;
+    if has_changed && let [Value::Object(only)] = all.as_slice() {
+        let only = only.clone();
+        node.remove("anyOf");
+        for (name, value) in only {
+            node.entry(name).or_insert(value);
+        }
+    }
+    has_changed
+}
+
+fn is_deprecated(schema: &Value) -> bool {
+    schema.get("deprecated") == Some(&Value::Bool(true))
 }
 
 fn hidden(node: &Map<String, Value>) -> Vec<String> {
@@ -30,7 +56,7 @@ fn hidden(node: &Map<String, Value>) -> Vec<String> {
     let required = node.get("required").and_then(Value::as_array);
     let is_hidden = |(name, schema): &(&String, &Value)| {
         let is_required = required.is_some_and(|all| all.iter().any(|it| it == *name));
-        schema.get("deprecated") == Some(&Value::Bool(true)) && !is_required
+        is_deprecated(schema) && !is_required
     };
     let hidden = properties.iter().filter(is_hidden);
     hidden.map(|(name, _)| name.clone()).collect()
@@ -82,6 +108,15 @@ mod tests {
             json!({ "properties": { "a": { "deprecated": false }, "b": old } }),
             Some(json!({ "properties": { "a": { "deprecated": false } } })),
         );
+        check(
+            json!({ "anyOf": [{ "enum": ["a"] }, old], "default": "a" }),
+            Some(json!({ "enum": ["a"], "default": "a" })),
+        );
+        check(
+            json!({ "anyOf": [{}, true, old] }),
+            Some(json!({ "anyOf": [{}, true] })),
+        );
+        check(json!({ "anyOf": [old] }), None);
         let item = json!({ "properties": { "c": {}, "d": {}, "e": old }, "minProperties": 1 });
         let item_shown =
             json!({ "properties": { "c": {}, "d": {} }, "minProperties": 1, "required": ["c"] });
