@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use gadgetry_mcp::config::{OAuth, Transport};
 use gadgetry_mcp::{Login, LoginError, ServerConfig, Servers, Tokens};
@@ -249,7 +250,15 @@ async fn only_the_browser_with_the_state_ends_a_login() {
     let redirect = reqwest::Url::parse(&redirect.unwrap().1).unwrap();
     drop(login);
     let address = format!("127.0.0.1:{}", redirect.port().unwrap());
-    assert!(TcpStream::connect(address).await.is_err());
+    // The task that listens is dropped when its runtime gets to it.
+    let closed = async {
+        while TcpStream::connect(&address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), closed)
+        .await
+        .expect("a free port");
 }
 
 #[tokio::test]
