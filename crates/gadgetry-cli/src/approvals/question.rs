@@ -38,13 +38,19 @@ impl Approval {
             let json = serde_json::to_string_pretty(&*request.parameters);
             json.unwrap_or_default()
         };
+        let run = &request.run;
+        let of_subagent = run.parent.as_ref().map(|_| match &run.agent {
+            Some(name) => format!("a call of the subagent {name}"),
+            None => "a call of a subagent".to_owned(),
+        });
+        let notes = of_subagent.into_iter().chain(preview.notes.iter().cloned());
         Self {
             gadget: request.gadget.clone(),
             is_line: !matches!(preview.subject, Some(Subject::Command(_)) | None),
             subject,
             further: preview.further_parameters(&request.parameters),
             diff: preview.diff.clone(),
-            notes: preview.notes.clone(),
+            notes: notes.collect(),
             rules: rules.iter().map(|rule| named(rule, request)).collect(),
         }
     }

@@ -24,6 +24,7 @@ mod chat_config;
 mod chat_hooks;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_images;
+mod chat_limits;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_modes;
 #[cfg(all(feature = "chat", target_os = "linux"))]
@@ -65,6 +66,8 @@ mod logging;
 mod mcp;
 mod models;
 mod options;
+#[cfg(target_os = "linux")]
+mod own_files;
 mod parse;
 mod picture;
 mod pipes;

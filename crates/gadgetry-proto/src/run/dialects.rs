@@ -133,16 +133,21 @@ pub(super) fn missed(
     foreign.chain(bare_start(raw, content, plan)).collect()
 }
 
-/// Returns the diagnostic of a start marker without its colon, before the name of a gadget on a line of its own: `!!!GADGET_START
-/// ReadFile`.
+/// Returns the diagnostic of a start marker without its colon, and perhaps without its words, before the name of a gadget on a line of its
+/// own: `!!!GADGET_START ReadFile`.
 fn bare_start(raw: &str, content: &[Content], plan: &Plan) -> Option<Diagnostic> {
     let marker = plan.config.markers.start();
-    let bare = marker.strip_suffix(':')?;
+    let (bare, words) = marker
+        .strip_suffix(':')
+        .map(|it| it.split_once(' ').unwrap_or((it, "")))?;
     let is_read = plan.config.form == CallForm::Block && plan.config.tools.reads_blocks();
     let has_name = |line: &str| {
         let name = line.trim_start().strip_prefix(bare);
         let name = name.and_then(|it| it.strip_prefix(' '));
-        name.is_some_and(|it| plan.registry.get(it.trim()).is_some())
+        name.is_some_and(|it| {
+            let name = it.strip_prefix(words).unwrap_or(it).trim();
+            plan.registry.get(name).is_some()
+        })
     };
     let line = content.iter().find_map(|part| {
         let Content::Text { text } = part else {

@@ -1,5 +1,6 @@
 //! Calls that cannot run, and replies that were cut off.
 
+use gadgetry_proto::block::Markers;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::limits::Limits;
 use serde_json::json;
@@ -317,6 +318,20 @@ fn a_start_marker_without_its_colon_is_corrected() {
         "0 end completed after 2: fin",
     ];
     check_reply("I do.\n  !!!GADGET_START Write\npath: x\n", &corrected);
+    // Models forget the words of a marker as well.
+    let markers = Markers::nonce(7);
+    let start = markers.start().trim_end_matches(':').to_owned();
+    for reply in ["!!!GADGET_START Write", &format!("{start} Write")] {
+        let script = Script::default()
+            .gadget(write())
+            .with(|spec| spec.markers = markers.clone())
+            .reply(reply)
+            .reply("fin");
+        let told = told.replace("write !!!GADGET_START:", &format!("write {start}:"));
+        let shown = format!("0 text {reply}");
+        let lines = [&["0 ask 1", &shown, corrected[0], &told], &corrected[2..]].concat();
+        check(&script, &lines);
+    }
     for prose in [
         "A !!!GADGET_START Write",
         "!!!GADGET_START Writes",

@@ -108,6 +108,17 @@ impl CallItem {
         self.call == call && self.path == path
     }
 
+    /// Returns whether the run of `other`, a subagent, was begun by this call.
+    pub(super) fn has_begun(&self, other: &Self) -> bool {
+        let begun = other.path.split_last();
+        begun.is_some_and(|(last, path)| path == self.path && last.call == self.call)
+    }
+
+    /// Returns whether this is a call of the run that `other` is of, or of one below it.
+    pub(super) fn is_in_run_of(&self, other: &Self) -> bool {
+        self.path.starts_with(&other.path)
+    }
+
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.phase, Phase::Done { .. })
     }

@@ -183,7 +183,7 @@ impl App {
                 self.does(Activity::Writing);
             }
             let item = CallItem::new(event.path.clone(), *call, &start.gadget_name);
-            self.transcript.add(Item::Call(Box::new(item)));
+            self.transcript.add_call(item);
             return;
         }
         if let EventKind::GadgetStart { .. } = &event.kind
@@ -199,7 +199,7 @@ impl App {
         {
             // Its beginning came before the run was resumed.
             let item = CallItem::new(event.path.clone(), number, name);
-            self.transcript.add(Item::Call(Box::new(item)));
+            self.transcript.add_call(item);
         }
         let mut seen = mem::take(&mut self.seen);
         let Some(call) = self.transcript.call(&event.path, number) else {

@@ -394,6 +394,33 @@ fn subagents_and_withdrawn_replies_are_shown() {
     assert!(live.starts_with("⠋ Run 0.0 s\n  ⠋ Run 0.0 s\n⠋ "), "{live}");
 }
 
+/// What a subagent calls is below the call that has begun it, whatever was called meanwhile.
+#[test]
+fn calls_of_subagents_are_below_their_own() {
+    let mut played = Played::new();
+    played.step(0, Message::Began("go".to_owned()));
+    let start = |path: &str, number: u32, name: &str| {
+        let call = call(number).replace("\"Run\"", &format!("\"{name}\""));
+        format!(r#"{path}"type": "gadget_start", {call}, "parameters": {{}}"#)
+    };
+    let of = |number: u32| {
+        format!(r#""path": [{{ "call": {number}, "invocationId": "a", "agent": 0 }}], "#)
+    };
+    for event in [
+        start("", 0, "One"),
+        start("", 1, "Two"),
+        start(&of(0), 0, "A"),
+        start(&of(1), 0, "C"),
+        start(&of(0), 1, "B"),
+    ] {
+        played.event(&event);
+    }
+    let (_, live) = played.screen(60, 24);
+    let rows: Vec<&str> = live.lines().take(5).collect();
+    let expected = ["⠋ One", "  ⠋ A", "  ⠋ B", "⠋ Two", "  ⠋ C"];
+    assert_eq!(rows, expected.map(|it| format!("{it} 0.0 s")));
+}
+
 #[test]
 fn what_needs_approval_is_shown_after_what_was_said() {
     let mut played = Played::new();

@@ -84,6 +84,32 @@ impl Transcript {
         self.items.push_back(item);
     }
 
+    /// Adds a call: of a subagent, below the call that has begun it and what that has called before.
+    pub(super) fn add_call(&mut self, call: CallItem) {
+        let parent = self.items.iter().position(|item| match item {
+            Item::Call(it) => it.has_begun(&call),
+            Item::Prompt(..)
+            | Item::Reply(..)
+            | Item::Reasoning(..)
+            | Item::Report(_)
+            | Item::Lines(_) => false,
+        });
+        let Some(parent) = parent else {
+            return self.add(Item::Call(Box::new(call)));
+        };
+        let below = self.items.iter().skip(parent + 1);
+        let below = below.take_while(|item| match item {
+            Item::Call(it) => it.is_in_run_of(&call),
+            Item::Prompt(..)
+            | Item::Reply(..)
+            | Item::Reasoning(..)
+            | Item::Report(_)
+            | Item::Lines(_) => false,
+        });
+        let at = parent + 1 + below.count();
+        self.items.insert(at, Item::Call(Box::new(call)));
+    }
+
     /// Adds text of the model.
     pub(super) fn text(&mut self, text: &str) {
         if let Some(Item::Reply(reply, false)) = self.items.back_mut() {
