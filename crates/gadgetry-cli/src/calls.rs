@@ -3,10 +3,11 @@
 #[cfg(any(feature = "acp", feature = "chat"))]
 use serde_json::Value;
 
-use crate::lines::short;
+use crate::lines::{counted, short};
 
+/// Built-in gadgets whose results are for the model alone. Of them, the number of lines is shown.
+pub(crate) const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "LoadSkill"];
 /// Built-in gadgets whose results end with the change of a file.
-#[cfg(feature = "chat")]
 pub(crate) const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 
 /// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
@@ -86,6 +87,32 @@ pub(crate) fn failure(gadget: &str, result: &str) -> Option<String> {
         ("killed", how) => Some(format!("killed {how}")),
         (code, _) => Some(format!("exit {code}")),
     }
+}
+
+/// Returns what the user reads about the result of a built-in gadget in place of it: the number of lines that were read or changed.
+pub(crate) fn remark(gadget: &str, result: &str) -> Option<String> {
+    let body = body(result);
+    if READING.contains(&gadget) {
+        return Some(counted(body.lines().count(), "line"));
+    }
+    if !EDITING.contains(&gadget) {
+        return None;
+    }
+    let Some(diff) = change(result) else {
+        return Some(short(body.lines().next().unwrap_or_default()));
+    };
+    let with = |mark: char| diff.lines().filter(|it| it.starts_with(mark)).count();
+    Some(format!("+{} -{}", with('+'), with('-')))
+}
+
+/// Returns the change of a file in a result.
+pub(crate) fn change(result: &str) -> Option<&str> {
+    let hunk = if result.starts_with("@@ ") {
+        0
+    } else {
+        result.find("\n@@ ")? + 1
+    };
+    Some(&result[hunk..])
 }
 
 /// Returns the result of a built-in gadget without its first lines, which are for the model.

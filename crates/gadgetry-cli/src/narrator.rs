@@ -7,7 +7,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
-use crate::calls::{body, error_of, failure, name_of};
+use crate::calls::{body, change, error_of, failure, name_of, remark};
 use crate::lines::{longer, short, short_end};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
@@ -163,7 +163,11 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                     None if SHOWN.contains(&gadget_name.as_str()) => {
                         ("+", "done".to_owned(), String::new())
                     }
-                    None => ("+", "done".to_owned(), short(text)),
+                    None => {
+                        // The whole of a change is no line.
+                        let words = change(text).and_then(|_| remark(gadget_name, text));
+                        ("+", "done".to_owned(), words.unwrap_or_else(|| short(text)))
+                    }
                 };
                 let id = id(invocation_id);
                 let separator = if text.is_empty() { "" } else { ": " };

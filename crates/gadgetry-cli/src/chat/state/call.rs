@@ -12,7 +12,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::calls::{self, EDITING, body};
+use crate::calls::{self, EDITING, READING, body, change};
 use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::{counted, short};
 
@@ -20,8 +20,6 @@ use crate::lines::{counted, short};
 const RESULT_LINES: usize = 5;
 /// Time that is worth showing.
 const LONG: Duration = Duration::from_secs(1);
-/// Gadgets whose results are for the model alone. Of them, the number of lines is shown.
-const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "LoadSkill"];
 /// Lines of a diff in a result that are shown.
 pub(super) const DIFF_LINES: usize = 40;
 /// Characters of a line of a result that are shown.
@@ -227,24 +225,10 @@ impl CallItem {
                 self.whole = format!("{text}\n\n{output}");
             }
             after(last_lines(written), &excerpt(error))
-        } else if READING.contains(&gadget) {
-            let lines = body(text).lines().count();
-            if lines > 0 {
-                remark = counted(lines, "line");
-            }
-            String::new()
-        } else if let Some(diff) = change(text).filter(|_| EDITING.contains(&gadget)) {
-            let with = |mark: char| diff.lines().filter(|it| it.starts_with(mark)).count();
-            let (added, removed) = (with('+'), with('-'));
-            remark = format!("+{added} -{removed}");
-            if was_seen {
-                String::new()
-            } else {
-                excerpt(diff)
-            }
-        } else if EDITING.contains(&gadget) {
-            remark = short(body(text).lines().next().unwrap_or_default());
-            String::new()
+        } else if let Some(words) = calls::remark(gadget, text) {
+            remark = words;
+            let diff = change(text).filter(|_| EDITING.contains(&gadget) && !was_seen);
+            diff.map_or_else(String::new, excerpt)
         } else if gadget == "RunCommand" {
             if let Some(how) = calls::failure(gadget, text) {
                 (fate, remark) = (Fate::Failed, how);
@@ -457,15 +441,6 @@ pub(super) fn end_of(text: &str) -> String {
 
 fn is_diff(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("@@ "))
-}
-/// The change of a file in a result.
-fn change(text: &str) -> Option<&str> {
-    let hunk = if text.starts_with("@@ ") {
-        0
-    } else {
-        text.find("\n@@ ")? + 1
-    };
-    Some(&text[hunk..])
 }
 
 /// The last lines of the output of a command, because they say how it ended.
