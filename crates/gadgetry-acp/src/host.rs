@@ -409,6 +409,8 @@ pub struct Turn {
     pub number: u32,
     /// The run, which nothing has consumed.
     pub run: AgentRun<'static>,
+    /// Lines for the user before the reply. They are not shown again when the session is loaded.
+    pub notes: Vec<String>,
 }
 
 impl Turn {
@@ -422,7 +424,18 @@ impl Turn {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(number: u32, run: AgentRun<'static>) -> Self {
-        Self { number, run }
+        Self {
+            number,
+            run,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds lines for the user before the reply.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
     }
 }
 
@@ -505,6 +518,13 @@ pub trait HostSession: Send + 'static {
 
     /// Describes a call, or a gadget if the parameters are not known yet.
     fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription;
+
+    /// Returns whether a result reports a failure, such as that of a command that ended with status 3. An error is a failure in any
+    /// case.
+    fn has_failed(&self, gadget: &str, result: &str) -> bool {
+        let _ = (gadget, result);
+        false
+    }
 
     /// Returns whether a call that needs approval runs without asking the user, because of the mode.
     fn approves(&self, approval: &Approval) -> bool {

@@ -9,6 +9,7 @@
 //! | `lines`, `peer` | messages of the client, a line each; messages to it, and its answers |
 //! | `prompt`, `diff` | prompts as content of messages; diffs as texts before and after |
 //! | `live`, `terminal` | what is seen of calls that run; commands in terminals of the client |
+//! | `blocks` | texts, media and facts about calls as content of updates |
 //! | `client` | [`Client`]: the user of a session, as approver and human of its agents, and its editor |
 //! | `host` | [`Host`], [`HostSession`], and the plain data that they give |
 //! | `offer`, `updates`, `permission` | options and commands, events, approvals in the types of the protocol |
@@ -104,6 +105,7 @@
 //! # }
 //! ```
 
+mod blocks;
 mod client;
 mod diff;
 mod error;

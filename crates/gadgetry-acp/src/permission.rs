@@ -9,9 +9,9 @@ use agent_client_protocol_schema::v1::{
 use gadgetry::approval::{Answer, Approval, Rule};
 use serde_json::Value;
 
+use crate::blocks::one_line;
 use crate::client::Client;
 use crate::peer::read;
-use crate::updates::one_line;
 
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";

@@ -1,5 +1,6 @@
 //! A prompt of the client as content of a message.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
@@ -15,10 +16,12 @@ use percent_encoding::percent_decode_str;
 /// use gadgetry_acp::Prompt;
 /// assert_eq!(Prompt::text("Say hi").command(), None);
 /// assert_eq!(Prompt::text("/review src").command(), Some(("review", "src")));
+/// assert_eq!(Prompt::text("Say hi").with_first_text("Say hi to Ada").words(), "Say hi");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     content: Vec<Content>,
+    words: String,
 }
 
 impl Prompt {
@@ -26,30 +29,41 @@ impl Prompt {
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
+            words: text.clone(),
             content: vec![Content::Text { text }],
         }
     }
 
     /// The message of these blocks. Files in `folder` are named relative to it.
     pub(crate) fn of(blocks: Vec<ContentBlock>, folder: &Path) -> Self {
+        let words = words(&blocks, folder);
         let mut content = Vec::new();
+        let mut is_after_link = false;
         for block in blocks {
+            let is_link = matches!(block, ContentBlock::ResourceLink(_));
             let next = of_block(block, folder);
             // What was typed around a file is one text.
             if let (Some(Content::Text { text: before }), Content::Text { text }) =
                 (content.last_mut(), &next)
             {
-                before.push_str(text);
+                append(before, is_after_link, text, is_link);
             } else {
                 content.push(next);
             }
+            is_after_link = is_link;
         }
-        Self { content }
+        Self { content, words }
     }
 
     /// Returns the content of the message.
     pub fn content(&self) -> &[Content] {
         &self.content
+    }
+
+    /// Returns the words of the user alone: what was typed, with the names of the files that are mentioned in it. They stay when the
+    /// message gets other texts.
+    pub fn words(&self) -> &str {
+        &self.words
     }
 
     /// Returns the content of the message, without a copy.
@@ -97,6 +111,64 @@ impl Prompt {
         }
         texts
     }
+}
+
+/// The words of the user. A file that is embedded is named with text on both sides of it, or if there is nothing else: others
+/// are context that the client attaches.
+fn words(blocks: &[ContentBlock], folder: &Path) -> String {
+    let mut words = String::new();
+    let mut files: Vec<String> = Vec::new();
+    let mut is_after_name = false;
+    for block in blocks {
+        let (next, is_name) = match block {
+            ContentBlock::Text(it) => (it.text.clone(), false),
+            ContentBlock::ResourceLink(link) => (named(link, folder), true),
+            ContentBlock::Resource(it) => {
+                files.extend(uri(&it.resource).map(|uri| shown(uri, folder)));
+                continue;
+            }
+            ContentBlock::Image(_) | ContentBlock::Audio(_) | _ => continue,
+        };
+        if !next.trim().is_empty() {
+            let files = mem::take(&mut files);
+            if !words.is_empty() {
+                for file in files {
+                    append(&mut words, is_after_name, &file, true);
+                    is_after_name = true;
+                }
+            }
+        }
+        append(&mut words, is_after_name, &next, is_name);
+        is_after_name = is_name;
+    }
+    if words.is_empty() {
+        words = files.join(" ");
+    }
+    words
+}
+
+/// The address of a file that is embedded.
+fn uri(resource: &EmbeddedResourceResource) -> Option<&str> {
+    match resource {
+        EmbeddedResourceResource::TextResourceContents(it) => Some(&it.uri),
+        EmbeddedResourceResource::BlobResourceContents(it) => Some(&it.uri),
+        _ => None,
+    }
+}
+
+/// Appends a text. A name stays a word of its own.
+fn append(text: &mut String, is_after_name: bool, next: &str, is_name: bool) {
+    const OPENING: [char; 7] = ['(', '[', '{', '"', '\'', '`', '@'];
+    let is_open = |it: char| it.is_whitespace() || OPENING.contains(&it);
+    let is_glued = if is_name {
+        !text.is_empty() && !text.ends_with(is_open)
+    } else {
+        is_after_name && next.starts_with(char::is_alphanumeric)
+    };
+    if is_glued {
+        text.push(' ');
+    }
+    text.push_str(next);
 }
 
 fn of_block(block: ContentBlock, folder: &Path) -> Content {
@@ -210,6 +282,18 @@ mod tests {
             json!([{ "type": "text", "text": "Fix " }, link("file:///work/src/a%20b.rs"), { "type": "text", "text": "!" }]),
             text("Fix src/a b.rs!"),
         );
+        let typed = |text: &str| json!({ "type": "text", "text": text });
+        let a = || link("file:///work/a.rs");
+        check(json!([typed("look"), a()]), text("look a.rs"));
+        check(
+            json!([typed("(see"), a(), a(), typed("and"), typed("more)")]),
+            text("(see a.rs a.rs andmore)"),
+        );
+        check(json!([typed("`"), a(), typed("`")]), text("`a.rs`"));
+        check(
+            json!([typed("look"), link("file:///etc/a")]),
+            text("look /etc/a"),
+        );
         check(json!([link("file:///work/a.rs#L3-9")]), text("a.rs#L3-9"));
         check(json!([link("file:///etc/a%2")]), text("/etc/a%2"));
         check(json!([link("file:///work")]), text("/work"));
@@ -236,6 +320,37 @@ mod tests {
         let mut named = media;
         named["name"] = json!("x");
         check(blob("image/png"), json!([named]));
+    }
+
+    /// What a client attaches is not among the words of the user.
+    #[test]
+    fn words_are_those_of_the_user() {
+        #[expect(clippy::needless_pass_by_value, reason = "each row has its own")]
+        fn check(blocks: Value, expected: &str) {
+            let read = serde_json::from_value(blocks.clone()).expect("blocks");
+            let prompt = Prompt::of(read, Path::new("/work"));
+            assert_eq!(prompt.words(), expected, "{blocks}");
+            let other = prompt.with_first_text("Other").and_text("more");
+            assert_eq!(other.words(), expected, "{blocks}");
+        }
+        let typed = |text: &str| json!({ "type": "text", "text": text });
+        let link = json!({ "type": "resource_link", "name": "a", "uri": "file:///work/a.txt" });
+        let resource = json!({ "uri": "file:///work/b.txt", "text": "EMBEDDED" });
+        let file = json!({ "type": "resource", "resource": resource });
+        let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+        check(json!([]), "");
+        check(json!([typed("look"), link, file]), "look a.txt");
+        check(
+            json!([file, typed("look"), image, typed(" here")]),
+            "look here",
+        );
+        check(
+            json!([typed("Fix "), file, typed(" now.")]),
+            "Fix b.txt now.",
+        );
+        check(json!([typed("Fix"), file, typed("now")]), "Fix b.txt now");
+        check(json!([image, file, file]), "b.txt b.txt");
+        check(json!([image]), "");
     }
 
     #[test]

@@ -17,7 +17,6 @@ use gadgetry::approval::{Answer, Approval};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::{AgentHandle, AgentRun, CancellationToken, Event, EventKind, Finished};
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -237,6 +236,9 @@ impl<S: HostSession> Session<S> {
                 let updates = loaded.unwrap_or_else(|| {
                     Updates::new(turn.number, self.folder.clone(), window, self.spent)
                 });
+                for note in &turn.notes {
+                    self.update(updates.note(note)).await;
+                }
                 self.running = Some(Running {
                     handle: turn.run.handle(),
                     run: turn.run,
@@ -263,10 +265,14 @@ impl<S: HostSession> Session<S> {
     }
 
     async fn event(&mut self, event: &Event) {
+        if self.running.as_ref().is_some_and(|it| it.is_cancelled) {
+            // What a call has written so far is not lost with it.
+            self.live().await;
+        }
         let Some(running) = &mut self.running else {
             return;
         };
-        for update in shown(&self.host, &mut running.updates, event) {
+        for update in running.updates.event(event, &self.host) {
             send(&self.client, &self.id, update).await;
         }
         if let EventKind::ApprovalRequired {
@@ -317,9 +323,7 @@ impl<S: HostSession> Session<S> {
         if running.is_cancelled {
             return;
         }
-        let describe =
-            |gadget: &str, parameters: Option<&Value>| self.host.describe(gadget, parameters);
-        let call = running.updates.shown(event, approval, &describe);
+        let call = running.updates.shown(event, approval, &self.host);
         let (client, session) = (self.client.clone(), self.id.clone());
         let approval = approval.clone();
         let decision = async move {
@@ -371,7 +375,7 @@ impl<S: HostSession> Session<S> {
             for item in past {
                 let now = match &item {
                     Past::Message(content) => Updates::message(content),
-                    Past::Event(event) => shown(&self.host, &mut updates, event),
+                    Past::Event(event) => updates.event(event, &self.host),
                     Past::Problem(problem) => vec![updates.text(&format!("\n\n*{problem}*"))],
                 };
                 for update in now {
@@ -437,11 +441,6 @@ impl<S: HostSession> Session<S> {
     async fn update(&mut self, update: SessionUpdate) {
         send(&self.client, &self.id, update).await;
     }
-}
-
-fn shown(host: &impl HostSession, updates: &mut Updates, event: &Event) -> Vec<SessionUpdate> {
-    let describe = |gadget: &str, parameters: Option<&Value>| host.describe(gadget, parameters);
-    updates.event(event, &describe)
 }
 
 async fn send(client: &Client, session: &str, update: SessionUpdate) {

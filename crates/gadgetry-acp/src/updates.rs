@@ -1,34 +1,47 @@
 //! Events of a run as updates of its session. Pure, so that a session that is loaded shows what it showed before.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, Cost, Diff, ImageContent, MessageId, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionUpdate, Terminal, TextContent, ToolCall,
-    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-    ToolKind, UsageUpdate,
+    ContentChunk, Cost, Diff, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    SessionUpdate, Terminal, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
 use gadgetry::proto::call::Parameters;
+use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::event::{Approval, CallAnswer};
 use gadgetry::proto::id::CallId;
 use gadgetry::proto::message::Content;
-use gadgetry::proto::visible::{output_line, uncolored, visible, visible_line};
-use gadgetry::{Event, EventKind, Media, MediaData, MediaKind};
+use gadgetry::proto::visible::{output_line, uncolored, visible_line};
+use gadgetry::{Event, EventKind, Media};
 use serde_json::Value;
 
+use crate::blocks::{
+    clipped, content_block, fenced, medium, notes, one_line, parameters, text_block, written,
+};
 use crate::diff::{Change, changes};
-use crate::host::{CallDescription, CallKind, Step, StepProgress};
+use crate::host::{CallDescription, CallKind, HostSession, Step, StepProgress};
 use crate::live::Seen;
 
-/// Bytes of a result that the client is sent. The model reads all of it.
-const RESULT: usize = 64 << 10;
-/// Characters of a title.
-const TITLE: usize = 200;
+/// Facts about gadgets, as the host knows them.
+pub(crate) trait Gadgets {
+    /// Describes a call, or a gadget if the parameters are not known yet.
+    fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription;
 
-/// Describes a call, or a gadget if the parameters are not known yet.
-pub(crate) type Describe<'d> = &'d dyn Fn(&str, Option<&Value>) -> CallDescription;
+    /// Returns whether a result reports a failure.
+    fn has_failed(&self, gadget: &str, result: &str) -> bool;
+}
+
+impl<S: HostSession> Gadgets for S {
+    fn describe(&self, gadget: &str, parameters: Option<&Value>) -> CallDescription {
+        HostSession::describe(self, gadget, parameters)
+    }
+
+    fn has_failed(&self, gadget: &str, result: &str) -> bool {
+        HostSession::has_failed(self, gadget, result)
+    }
+}
 
 /// The cost of a session so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,7 +143,7 @@ impl Updates {
         clippy::wildcard_enum_match_arm,
         reason = "what the protocol has no update for is left out"
     )]
-    pub(crate) fn event(&mut self, event: &Event, describe: Describe<'_>) -> Vec<SessionUpdate> {
+    pub(crate) fn event(&mut self, event: &Event, gadgets: &dyn Gadgets) -> Vec<SessionUpdate> {
         self.spent.add(event.kind.own_cost());
         // Those of subagents are details of the call that has started them.
         if !event.path.is_empty() {
@@ -150,10 +163,20 @@ impl Updates {
                 vec![self.text("\n\n*The reply was cut off, and is written again.*\n\n")]
             }
             EventKind::ModelRetry {
-                delay_ms, error, ..
+                delay_ms,
+                attempt,
+                left,
+                error,
+                ..
             } => {
                 let seconds = delay_ms.div_ceil(1000);
-                vec![self.thought(&format!("\nRetrying in {seconds} s: {}\n", error.message))]
+                let (next, all) = (attempt + 1, attempt + 1 + left);
+                let why = &error.message;
+                let text = format!("\nRetrying in {seconds} s, attempt {next} of {all}: {why}\n");
+                vec![self.thought(&text)]
+            }
+            EventKind::Diagnostic(it) if it.code == DiagnosticCode::MediaOmitted => {
+                vec![self.note(&it.message)]
             }
             EventKind::ModelCallEnd { usage, .. } => {
                 let used = usage.input_tokens + usage.output_tokens;
@@ -162,18 +185,18 @@ impl Updates {
                 update.into_iter().collect()
             }
             EventKind::GadgetCallStart { call, start } => {
-                self.begun(*call, &start.gadget_name, None, describe)
+                self.begun(*call, &start.gadget_name, None, gadgets)
             }
             EventKind::GadgetCall { call, written } => {
                 let parameters = match &written.parameters {
                     Parameters::Parsed(parameters) => Some(parameters),
                     Parameters::Malformed(_) => None,
                 };
-                self.begun(*call, &written.gadget_name, parameters, describe)
+                self.begun(*call, &written.gadget_name, parameters, gadgets)
             }
             EventKind::ApprovalRequired { call, approval, .. } => {
                 let name = &approval.gadget_name;
-                let mut updates = self.begun(*call, name, Some(&approval.parameters), describe);
+                let mut updates = self.begun(*call, name, Some(&approval.parameters), gadgets);
                 let known = self.calls.entry(*call).or_default();
                 known.approved = changes(approval.diff.as_deref().unwrap_or_default());
                 let fields = ToolCallUpdateFields::new()
@@ -188,7 +211,7 @@ impl Updates {
                 parameters,
                 ..
             } => {
-                let mut updates = self.begun(*call, gadget_name, Some(parameters), describe);
+                let mut updates = self.begun(*call, gadget_name, Some(parameters), gadgets);
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
                 updates.push(self.update(*call, fields));
                 updates
@@ -196,7 +219,7 @@ impl Updates {
             EventKind::GadgetRestarted {
                 call, gadget_name, ..
             } => {
-                let mut updates = self.begun(*call, gadget_name, None, describe);
+                let mut updates = self.begun(*call, gadget_name, None, gadgets);
                 let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
                 updates.push(self.update(*call, fields));
                 updates
@@ -214,20 +237,24 @@ impl Updates {
                 completes_run,
                 ..
             } => {
-                let mut updates = self.begun(*call, gadget_name, None, describe);
+                let mut updates = self.begun(*call, gadget_name, None, gadgets);
                 match answer {
                     // It is the answer of the agent, which clients would fold with the call.
                     CallAnswer::Result(text) if *completes_run => {
                         let nothing = CallAnswer::Result(String::new());
-                        updates.extend(self.ended(*call, &nothing, media));
+                        updates.extend(self.ended(*call, &nothing, false, media));
                         let gap = if self.has_text { "\n\n" } else { "" };
                         if !text.is_empty() {
                             self.has_text = true;
                             updates.push(self.text(&format!("{gap}{text}")));
                         }
                     }
-                    CallAnswer::Result(_) | CallAnswer::Error(_) => {
-                        updates.extend(self.ended(*call, answer, media));
+                    CallAnswer::Result(text) => {
+                        let has_failed = gadgets.has_failed(gadget_name, text);
+                        updates.extend(self.ended(*call, answer, has_failed, media));
+                    }
+                    CallAnswer::Error(_) => {
+                        updates.extend(self.ended(*call, answer, true, media));
                     }
                 }
                 updates
@@ -238,8 +265,9 @@ impl Updates {
                 error,
                 ..
             } => {
-                let mut updates = self.begun(*call, gadget_name, None, describe);
-                updates.extend(self.ended(*call, &CallAnswer::Error(error.clone()), &[]));
+                let mut updates = self.begun(*call, gadget_name, None, gadgets);
+                let error = CallAnswer::Error(error.clone());
+                updates.extend(self.ended(*call, &error, true, &[]));
                 updates
             }
             _ => Vec::new(),
@@ -268,7 +296,7 @@ impl Updates {
         let open: Vec<CallId> = open.map(|(id, _)| *id).collect();
         let interrupted = CallAnswer::Error("It was interrupted.".to_owned());
         open.into_iter()
-            .flat_map(|call| self.ended(call, &interrupted, &[]))
+            .flat_map(|call| self.ended(call, &interrupted, true, &[]))
             .collect()
     }
 
@@ -277,15 +305,20 @@ impl Updates {
         SessionUpdate::AgentMessageChunk(self.chunk(text))
     }
 
+    /// Returns a note of the agent for the user, apart from what the model says.
+    pub(crate) fn note(&self, text: &str) -> SessionUpdate {
+        self.text(&format!("*{}*\n\n", visible_line(text)))
+    }
+
     /// Returns a call that needs approval, with everything that the user has to see. `path` is that of its event.
     pub(crate) fn shown(
         &self,
         event: &Event,
         approval: &Approval,
-        describe: Describe<'_>,
+        gadgets: &dyn Gadgets,
     ) -> ToolCallUpdate {
         let call = approval.id.call;
-        let described = described(&approval.gadget_name, Some(&approval.parameters), describe);
+        let described = described(&approval.gadget_name, Some(&approval.parameters), gadgets);
         let changes = changes(approval.diff.as_deref().unwrap_or_default());
         let mut content: Vec<ToolCallContent> = changes.iter().map(|it| self.diff(it)).collect();
         if changes.is_empty() {
@@ -327,7 +360,7 @@ impl Updates {
         call: CallId,
         gadget: &str,
         parameters: Option<&Value>,
-        describe: Describe<'_>,
+        gadgets: &dyn Gadgets,
     ) -> Vec<SessionUpdate> {
         let id = self.id(call);
         let known = self.calls.get(&call);
@@ -337,7 +370,7 @@ impl Updates {
             return Vec::new();
         }
         let known = self.calls.entry(call).or_default();
-        known.description = described(gadget, parameters, describe);
+        known.description = described(gadget, parameters, gadgets);
         known.has_parameters = parameters.is_some();
         let description = known.description.clone();
         let content = self.content(call, Vec::new());
@@ -359,14 +392,28 @@ impl Updates {
     }
 
     /// The end of a call.
-    fn ended(&mut self, call: CallId, answer: &CallAnswer, media: &[Media]) -> Vec<SessionUpdate> {
-        self.live.remove(&call);
+    fn ended(
+        &mut self,
+        call: CallId,
+        answer: &CallAnswer,
+        has_failed: bool,
+        media: &[Media],
+    ) -> Vec<SessionUpdate> {
+        let text = match answer {
+            CallAnswer::Result(text) => {
+                // It has the whole output.
+                self.live.remove(&call);
+                text
+            }
+            CallAnswer::Error(text) => text,
+        };
+        let status = if has_failed {
+            ToolCallStatus::Failed
+        } else {
+            ToolCallStatus::Completed
+        };
         let known = self.calls.entry(call).or_default();
         known.is_over = true;
-        let (status, text) = match answer {
-            CallAnswer::Result(text) => (ToolCallStatus::Completed, text),
-            CallAnswer::Error(text) => (ToolCallStatus::Failed, text),
-        };
         let is_done = status == ToolCallStatus::Completed;
         let known_kind = known.description.kind;
         if is_done && known_kind == CallKind::Edit {
@@ -397,6 +444,7 @@ impl Updates {
         let fields = ToolCallUpdateFields::new()
             .status(status)
             .content(self.content(call, content));
+        self.live.remove(&call);
         let mut updates = vec![self.update(call, fields)];
         if is_done && !steps.is_empty() {
             updates.push(plan(&steps));
@@ -443,25 +491,14 @@ impl Updates {
 }
 
 /// The description of a call, with a title in one line.
-fn described(gadget: &str, parameters: Option<&Value>, describe: Describe<'_>) -> CallDescription {
-    let mut description = describe(gadget, parameters);
+fn described(gadget: &str, parameters: Option<&Value>, gadgets: &dyn Gadgets) -> CallDescription {
+    let mut description = gadgets.describe(gadget, parameters);
     let title = &mut description.title;
     if title.trim().is_empty() {
         gadget.clone_into(title);
     }
     *title = one_line(title);
     description
-}
-
-/// One line of readable length, without control, bidirectional and invisible characters, which could make it look like another one.
-pub(crate) fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let words = words.join(" ");
-    let line = visible_line(&words);
-    match line.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.into_owned(),
-    }
 }
 
 fn kind(kind: CallKind) -> ToolKind {
@@ -489,97 +526,5 @@ fn plan(steps: &[Step]) -> SessionUpdate {
     SessionUpdate::Plan(Plan::new(entries.collect()))
 }
 
-/// The parameters of a call that has no changes to show, unless its title has all of them: not every client shows its input, and a
-/// title is one line, and cut.
-fn parameters(approval: &Approval, title: &str) -> Vec<ToolCallContent> {
-    let subject = approval.subject.as_ref().map(|it| &*it.text);
-    let mut texts = Vec::new();
-    if let Some(subject) = subject.filter(|it| !title.contains(it)) {
-        texts.push(visible(subject).into_owned());
-    }
-    let is_shown = |value: &Value| match value {
-        Value::String(text) => Some(&**text) == subject || title.contains(text),
-        Value::Number(number) => title.contains(&number.to_string()),
-        Value::Null => true,
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
-    };
-    let fields = approval.parameters.as_object();
-    if !fields.is_some_and(|it| it.values().all(is_shown)) {
-        let json = format!("{:#}", approval.parameters);
-        texts.push(visible(&json).into_owned());
-    }
-    let blocks = texts.iter().map(|text| text_block(fenced(text)));
-    blocks.map(content_block).collect()
-}
-
-/// Further facts for the user before a call is approved.
-fn notes(approval: &Approval) -> Vec<ToolCallContent> {
-    let mut lines = approval.notes.clone();
-    if let Some(subject) = &approval.subject
-        && let Some(folder) = &subject.folder
-    {
-        lines.push(format!("in {folder}"));
-    }
-    if let Some(server) = &approval.server {
-        lines.push(format!("tool of the MCP server {server}"));
-    }
-    let text = lines.join("\n");
-    let block = (!text.is_empty()).then(|| content_block(text_block(text)));
-    block.into_iter().collect()
-}
-
-fn text_block(text: String) -> ContentBlock {
-    ContentBlock::Text(TextContent::new(text))
-}
-
-fn content_block(block: ContentBlock) -> ToolCallContent {
-    ToolCallContent::Content(agent_client_protocol_schema::v1::Content::new(block))
-}
-
-/// A medium, or its name if the protocol cannot carry it.
-fn medium(media: &Media) -> ContentBlock {
-    match (&media.kind, &media.data) {
-        (MediaKind::Image, MediaData::Base64(data)) => {
-            ContentBlock::Image(ImageContent::new(data.clone(), media.mime_type.clone()))
-        }
-        _ => text_block(media.caption()),
-    }
-}
-
-fn clipped(text: &str) -> String {
-    let end = text.floor_char_boundary(RESULT);
-    if end == text.len() {
-        return text.to_owned();
-    }
-    format!("{}\n… {} more bytes", &text[..end], text.len() - end)
-}
-
-/// The output of a command, of which each line is shown by `line`, with what is left of invisible characters written out.
-fn written(output: &str, line: impl Fn(&str) -> Cow<'_, str>) -> String {
-    let lines: Vec<Cow<'_, str>> = output.lines().map(line).collect();
-    visible(&lines.join("\n")).into_owned()
-}
-
-/// A text that Markdown shows as it is.
-fn fenced(text: &str) -> String {
-    let mut fence = "```".to_owned();
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}\n{text}{end}{fence}")
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_is_one_line_that_shows_everything() {
-        let check = |text: &str, expected: &str| assert_eq!(one_line(text), expected);
-        check("ls", "ls");
-        check("ls\n\n   \t; rm x", "ls ; rm x");
-        check("echo \u{1b}[2J\u{202e}x", "echo \\u{1b}[2J\\u{202e}x");
-        check(&"x".repeat(300), &format!("{}…", "x".repeat(200)));
-    }
-}
+mod tests;

@@ -44,7 +44,8 @@ async fn check(row: Row) {
             let content = &update["content"];
             if update["sessionUpdate"] != "tool_call_update" {
             } else if matches!(update["status"].as_str(), Some("completed" | "failed")) {
-                let text = content[0]["content"]["text"].as_str();
+                let last = content.as_array().and_then(|it| it.last());
+                let text = last.and_then(|it| it["content"]["text"].as_str());
                 text.unwrap_or_default().clone_into(&mut result);
             } else if content.as_array().is_some_and(|it| !it.is_empty()) {
                 live.push(content[0].clone());

@@ -5,6 +5,7 @@
 //! | `describe`, `files` | calls of built-in gadgets for the user; files as the editor has them |
 //! | `choices` | options that the user can change |
 //! | `ground` | what sessions begin with: options, and the configuration in their folders |
+//! | `models` | models to choose from |
 //! | `past` | what happened in the runs of a session |
 //! | `session`, `host` | a session; all of them |
 
@@ -13,6 +14,7 @@ mod describe;
 mod editor;
 mod ground;
 mod host;
+mod models;
 mod past;
 mod session;
 
@@ -26,7 +28,7 @@ use crate::invocation::Invocation;
 use crate::printer::{Printer, is_at_terminal};
 
 use ground::Ground;
-use host::AcpHost;
+use host::{AcpHost, may_read_images};
 
 /// Runs the command until the client leaves, or until an interrupt.
 pub(super) async fn run(
@@ -43,8 +45,9 @@ pub(super) async fn run(
         );
     }
     let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+    let reads_images = may_read_images(&args.options.model);
     let ground = Ground::new(args.options.model.data, invocation, printer.clone())?;
-    let host = AcpHost::new(ground)?;
+    let host = AcpHost::new(ground, reads_images)?;
     let sessions = host.sessions();
     let served = serve(host, stdin(), stdout(), interrupts.next()).await;
     sessions.flush().await;

@@ -117,6 +117,12 @@ pub(super) fn texts(updates: &[Value], kind: &str) -> String {
     texts.collect()
 }
 
+/// The updates among messages.
+pub(super) fn updates(messages: &[Value]) -> Vec<Value> {
+    let updates = messages.iter().map(|it| it["params"]["update"].clone());
+    updates.collect()
+}
+
 #[test]
 fn without_a_model() {
     let workshop = Workshop::new("");
@@ -162,10 +168,7 @@ fn a_session_is_loaded_in_another_process() {
     let (shown, answer) = editor.ask("session/prompt", prompt(&session, "Write it."));
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
     assert_eq!(workshop.read("a.txt"), "hello");
-    let shown: Vec<Value> = shown
-        .iter()
-        .map(|it| it["params"]["update"].clone())
-        .collect();
+    let shown = updates(&shown);
     assert_eq!(
         kinds(&shown),
         ["tool_call", "tool_call_update", "agent_message_chunk"]
@@ -188,10 +191,7 @@ fn a_session_is_loaded_in_another_process() {
     load["sessionId"] = session.clone();
     let (loaded, answer) = editor.ask("session/load", load.clone());
     assert_eq!(answer["result"]["modes"]["currentModeId"], "ask");
-    let loaded: Vec<Value> = loaded
-        .iter()
-        .map(|it| it["params"]["update"].clone())
-        .collect();
+    let loaded = updates(&loaded);
     assert_eq!(texts(&loaded, "user_message_chunk"), "Write it.");
     assert_eq!(loaded[1..], shown[..]);
     let (again, _) = editor.ask("session/resume", load);
@@ -225,10 +225,7 @@ fn a_damaged_run_is_reported() {
     load["sessionId"] = session;
     let (loaded, answer) = editor.ask("session/load", load);
     assert!(answer.get("result").is_some(), "{answer}");
-    let loaded: Vec<Value> = loaded
-        .iter()
-        .map(|it| it["params"]["update"].clone())
-        .collect();
+    let loaded = updates(&loaded);
     assert_eq!(texts(&loaded, "user_message_chunk"), "OneTwo");
     let said = texts(&loaded, "agent_message_chunk");
     assert!(said.contains("The rest is not shown: "), "{said}");
@@ -419,8 +416,95 @@ fn files_in_prompts() {
     editor.leave().check("", "", 0);
 }
 
-/// An MCP server of the client runs in the folder of the session.
-#[cfg(feature = "mcp")]
+/// A title is of the words of the user, and so is the message that is loaded.
+#[test]
+fn titles_are_the_words_of_the_user() {
+    let expected = ["look a.txt", "EMBEDDED"];
+    let reply = json!({ "text": "Seen.", "expect": { "contains": expected } });
+    let workshop = Workshop::new(&format!("{reply}\n"));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = &answer["result"]["sessionId"];
+    let uri = |name: &str| format!("file://{}", workshop.path(name).display());
+    let blocks = json!([
+        { "type": "text", "text": "look" },
+        { "type": "resource_link", "name": "a.txt", "uri": uri("a.txt") },
+        { "type": "resource", "resource": { "uri": uri("b.txt"), "text": "EMBEDDED" } },
+    ]);
+    let params = json!({ "sessionId": session, "prompt": blocks });
+    let (_, answer) = editor.ask("session/prompt", params);
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let (_, listed) = editor.ask("session/list", json!({}));
+    assert_eq!(listed["result"]["sessions"][0]["title"], "look a.txt");
+    let mut load = folder(&workshop);
+    load["sessionId"] = session.clone();
+    let (loaded, _) = editor.ask("session/load", load);
+    assert_eq!(texts(&updates(&loaded), "user_message_chunk"), "look a.txt");
+    editor.leave().check("", "", 0);
+}
+
+/// A command that did not succeed has failed, however it ended.
+#[test]
+fn commands_that_fail() {
+    let check = |command: &str, status: &str| {
+        let run = format!("!!!ARG:command\n{command}\n!!!ARG:timeout\n3000\n");
+        let script = reply(&call("RunCommand", &run)) + &reply("Done.");
+        let workshop = Workshop::new(&script);
+        let args = [&AGENT[..], &["--approval", "allow RunCommand"]].concat();
+        let mut editor = Editor::new(&workshop, &args);
+        editor.begin();
+        let (_, answer) = editor.ask("session/new", folder(&workshop));
+        let session = &answer["result"]["sessionId"];
+        let (shown, answer) = editor.ask("session/prompt", prompt(session, "Run it."));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        let shown = updates(&shown);
+        let last = shown.iter().rfind(|it| it["toolCallId"] == "1.0");
+        let last = last.expect("the end of the call");
+        assert_eq!(last["status"], status, "{command}: {last}");
+        let text = last["content"].to_string();
+        assert!(text.contains("said"), "{command}: {last}");
+        editor.leave().check("", "", 0);
+    };
+    check("echo said", "completed");
+    check("echo said; exit 3", "failed");
+    check("echo said; kill -9 $$", "failed");
+    check("echo said; sleep 1000", "failed");
+}
+
+/// A command that is cancelled keeps what it has written.
+#[test]
+fn output_of_a_cancelled_command_stays() {
+    let run = call("RunCommand", "!!!ARG:command\necho begun; sleep 1000\n");
+    let workshop = Workshop::new(&reply(&run));
+    let args = [&AGENT[..], &["--approval", "allow RunCommand"]].concat();
+    let mut editor = Editor::new(&workshop, &args);
+    editor.begin();
+    let (_, answer) = editor.ask("session/new", folder(&workshop));
+    let session = &answer["result"]["sessionId"];
+    let params = prompt(session, "Run it.");
+    editor
+        .send(&json!({ "jsonrpc": "2.0", "id": 9, "method": "session/prompt", "params": params }));
+    let begun = "```\nbegun\n```";
+    while editor.receive()["params"]["update"]["content"][0]["content"]["text"] != begun {}
+    let params = json!({ "sessionId": session });
+    editor.send(&json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params }));
+    let mut last = Value::Null;
+    loop {
+        let mut message = editor.receive();
+        if message["id"] == 9 {
+            assert_eq!(message["result"]["stopReason"], "cancelled", "{message}");
+            break;
+        }
+        last = message["params"]["update"].take();
+    }
+    assert_eq!(last["status"], "failed", "{last}");
+    assert_eq!(last["content"][0]["content"]["text"], begun, "{last}");
+    let error = last["content"][1]["content"]["text"].as_str();
+    assert!(error.is_some_and(|it| it.contains("cancelled")), "{last}");
+    editor.leave().check("", "", 0);
+}
+
 /// The model has no gadget that asks the user if the client shows no forms.
 #[test]
 fn questions_need_forms() {
@@ -433,14 +517,13 @@ fn questions_need_forms() {
     let session = &answer["result"]["sessionId"];
     let (before, answer) = editor.ask("session/prompt", prompt(session, "Go!"));
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    let updates: Vec<Value> = before
-        .iter()
-        .map(|it| it["params"]["update"].clone())
-        .collect();
+    let updates = updates(&before);
     assert_eq!(texts(&updates, "agent_message_chunk").trim(), "Hi.");
     editor.leave();
 }
 
+/// An MCP server of the client runs in the folder of the session.
+#[cfg(feature = "mcp")]
 #[test]
 fn servers_of_the_client() {
     let echo = super::workshop::block("Echo", "hello");

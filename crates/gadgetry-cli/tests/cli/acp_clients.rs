@@ -16,7 +16,12 @@ pub(super) fn clients() -> Vec<Vec<String>> {
     let python = found::installed("acp-python").map(|it| vec![it, script("client.py")]);
     let node = found::installed("acp-node");
     let node = node.map(|it| vec!["node".to_owned(), script("client.mjs"), it]);
-    python.into_iter().chain(node).collect()
+    let clients: Vec<_> = python.into_iter().chain(node).collect();
+    assert!(
+        !clients.is_empty(),
+        "no client is installed: run `cargo xtask test servers`"
+    );
+    clients
 }
 
 /// Runs a scenario with each SDK, and gives what it has seen to `check`.
@@ -156,6 +161,7 @@ fn terminals_of_the_client() {
             let updates = list(&seen["updates"]);
             let shown = json!([{ "type": "terminal", "terminalId": terminals[0] }]);
             assert!(updates.iter().any(|it| it["content"] == shown), "{seen:#}");
+            assert_eq!(last(updates, "1.0", "status"), "failed");
             let result = last(updates, "1.0", "content")[0]["content"]["text"].clone();
             let folder = workshop.path("");
             let folder = folder.canonicalize().expect("a folder");

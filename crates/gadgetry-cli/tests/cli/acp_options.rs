@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::acp::{AGENT, Editor, folder, prompt};
+use super::acp::{AGENT, Editor, folder, prompt, texts, updates};
+use super::doctor::NO_SERVERS;
+use super::server::{Reply, Server};
 use super::workshop::{Ended, Workshop, call, reply};
 
 /// Begins a session; its id and options.
@@ -132,6 +134,158 @@ fn the_configuration_of_the_folder() {
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""), "{ended:?}");
 }
 
+/// The models that can be used now are offered, and those of `--base-url` alone if it is given.
+#[test]
+fn models_that_can_be_used_are_offered() {
+    let workshop = Workshop::new("");
+    let start = |args: &[&str], variables: &[(&str, &str)]| {
+        let usual = ["acp", "--no-config", "--data-dir", "data"];
+        let mut command = workshop.command(&[&usual, args].concat());
+        command.envs(NO_SERVERS).envs(variables.iter().copied());
+        let mut editor = Editor::of(command);
+        let (session, options) = begun(&mut editor, &workshop);
+        (editor, session, option(&options, "model"))
+    };
+    let check = |choices: &[String], offered: &[&str], others: &[&str]| {
+        let has = |name: &&&str| choices.iter().any(|it| it.starts_with(**name));
+        assert_eq!(offered.iter().find(|it| !has(it)), None, "{choices:?}");
+        assert_eq!(others.iter().find(|it| has(it)), None, "{choices:?}");
+    };
+    let models = r#"{ "data": [{ "id": "smaller" }] }"#.to_owned();
+    let server = Server::start([Reply::Gets("/v1/models", "200 OK", models)]);
+    let keys = [("ANTHROPIC_API_KEY", "k"), ("MISTRAL_API_KEY", "k")];
+    let variables = [&keys[..], &[("VLLM_BASE_URL", server.url())]].concat();
+    let (mut editor, session, (current, choices)) = start(&["--model", "haiku"], &variables);
+    assert_eq!(current, "haiku");
+    let offered = [
+        "haiku",
+        "sonnet",
+        "anthropic:claude-",
+        "mistral:",
+        "vllm:smaller",
+    ];
+    check(&choices, &offered, &["openai:", "gpt5"]);
+    let mistral = choices.iter().find(|it| it.starts_with("mistral:"));
+    let mistral = mistral.expect("a model of Mistral");
+    let options = set(&mut editor, &session, "model", mistral);
+    let (current, choices) = option(&options, "model");
+    assert_eq!(current, *mistral);
+    check(&choices, &offered, &["openai:"]);
+    editor.leave().check("", "", 0);
+
+    // The key of the provider is in a variable that only the options name.
+    let args = ["--model", "haiku", "--api-key-env", "OTHER"];
+    let (editor, _, (_, choices)) = start(&args, &[("OTHER", "k")]);
+    check(&choices, &["haiku", "anthropic:claude-"], &["mistral:"]);
+    editor.leave().check("", "", 0);
+
+    let args = ["--model", "larger", "--base-url", server.url()];
+    let (editor, _, (current, choices)) = start(&args, &keys);
+    assert_eq!(current, "larger");
+    assert_eq!(choices, ["larger", "smaller"]);
+    editor.leave().check("", "", 0);
+}
+
+/// An editor knows beforehand that a model reads no images, or its user reads that one was not sent.
+#[test]
+fn images_that_are_not_read() {
+    let workshop = Workshop::new("");
+    let start = |args: &[&str], takes_images: bool| {
+        let usual = ["acp", "--no-config", "--data-dir", "data", "--model"];
+        let mut command = workshop.command(&[&usual, args].concat());
+        command.env("OPENAI_API_KEY", "k");
+        let mut editor = Editor::of(command);
+        let (_, answer) = editor.ask("initialize", json!({ "protocolVersion": 1 }));
+        let abilities = &answer["result"]["agentCapabilities"]["promptCapabilities"];
+        assert_eq!(abilities["image"], takes_images, "{args:?}: {answer}");
+        editor
+    };
+    start(&["openai:gpt-3.5-turbo"], false).leave();
+    start(&["openai:gpt-4o"], true).leave();
+    let said = |model: &str| {
+        let server = Server::start([Reply::says("One.")]);
+        let mut editor = start(&[model, "--base-url", server.url()], true);
+        let (session, _) = begun(&mut editor, &workshop);
+        let blocks = json!([
+            { "type": "text", "text": "What is it?" },
+            { "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" },
+        ]);
+        let params = json!({ "sessionId": session, "prompt": blocks });
+        let (shown, answer) = editor.ask("session/prompt", params);
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        editor.leave().check("", "", 0);
+        let asked = server.asked();
+        let request = asked.last().expect("a request").body.to_string();
+        let is_sent = request.contains("data:image/png;base64,iVBORw0KGgo=");
+        (is_sent, texts(&updates(&shown), "agent_message_chunk"))
+    };
+    let (is_sent, words) = said("openai:gpt-3.5-turbo");
+    let (note, reply) = words.split_once("\n\n").expect("a note");
+    assert!(
+        note.starts_with("*[image") && note.contains("was not sent: the model is not known"),
+        "{words}"
+    );
+    assert_eq!((is_sent, reply), (false, "One."));
+    // The server of a model that is in no table decides.
+    assert_eq!(said("any"), (true, "One.".to_owned()));
+}
+
+/// What was found in the folder is shown once, with the first prompt.
+#[test]
+fn notes_about_the_folder() {
+    let workshop = Workshop::new(&(reply("One.") + &reply("Two.")));
+    workshop.write("AGENTS.md", "Be brief.\n");
+    std::fs::create_dir_all(workshop.path(".claude/commands")).expect("a folder");
+    workshop.write(".claude/commands/fix.md", "Fix it.\n");
+    workshop.write("gadgetry.toml", "max-iterations = 9\n");
+    let args = [
+        "acp",
+        "--model",
+        "script:script.jsonl",
+        "--data-dir",
+        "data",
+    ];
+    let start = || {
+        let mut command = workshop.command(&args);
+        command
+            .env("HOME", workshop.path("home"))
+            .env("XDG_CONFIG_HOME", workshop.path("config"));
+        Editor::of(command)
+    };
+    let mut editor = start();
+    let (session, _) = begun(&mut editor, &workshop);
+    let mut said = |text: &str| {
+        let (shown, answer) = editor.ask("session/prompt", prompt(&session, text));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        texts(&updates(&shown), "agent_message_chunk")
+    };
+    let lines = [
+        "instructions: AGENTS.md (10 bytes)",
+        "1 command of this project not used: you have not trusted them; `gadgetry config trust` shows and trusts them",
+    ];
+    let [read, untrusted] = lines;
+    let trust = "shows it and trusts it";
+    let config = format!(
+        "gadgetry.toml is not used: you have not trusted it as it is now; `gadgetry config trust` there {trust}"
+    );
+    assert_eq!(
+        said("First"),
+        format!("*{config}*\n\n*{read}*\n\n*{untrusted}*\n\nOne.")
+    );
+    assert_eq!(said("Second"), "Two.");
+    let ended = editor.leave();
+    let lines = format!("{trust}\n{read}\n{untrusted}\n");
+    assert!(ended.stderr.ends_with(&lines), "{ended:?}");
+    let mut editor = start();
+    editor.begin();
+    let mut load = folder(&workshop);
+    load["sessionId"] = session;
+    let (loaded, _) = editor.ask("session/load", load);
+    let said = texts(&updates(&loaded), "agent_message_chunk");
+    assert_eq!(said, "One.Two.");
+    editor.leave();
+}
+
 /// A fork has the conversation of the session, which continues without it.
 #[test]
 fn sessions_are_forked() {
@@ -203,7 +357,7 @@ fn sessions_are_forked() {
     shows(&mut editor, &nested, &all);
     editor.leave().check("", "", 0);
     // So it is for another program, and as far as the others are still there.
-    for (removed, expected) in [(None, &all[..]), (Some(&session), &all[2..])] {
+    for (removed, expected) in [(None, &all[..]), (Some(&other), &all[2..])] {
         let mut editor = Editor::new(&workshop, &AGENT);
         editor.begin();
         if let Some(removed) = removed {
@@ -212,6 +366,61 @@ fn sessions_are_forked() {
         shows(&mut editor, &nested, expected);
         editor.leave().check("", "", 0);
     }
+}
+
+/// A fork that was not prompted is there for another program.
+#[test]
+fn a_fork_is_kept() {
+    let next = json!({ "text": "Two.", "expect": { "contains": ["First", "One.", "Second"] } });
+    let workshop = Workshop::new(&reply("One."));
+    let mut editor = Editor::new(&workshop, &AGENT);
+    let (session, _) = begun(&mut editor, &workshop);
+    editor.ask("session/prompt", prompt(&session, "First"));
+    let in_folder = |session: &Value| {
+        let mut params = folder(&workshop);
+        params["sessionId"] = session.clone();
+        params
+    };
+    let (_, forked) = editor.ask("session/fork", in_folder(&session));
+    let fork = forked["result"]["sessionId"].clone();
+    // So is a fork of it.
+    let (_, forked) = editor.ask("session/fork", in_folder(&fork));
+    let nested = forked["result"]["sessionId"].clone();
+    editor.leave().check("", "", 0);
+    workshop.write("script.jsonl", &format!("{next}\n"));
+    for (session, typed, said) in [
+        (&fork, "First", "One."),
+        (&nested, "First", "One."),
+        (&fork, "FirstSecond", "One.Two."),
+    ] {
+        let mut editor = Editor::new(&workshop, &AGENT);
+        editor.begin();
+        let (_, listed) = editor.ask("session/list", json!({}));
+        let listed = listed["result"]["sessions"].as_array().expect("sessions");
+        let titles = listed.iter().map(|it| it["title"].as_str());
+        assert_eq!(titles.collect::<Vec<_>>(), [Some("First"); 3]);
+        let (loaded, answer) = editor.ask("session/load", in_folder(session));
+        assert!(answer.get("error").is_none(), "{answer}");
+        let loaded = updates(&loaded);
+        assert_eq!(texts(&loaded, "user_message_chunk"), typed);
+        assert_eq!(texts(&loaded, "agent_message_chunk"), said);
+        let (_, answer) = editor.ask("session/prompt", prompt(session, "Second"));
+        assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+        editor.leave().check("", "", 0);
+    }
+    // A program for terminals continues it, too.
+    workshop.write("script.jsonl", &format!("{next}\n"));
+    let name = nested.as_str().expect("a name");
+    let args = [
+        "agent",
+        "--continue",
+        name,
+        "Third",
+        "--data-dir",
+        "data",
+        "--quiet",
+    ];
+    Ended::of(&mut workshop.command(&args)).check("Two.\n", "", 0);
 }
 
 #[test]

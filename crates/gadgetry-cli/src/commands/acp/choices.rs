@@ -18,7 +18,7 @@ const EFFORTS: [&str; 4] = ["minimal", "low", "medium", "high"];
 pub(super) struct Choices<'c> {
     pub(super) mode: Mode,
     pub(super) options: &'c AgentOptions,
-    pub(super) models: &'c [String],
+    pub(super) models: &'c [Choice],
     /// The profile in use, if one is.
     pub(super) profile: Option<&'c str>,
     pub(super) profiles: Vec<&'c str>,
@@ -51,12 +51,11 @@ impl Choices<'_> {
             self.mode.id(),
             modes(),
         );
-        let model = Choice::new(crate::options::MODEL, "Model");
-        let model = option(
+        let model = SessionOption::new(
             OptionKind::Model,
-            model,
-            Some(self.options.model.name()),
-            self.models.iter().map(String::as_str),
+            Choice::new(crate::options::MODEL, "Model"),
+            self.options.model.name(),
+            self.models.to_vec(),
         );
         let mut all = vec![mode, model];
         let effort = self.options.model.reasoning.as_deref();
@@ -81,10 +80,7 @@ fn option<'c>(
     current: Option<&'c str>,
     known: impl IntoIterator<Item = &'c str>,
 ) -> SessionOption {
-    let mut choices: Vec<Choice> = Vec::new();
-    if kind != OptionKind::Model {
-        choices.push(Choice::new(UNSET, "Default"));
-    }
+    let mut choices = vec![Choice::new(UNSET, "Default")];
     choices.extend(known.into_iter().map(|it| Choice::new(it, it)));
     let current = current.unwrap_or(UNSET);
     if !choices.iter().any(|it| it.id == current) {

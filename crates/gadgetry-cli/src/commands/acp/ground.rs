@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gadgetry::Model;
-use gadgetry::models::{Feature, ModelFilter};
+use gadgetry::models::Feature;
 use gadgetry::provider::Resolver;
 use gadgetry_acp::{HostError, ToolServer};
 
 use crate::catalog;
 use crate::cli::{AgentOptions, ConfigArgs, DataArgs};
-use crate::config::{Asking, Config, ConfigVerb, Keys, PROJECT_FILE};
+use crate::config::{Asking, Config, ConfigVerb, Keys, PROJECT_FILE, Status};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::invocation::{Invocation, merge};
@@ -19,9 +19,6 @@ use crate::lines::one_line;
 use crate::options::{MODEL, Options as _, Setting, Settings, Source, Value};
 use crate::printer::Printer;
 use crate::sessions::OPTIONS;
-
-/// Models that are offered; clients show them as a menu.
-const MODELS: usize = 100;
 
 /// What was typed, for sessions in any folder.
 pub(super) struct Ground {
@@ -60,10 +57,12 @@ impl Ground {
 
 /// What a session begins with: options, and the configuration in its folder.
 pub(super) struct Base {
-    ground: Arc<Ground>,
+    pub(super) ground: Arc<Ground>,
     pub(super) config: Config,
     /// The folder that the client has named.
     pub(super) folder: PathBuf,
+    /// What of its configuration is not used, for the user.
+    pub(super) notes: Vec<String>,
 }
 
 impl Base {
@@ -72,22 +71,31 @@ impl Base {
         let (keys, printer) = (Keys::new(), &ground.printer);
         let mut config = Config::load_in(&folder, &ground.chosen, &keys, Asking::Note, printer)
             .map_err(words)?;
+        let mut notes = Vec::new();
+        if matches!(config.project, Status::Untrusted | Status::Changed) {
+            notes.push(format!(
+                "{PROJECT_FILE} is not used: you have not trusted it as it is now; `gadgetry config trust` there shows it and trusts it"
+            ));
+        }
         let here = env::current_dir().and_then(|it| it.canonicalize()).ok();
         if folder.canonicalize().ok() != here {
             // Consent to a program is about the folder that it is started in, which is ours.
             let left_out = config.leave_out_servers_of_project();
             if !left_out.is_empty() {
-                printer.progress(&format!(
-                    "{} is not the folder that `gadgetry acp` runs in, so MCP servers of its {PROJECT_FILE} are not used: {}\n",
+                let note = format!(
+                    "{} is not the folder that `gadgetry acp` runs in, so MCP servers of its {PROJECT_FILE} are not used: {}",
                     folder.display(),
                     one_line(&left_out.join(", "))
-                ));
+                );
+                printer.progress(&format!("{note}\n"));
+                notes.push(note);
             }
         }
         Ok(Self {
             ground: Arc::clone(ground),
             config,
             folder,
+            notes,
         })
     }
 
@@ -158,40 +166,15 @@ impl Base {
     /// Returns whether a model is not known to do without reasoning.
     pub(super) fn may_reason(&self, model: &str) -> bool {
         let catalog = catalog::load(&self.ground.data).ok();
-        let spec = catalog.as_ref().and_then(|it| it.get(model));
+        let spec = catalog.as_ref().and_then(|it| it.get(&full_name(model)));
         spec.is_none_or(|it| it.features.contains(Feature::Reasoning))
     }
+}
 
-    /// Lists models to choose from, the `current` one among them: those of the configuration, and of the same provider.
-    pub(super) fn models(&self, current: &str) -> Vec<String> {
-        let mut models: Vec<String> = Vec::new();
-        for name in self.config.profiles.names() {
-            let layers = self.config.profiles.layers(name, &Source::Flag);
-            let settings = layers.unwrap_or_default().into_iter();
-            let (keys, verb) = (Keys::new(), ConfigVerb::Acp);
-            let settings = settings.fold(Settings::default(), |weaker, it| {
-                it.over(weaker, verb, &keys)
-            });
-            models.extend(settings.text(MODEL).map(str::to_owned));
-        }
-        let configured = self.new_settings().unwrap_or_default();
-        models.extend(configured.text(MODEL).map(str::to_owned));
-        if let (Some((provider, _)), Ok(catalog)) =
-            (current.split_once(':'), catalog::load(&self.ground.data))
-        {
-            let prefix = format!("{provider}:");
-            let filter = ModelFilter::default();
-            let known = catalog.list(&filter).filter_map(Resolver::name_of);
-            models.extend(known.filter(|it| it.starts_with(&prefix)));
-        }
-        models.sort_unstable();
-        models.dedup();
-        models.truncate(MODELS);
-        if !models.iter().any(|it| it == current) {
-            models.insert(0, current.to_owned());
-        }
-        models
-    }
+/// Expands a short name of a model.
+pub(super) fn full_name(model: &str) -> String {
+    let place = Resolver::from_env().locate(model);
+    place.map_or_else(|_| model.to_owned(), |it| it.full_name())
 }
 
 /// Returns the settings with another model. Those for another server are left out.

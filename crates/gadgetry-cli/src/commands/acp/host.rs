@@ -6,9 +6,10 @@ use std::time::UNIX_EPOCH;
 
 use gadgetry_acp::{About, Host, HostError, Login, SessionEntry, Setup};
 
-use super::ground::{Ground, words};
+use super::ground::{Ground, full_name, words};
 use super::session::AcpSession;
-use crate::cli::SessionName;
+use crate::catalog;
+use crate::cli::{ModelArgs, SessionName};
 use crate::error::Error;
 use crate::lines::{one_line, short};
 use crate::sessions::{Session, Sessions, details, title};
@@ -17,12 +18,15 @@ use crate::sessions::{Session, Sessions, details, title};
 pub(super) struct AcpHost {
     ground: Arc<Ground>,
     sessions: Sessions,
+    /// Whether the model that the program was started with may read images.
+    reads_images: bool,
 }
 
 impl AcpHost {
     /// Opens the file of the sessions.
-    pub(super) fn new(ground: Ground) -> Result<Self, Error> {
+    pub(super) fn new(ground: Ground, reads_images: bool) -> Result<Self, Error> {
         Ok(Self {
+            reads_images,
             sessions: Sessions::open(&ground.data)?,
             ground: Arc::new(ground),
         })
@@ -55,6 +59,18 @@ impl AcpHost {
     }
 }
 
+/// Returns whether a model is not known to read no images.
+pub(super) fn may_read_images(args: &ModelArgs) -> bool {
+    let Some(model) = args.model.as_deref() else {
+        return true;
+    };
+    let catalog = catalog::load(&args.data).ok();
+    let spec = catalog.as_ref().and_then(|it| it.get(&full_name(model)));
+    // Another server may have another model of this name.
+    let is_elsewhere = args.server.base_url.is_some();
+    is_elsewhere || spec.is_none_or(|it| it.info().reads_images)
+}
+
 impl Host for AcpHost {
     type Session = AcpSession;
 
@@ -69,7 +85,7 @@ impl Host for AcpHost {
         about.keeps_sessions = true;
         about.deletes_sessions = true;
         about.forks_sessions = true;
-        about.takes_images = true;
+        about.takes_images = self.reads_images;
         about
     }
 
@@ -88,7 +104,13 @@ impl Host for AcpHost {
 
     async fn fork(&self, id: &str, setup: Setup) -> Result<AcpSession, HostError> {
         let session = self.stored(id).await?;
-        AcpSession::fork(&self.ground, self.sessions(), session, setup).await
+        Box::pin(AcpSession::fork(
+            &self.ground,
+            self.sessions(),
+            session,
+            setup,
+        ))
+        .await
     }
 
     async fn list(

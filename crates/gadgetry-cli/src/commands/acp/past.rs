@@ -20,7 +20,9 @@ pub(super) async fn past(
     let (typed, added) = messages.unwrap_or_default();
     if let Some(text) = typed {
         prompt.retain(|it| !matches!(it, Content::Text { .. }));
-        prompt.insert(0, Content::Text { text });
+        if !text.is_empty() {
+            prompt.insert(0, Content::Text { text });
+        }
     }
     let mut moments = Moments::new(added);
     let replayed = replay.run(run, &mut moments).await;

@@ -1,12 +1,19 @@
 //! A session: the conversation of the user with an agent, kept as the runs of `gadgetry agent` are.
 
+mod fork;
+mod slash;
+
+use std::mem;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::try_join;
 use gadgetry::approval::{Approval, Approvals};
 use gadgetry::journal::RunId;
-use gadgetry::{Agent, AgentRun, Conversation, Finished, RunError, Skill, Skills, Subject};
+use gadgetry::proto::message::Content;
+use gadgetry::{Agent, AgentRun, Conversation, Finished, MediaKind, RunError, Skills, Subject};
 use gadgetry_acp::{
-    CallDescription, Client, HostError, HostSession, Offer, Past, Prompt, Setup, SlashCommand, Turn,
+    CallDescription, Choice, Client, HostError, HostSession, Offer, Past, Prompt, Setup, Turn,
 };
 use gadgetry_store::Replay;
 use serde_json::Value as Json;
@@ -18,21 +25,19 @@ use super::ground::{Base, Ground, add_servers, with_model, words};
 use super::past::past;
 use crate::approvals::{by_rules, rules};
 use crate::build_agent::{Parts, Situation};
+use crate::calls;
 use crate::cli::{AgentOptions, SessionName};
 use crate::config::Asking;
 use crate::connect::{self, ImageUse};
 use crate::error::Error;
 use crate::hooks::{Commands, Moments, Start, noted};
-use crate::invocation::{has_prompt, prompt_of};
-use crate::lines::short;
 use crate::mcp;
 use crate::modes::{CurrentMode, Mode};
 use crate::options::{MODEL, Setting, Settings, Source, Value};
-use crate::project::{Project, filled_in};
+use crate::project::Project;
 use crate::sessions::{
     Details, Hold, Session, Sessions, details, problem, replies_read, without_details,
 };
-use crate::slash::{is_message, unknown};
 use crate::sources::wanted_builtins;
 use crate::workspaces::Workspaces;
 
@@ -59,7 +64,7 @@ pub(super) struct AcpSession {
     /// The size of the model's context window.
     window: Option<u64>,
     /// Models to choose from.
-    models: Vec<String>,
+    models: Vec<Choice>,
     /// Whether the model may take a reasoning effort.
     reasons: bool,
     /// Whether the session began with the profile of the configuration.
@@ -74,6 +79,8 @@ pub(super) struct AcpSession {
     is_interrupted: bool,
     /// Keeps other processes out of the session during a prompt.
     hold: Option<Hold>,
+    /// What the user is shown with the first prompt of a new session: what was found in its folder.
+    notes: Vec<String>,
 }
 
 impl AcpSession {
@@ -136,6 +143,7 @@ impl AcpSession {
         let options = (settings, details, context);
         let mut session = Self::new(base, at, options, replies, setup).await?;
         session.runs = runs;
+        session.notes.clear();
         session.is_interrupted = !is_over;
         session.begins(Start::Resume);
         if is_over {
@@ -150,29 +158,6 @@ impl AcpSession {
         Ok(session)
     }
 
-    /// Begins a session with the conversation and the options of another one, whose runs are its first ones. Nothing is kept of it
-    /// before its first prompt.
-    pub(super) async fn fork(
-        ground: &Arc<Ground>,
-        sessions: Sessions,
-        stored: Session,
-        setup: Setup,
-    ) -> Result<Self, HostError> {
-        let (_, last) = stored.last().map_err(words)?;
-        if last.progress.summary.is_none() {
-            let words =
-                "a prompt of this session has not ended; wait for it, or continue the session";
-            return Err(HostError::Invalid(words.to_owned()));
-        }
-        let name = free_name(&sessions).await?;
-        let mut session = Self::open(ground, sessions, stored, setup).await?;
-        session.id = name.to_string();
-        session.details.forked_from = Some(session.name.to_string());
-        session.name = name;
-        session.details.added.clear();
-        Ok(session)
-    }
-
     async fn new(
         base: Base,
         (sessions, name): (Sessions, SessionName),
@@ -182,7 +167,8 @@ impl AcpSession {
     ) -> Result<Self, HostError> {
         let mut options = base.options(&settings)?;
         // A key that is missing is another error than any other mistake.
-        let model = base.model(&options).await?;
+        let models = base.models(&options).map(Ok);
+        let (model, models) = try_join(base.model(&options), models).await?;
         add_servers(&mut options, &setup.servers, &setup.folder);
         let approvals = by_rules(rules(&options.approvals).map_err(words)?);
         let approvals = approvals.approver(setup.client.clone());
@@ -218,8 +204,8 @@ impl AcpSession {
         let servers = mcp::connect(&options.source, declared, base.printer()).await;
         let servers = servers.map_err(words)?;
         let agent = parts.agent(servers.as_deref()).map_err(words)?;
-        let skills = parts.skills;
-        let models = base.models(options.model.name());
+        let (skills, mut notes) = (parts.skills, base.notes.clone());
+        notes.extend(parts.notes);
         let reasons = base.may_reason(options.model.name());
         Ok(Self {
             models,
@@ -248,12 +234,14 @@ impl AcpSession {
             replay: None,
             is_interrupted: false,
             hold: None,
+            notes,
         })
     }
 
     /// Builds the agent for these options. If that fails, the one before stays.
     async fn rebuild(&mut self, options: AgentOptions) -> Result<(), HostError> {
-        let model = self.base.model(&options).await?;
+        let models = self.base.models(&options).map(Ok);
+        let (model, models) = try_join(self.base.model(&options), models).await?;
         let (client, approvals) = (&self.client, &self.approvals);
         let (workspaces, project) = (&self.workspaces, &self.project);
         let (mode, details) = (&self.mode, &self.details);
@@ -265,7 +253,7 @@ impl AcpSession {
         self.skills = parts.skills;
         self.agent = agent;
         self.window = model.info().context_window;
-        self.models = self.base.models(options.model.name());
+        self.models = models;
         self.reasons = self.base.may_reason(options.model.name());
         self.options = options;
         Ok(())
@@ -280,34 +268,6 @@ impl AcpSession {
     fn durable(&self, run: &RunId) -> gadgetry::agent::Durable {
         let durable = self.agent.durable(&self.sessions.journal);
         durable.run_id(run.as_str())
-    }
-
-    /// Replaces a slash command by what it means.
-    fn expanded(&self, prompt: Prompt) -> Result<Prompt, HostError> {
-        let Some((name, arguments)) = prompt.command() else {
-            return Ok(prompt);
-        };
-        let skill = self.skills.get(name).filter(|it| is_of_user(it));
-        let text = if let Some(skill) = skill {
-            let text = skill.instructions(arguments);
-            Some(text.map_err(|error| HostError::Invalid(error.to_string()))?)
-        } else if let Some(command) = self.project.command(name) {
-            Some(filled_in(command, arguments).map_err(words)?)
-        } else {
-            prompt_of(&self.base.config, name, arguments).map_err(words)?
-        };
-        if let Some(text) = text {
-            return Ok(prompt.with_first_text(text));
-        }
-        let name = format!("/{name}");
-        if is_message(&name, &prompt.texts()) {
-            return Ok(prompt);
-        }
-        let names = self.commands().into_iter();
-        let names: Vec<String> = names.map(|it| format!("/{}", it.name)).collect();
-        let names = names.iter().map(|it| &**it);
-        let hint = "with a space before it, it is a message";
-        Err(HostError::Invalid(unknown(&name, names, hint)))
     }
 
     async fn store(&self, run: &RunId) -> Result<(), HostError> {
@@ -330,11 +290,7 @@ impl AcpSession {
     }
 
     /// Begins the next run.
-    async fn next(
-        &mut self,
-        typed: String,
-        prompt: Prompt,
-    ) -> Result<(u32, AgentRun<'static>), HostError> {
+    async fn next(&mut self, prompt: Prompt) -> Result<(u32, AgentRun<'static>), HostError> {
         let number = self.runs.last().map_or(1, |(number, _)| number + 1);
         let run = self.name.run(number);
         let run = run.map_err(|error| HostError::Failed(error.to_string()))?;
@@ -345,7 +301,8 @@ impl AcpSession {
             let text = self.details.with_undone(prompt.texts());
             prompt.with_first_text(text)
         };
-        self.details.typed = (prompt.texts() != typed).then_some(typed);
+        let typed = prompt.words();
+        self.details.typed = (prompt.texts() != typed).then(|| typed.to_owned());
         self.store(&run).await?;
         let durable = self.durable(&run).after(self.conversation.clone());
         let begun = durable.ask_with(prompt.into_content()).await;
@@ -362,7 +319,7 @@ impl AcpSession {
         let resumed = self.durable(&run).force().resume().await;
         let resumed = resumed.map_err(|error| words(problem(&error)))?;
         let text = prompt.texts();
-        self.details.added.push(text.clone());
+        self.details.added.push(prompt.words().to_owned());
         // It cannot be over, because it was not polled yet.
         let injected = resumed.handle().inject(text);
         injected.map_err(|error| HostError::Failed(error.to_string()))?;
@@ -404,6 +361,10 @@ impl HostSession for AcpSession {
         describe(gadget, parameters)
     }
 
+    fn has_failed(&self, gadget: &str, result: &str) -> bool {
+        calls::failure(gadget, result).is_some()
+    }
+
     fn approves(&self, approval: &Approval) -> bool {
         let gadget = &*approval.gadget_name;
         let is_edit = matches!(gadget, "WriteFile" | "EditFile");
@@ -435,11 +396,15 @@ impl HostSession for AcpSession {
     }
 
     async fn prompt(&mut self, prompt: Prompt) -> Result<Turn, HostError> {
-        if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
+        let has_image =
+            |it: &Content| matches!(it, Content::Media(it) if it.kind == MediaKind::Image);
+        let is_first_image = !self.details.has_images && prompt.content().iter().any(has_image);
+        // A model that is in no table reads them from now on.
+        self.details.has_images |= is_first_image;
+        if is_first_image || self.servers.as_ref().is_some_and(|it| it.has_changed()) {
             let options = self.base.options(&self.settings)?;
             self.rebuild(options).await?;
         }
-        let typed = prompt.texts();
         let prompt = self.expanded(prompt)?;
         let hold = self.hold().await?;
         let submitted = self.moments.submit(Some(&self.id), &prompt.texts()).await;
@@ -453,11 +418,11 @@ impl HostSession for AcpSession {
         let (number, run) = if self.is_interrupted {
             self.resume(prompt).await?
         } else {
-            self.next(typed, prompt).await?
+            self.next(prompt).await?
         };
         self.hold = Some(hold);
         let run = run.with(shown_by(self.client.clone()));
-        Ok(Turn::new(number, run))
+        Ok(Turn::new(number, run).with_notes(mem::take(&mut self.notes)))
     }
 
     fn ended(&mut self, finished: &Finished) {
@@ -510,31 +475,6 @@ impl AcpSession {
         let configured = self.base.config.profile.as_ref().filter(|_| self.is_new);
         chosen.or(configured.map(|(name, _)| name.as_str()))
     }
-
-    /// Skills, and custom commands with a prompt.
-    fn commands(&self) -> Vec<SlashCommand> {
-        let skills = self.skills.iter().filter(|it| is_of_user(it));
-        let by_files = self.project.commands.iter();
-        let by_files = by_files.filter(|it| self.skills.get(it.name()).is_none());
-        let mut commands: Vec<SlashCommand> = skills
-            .chain(by_files)
-            .map(|skill| {
-                let mut command = SlashCommand::new(skill.name(), short(skill.description()));
-                command.hint.clone_from(&skill.front_matter().argument_hint);
-                command
-            })
-            .collect();
-        for (name, custom) in &self.base.config.commands {
-            let is_taken = commands.iter().any(|it| it.name == *name);
-            if !is_taken && has_prompt(&self.base.config, name) {
-                let description = custom.description.as_deref().unwrap_or("Custom command");
-                let mut command = SlashCommand::new(name, short(description));
-                command.hint = Some("words".to_owned());
-                commands.push(command);
-            }
-        }
-        commands
-    }
 }
 
 /// A name that no session has.
@@ -545,10 +485,6 @@ async fn free_name(sessions: &Sessions) -> Result<SessionName, HostError> {
             return Ok(name);
         }
     }
-}
-
-fn is_of_user(skill: &Skill) -> bool {
-    skill.front_matter().user_invocable
 }
 
 fn situation(
