@@ -90,7 +90,7 @@ fn answering<'f>(all: &'f [Found], is_named: bool, printer: &Printer) -> Option<
     }
     let rows = all.iter().map(|it| it.words.clone()).collect();
     let head = "gadgetry found these. Which one answers you?";
-    let none = |_: &str| Err::<Infallible, _>(format!("That is none of 1 to {}.", all.len()));
+    let none = |_: &str| Err::<Infallible, _>(format!("Type a number from 1 to {}.", all.len()));
     match choice(head, rows, printer, none)? {
         Chosen::Row(index) => all.get(index),
         Chosen::Other(never) => match never {},

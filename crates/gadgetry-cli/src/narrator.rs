@@ -164,7 +164,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
                         ("+", "done".to_owned(), String::new())
                     }
                     None => {
-                        // The whole of a change is no line.
+                        // The whole of a change does not fit into a line.
                         let words = change(text).and_then(|_| remark(gadget_name, text));
                         ("+", "done".to_owned(), words.unwrap_or_else(|| short(text)))
                     }

@@ -172,20 +172,6 @@ fn what_is_typed_never_approves() {
 }
 
 #[test]
-fn ctrl_c_ends_a_run_that_waits_for_an_answer() {
-    let (workshop, args) = with_approval();
-    let mut screen = Screen::chat(&workshop, 80, &args);
-    screen.shows("Run Echo?");
-    screen.keys(CTRL_C);
-    screen.shows("cancelled");
-    screen.rests();
-    let text = screen.shows("Message, /help for commands");
-    assert_eq!(count(&text, "✓ Echo"), 0, "{text}");
-    assert_eq!(count(&text, "y once"), 0, "{text}");
-    screen.leave();
-}
-
-#[test]
 fn ctrl_c_cancels_the_gadget_then_the_reply_then_leaves() {
     let script = reply(&block("Left:a", "")) + &slow(&["Ende", "avour"], 600_000);
     let workshop = Workshop::new(&script);

@@ -1,4 +1,4 @@
-//! What bounds a conversation at a terminal: the sandbox, the budget, and the checks after an edit.
+//! What bounds a conversation at a terminal: the sandbox, the budget, an interrupt, and the checks after an edit.
 
 use super::screen::Screen;
 use super::server::{Reply, Server};
@@ -17,7 +17,7 @@ fn a_command_in_the_sandbox_writes_nothing_outside() {
     let script = reply(&call("RunCommand:r", run))
         + &expecting("Refused.", &["/usr/gadgetry-outside", "status="]);
     let workshop = Workshop::new(&script);
-    let mut screen = chat(&workshop, &["--yes", "--sandbox"]);
+    let screen = chat(&workshop, &["--yes", "--sandbox"]);
     let text = screen.shows("Refused.");
     assert!(text.contains("✗ $ echo in > inside;"), "{text}");
     assert!(text.contains(" · exit "), "{text}");
@@ -33,9 +33,22 @@ fn what_a_check_says_after_an_edit_is_read() {
     let workshop = Workshop::new(&script);
     let config = "after-edit = ['echo line 1 is too short; exit 1']\n[approvals]\nrules = [{ allow = 'WriteFile' }]\n";
     workshop.write("rules.toml", config);
-    let mut screen = chat(&workshop, &["--config", "rules.toml"]);
+    let screen = chat(&workshop, &["--config", "rules.toml"]);
     screen.shows("Seen.");
     assert_eq!(workshop.read("a.txt"), "x");
+    screen.leave();
+}
+
+#[test]
+fn ctrl_c_ends_a_run_that_waits_for_an_answer() {
+    let write = "!!!ARG:filePath\na.txt\n!!!ARG:content\nx\n";
+    let workshop = Workshop::new(&reply(&call("WriteFile:w", write)));
+    let mut screen = chat(&workshop, &[]);
+    screen.shows("y once");
+    screen.keys("\x03");
+    screen.shows("cancelled");
+    screen.rests();
+    assert!(!workshop.has("a.txt"));
     screen.leave();
 }
 

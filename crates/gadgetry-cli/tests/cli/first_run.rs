@@ -32,7 +32,7 @@ fn three_questions_and_a_conversation() {
     let number = number.split(' ').next().expect("a number").to_owned();
     // What is no answer is asked again.
     screen.say("99");
-    screen.shows("That is none of 1 to ");
+    screen.shows("Type a number from 1 to ");
     screen.until("the question again", |text| {
         text.matches("Which one answers you?").count() == 2
     });
