@@ -307,7 +307,8 @@ impl State {
         self.begun.push_str(words);
         if let Some(end) = self.begun.rfind('\n') {
             let lines: String = self.begun.drain(..=end).collect();
-            held::write_or_hold(&visible(&lines), |words| spinner.aside(|| write(words)));
+            let rows = prompter::rows(&visible(&lines));
+            held::write_or_hold(&rows, |words| spinner.aside(|| write(words)));
         }
     }
 }

@@ -109,6 +109,7 @@ const NOTE: Marks = ("  - ", "  : ");
 const REST: Marks = ("  : ", "  : ");
 const ITEM: Marks = ("  ", "  : ");
 const ANSWERS: Marks = ("  ", "  : ");
+const REST_OF_LINE: Marks = ("", "      ");
 const PROMPT: &str = "  > ";
 
 fn shown(row: &Row, columns: usize) -> String {
@@ -172,6 +173,20 @@ fn worded((first, rest): Marks, text: &str, columns: usize) -> String {
     let rows = rows.iter().zip(firsts);
     rows.map(|(row, first)| marked((first, rest), row.trim_end(), columns))
         .collect()
+}
+
+/// Lines of progress in rows that the terminal does not wrap.
+pub(super) fn rows(lines: &str) -> String {
+    let columns = columns();
+    let fits = |line: &str| line.chars().map(width_of).sum::<usize>() < columns;
+    let rows = lines.split_inclusive('\n').map(|line| {
+        if fits(line) {
+            line.to_owned()
+        } else {
+            worded(REST_OF_LINE, line.trim_end_matches('\n'), columns)
+        }
+    });
+    rows.collect()
 }
 
 /// The columns for the text of a row.

@@ -106,7 +106,7 @@ fn calls_are_approved_one_by_one() {
         let written = ["src/1.txt", "src/2.txt"].map(|file| workshop.has(file));
         assert_eq!(written, expected, "{answers:?}: {seen}");
         // Long rows are continued, each with a mark.
-        let unwrapped = seen.replace("\r\n  : ", "");
+        let unwrapped = seen.replace("\r\n  : ", " ");
         assert!(unwrapped.contains(shown), "{answers:?}: {seen}");
         // No progress is between a question and its answer.
         assert!(!seen.contains("\n  >   "), "{seen:?}");
