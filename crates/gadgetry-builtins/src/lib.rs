@@ -92,7 +92,7 @@ pub use command_output::CommandOutput;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
     Checkpoint, Editor, EditorAnswer, FileError, Terminal, Undone, Workspace, WorkspaceError,
-    WorkspacePath,
+    WorkspacePath, files_in_line, program_outside,
 };
 
 /// Runs as a process of the sandbox, in a terminal of an [`Editor`], or as a [supervisor](gadgetry::command::supervisor), and does not
@@ -190,7 +190,8 @@ impl Builtins {
 
     /// Sets whether commands run in a sandbox: they change nothing but the workspace and temporary files of their own, reach no other
     /// process and no network, loopback included, and leave no process. Reading is not restricted.
-    /// What Git runs code from, such as settings and hooks, is read-only; a repository that a command makes is renamed.
+    /// What Git runs code from, such as settings and hooks, is read-only, and so are folders of `PATH`; a repository that a command makes
+    /// is renamed.
     ///
     /// Off by default. Needs Linux, with user namespaces or with Landlock (6.2 or later), and a program that calls [`dispatch`]
     /// first in its `main`. Without one of them, commands fail instead of running without a sandbox.
@@ -258,6 +259,9 @@ impl Builtins {
 
     /// Returns the gadgets.
     pub fn gadgets(&self) -> Vec<Arc<dyn DynGadget>> {
+        if self.sandbox {
+            self.workspace.protect_searched();
+        }
         let workspace = || Arc::clone(&self.workspace);
         let shell = Shell {
             workspace: workspace(),

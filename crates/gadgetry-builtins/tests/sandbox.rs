@@ -379,6 +379,29 @@ async fn processes_without_end_are_ended() {
     assert!(processes_in(stage.folder.path()).is_empty());
 }
 
+/// What was closed before a command, and is searched because root can, stays closed.
+#[tokio::test(flavor = "multi_thread")]
+async fn modes_of_folders_stay() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return;
+    }
+    for mode in MODES {
+        for closed in [0o000, 0o333, 0o055, 0o600] {
+            let stage = stage(mode);
+            let folder = stage.work().join("closed");
+            fs::create_dir_all(folder.join("in")).unwrap();
+            for path in [folder.join("in"), folder.clone()] {
+                fs::set_permissions(path, fs::Permissions::from_mode(closed)).unwrap();
+            }
+            let ended = stage.call("RunCommand", json!({ "command": "true" })).await;
+            for path in [folder.join("in"), folder] {
+                let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+                assert_eq!(found, closed, "{mode:?}: {path:?}: {ended:?}");
+            }
+        }
+    }
+}
+
 /// What a user's own links mean to Git cannot be protected, so nothing runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_protected_is_refused() {

@@ -27,6 +27,7 @@ use crate::inspection;
 use crate::log_file::InUse;
 use crate::mcp;
 use crate::modes::{CurrentMode, Mode};
+use crate::own_files::OwnFiles;
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::Asker;
@@ -35,7 +36,7 @@ use crate::subagents::{RUN_AGENT, Subagents};
 #[cfg(feature = "otel")]
 use crate::telemetry;
 use crate::workspaces::Workspaces;
-use crate::{catalog, logging, own_files, skills};
+use crate::{catalog, logging, skills};
 
 /// Context of an agent that its options do not contain.
 #[derive(Default)]
@@ -105,7 +106,8 @@ impl<'o> Parts<'o> {
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;
         let here = env::current_dir().map_err(|error| Error::machine(&error))?;
         let folder = situation.folder.as_ref().unwrap_or(&here);
-        let own_files = own_files::of_configuration(&situation.declared, &options.source, folder);
+        let data = options.model.data.data_dir.as_deref();
+        let own_files = OwnFiles::of(&situation.declared, &options.source, data, folder);
         let sources = Sources::load(
             &options.source,
             &Environment {

@@ -1,106 +1,150 @@
 //! Files that this program itself reads, or runs outside the sandbox: no call may change them.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use gadgetry::CommandGadget;
+use gadgetry_builtins::{Workspace, files_in_line};
+use gadgetry_files as files;
 
 use crate::cli::GadgetOptions;
 use crate::config::Declared;
+use crate::data_dir;
+use crate::error::Error;
 
-/// Returns configuration files, and those files that commands of hooks, commands after changes and MCP servers name. Hooks run in
-/// `folder`.
-pub(crate) fn of_configuration(
-    declared: &Declared,
-    options: &GadgetOptions,
-    folder: &Path,
-) -> Vec<PathBuf> {
-    let mut files = declared.files.clone();
-    for hook in &declared.hooks {
-        files.extend(named_in(&hook.command, folder));
-    }
-    let workspace = folder.join(options.workspace.as_deref().unwrap_or(Path::new("")));
-    for command in &declared.after_edit {
-        files.extend(named_in(&command.line, &workspace));
-    }
-    for server in declared.servers.values() {
-        let (words, cwd) = server.program();
-        let folder = folder.join(cwd.unwrap_or_default());
-        files.extend(words.into_iter().flat_map(|word| named_in(word, &folder)));
-    }
-    #[cfg(feature = "mcp")]
-    for server in &options.mcp {
-        if let gadgetry_mcp::config::Transport::Stdio(program) = &server.config.transport {
-            let words = program.args.iter().chain([&program.command]);
-            files.extend(words.flat_map(|word| named_in(word, folder)));
-        }
-    }
-    files
+/// The files of this program, as far as gadgets could reach them.
+#[derive(Debug, Default)]
+pub(crate) struct OwnFiles {
+    files: Vec<PathBuf>,
+    /// Data and configuration of the user: sessions and decisions decide what runs as well.
+    folders: Vec<PathBuf>,
 }
 
-/// Returns the programs of gadgets, and those of their arguments that are files.
-pub(crate) fn of_gadgets(gadgets: &[CommandGadget], folder: &Path) -> Vec<PathBuf> {
-    let arguments = gadgets.iter().flat_map(CommandGadget::arguments);
-    let arguments = arguments.flat_map(|word| named_in(word, folder));
-    let programs = gadgets.iter().map(|gadget| folder.join(gadget.program()));
-    arguments.chain(programs).collect()
-}
-
-/// Returns the files that words of a command line name. Its folders are not among them: `cargo test src` reads `src`.
-fn named_in(line: &str, folder: &Path) -> Vec<PathBuf> {
-    let mut line = line.to_owned();
-    for here in ["CLAUDE_PROJECT_DIR", "PWD"] {
-        line = line.replace(&format!("${{{here}}}"), ".");
-        line = line.replace(&format!("${here}"), ".");
-    }
-    let unquoted = line.replace(['"', '\''], "");
-    let is_end = |c: char| c.is_ascii_whitespace() || ";&|<>()`=".contains(c);
-    let words = unquoted.split(is_end);
-    // What is quoted may have blanks.
-    let words = words.chain(line.split(['"', '\'']));
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let paths = words.map(|word| {
-        let in_home = ["~/", "$HOME/", "${HOME}/"];
-        match in_home.iter().find_map(|it| word.strip_prefix(it)) {
-            Some(rest) => home.join(rest),
-            None => folder.join(word),
+impl OwnFiles {
+    /// Configuration files, those files that commands of hooks, commands after changes and MCP servers name, and the user's folders.
+    /// Hooks run in `folder`, and `data` is the data folder if it is not the usual one.
+    pub(crate) fn of(
+        declared: &Declared,
+        options: &GadgetOptions,
+        data: Option<&Path>,
+        folder: &Path,
+    ) -> Self {
+        let mut files = declared.files.clone();
+        let workspace = folder.join(options.workspace.as_deref().unwrap_or(Path::new("")));
+        for hook in &declared.hooks {
+            files.extend(files_in_line(&hook.command, &[folder, &workspace]));
         }
-    });
-    paths.filter(|path| path.is_file()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn command_lines_name_files() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("src")).unwrap();
-        for name in ["a.sh", "src/b.sh", "c d.sh"] {
-            fs::write(folder.path().join(name), "").unwrap();
+        for command in &declared.after_edit {
+            files.extend(files_in_line(&command.line, &[&workspace]));
         }
-        let check = |line: &str, expected: &[&str]| {
-            let line = line.replace("FOLDER", folder.path().to_str().unwrap());
-            let mut named: Vec<PathBuf> = named_in(&line, folder.path());
-            for path in &mut named {
-                *path = path.components().collect();
+        for server in declared.servers.values() {
+            let (words, cwd) = server.program();
+            let folder = folder.join(cwd.unwrap_or_default());
+            files.extend(files_in_line(&words.join(" "), &[&folder, &workspace]));
+        }
+        #[cfg(feature = "mcp")]
+        for server in &options.mcp {
+            if let gadgetry_mcp::config::Transport::Stdio(program) = &server.config.transport {
+                let line = format!("{} {}", program.command, program.args.join(" "));
+                files.extend(files_in_line(&line, &[folder, &workspace]));
             }
-            named.sort();
-            named.dedup();
-            let expected: Vec<PathBuf> = expected.iter().map(|it| folder.path().join(it)).collect();
-            assert_eq!(named, expected, "{line}");
-        };
-        check("./a.sh", &["a.sh"]);
-        check("FOLDER/a.sh 1", &["a.sh"]);
-        check("[ -x a.sh ]&&sh src/b.sh;true", &["a.sh", "src/b.sh"]);
-        check("node --require=src/b.sh x", &["src/b.sh"]);
-        check("\"$CLAUDE_PROJECT_DIR\"/src/b.sh", &["src/b.sh"]);
-        check("${CLAUDE_PROJECT_DIR}/src/b.sh", &["src/b.sh"]);
-        check("sh 'c d.sh'", &["c d.sh"]);
-        check("cargo test src", &[]);
-        check("", &[]);
+        }
+        let here = env::current_dir().unwrap_or_default();
+        let folders = [
+            data.map(Path::to_owned),
+            declared.data.clone(),
+            data_dir::usual(),
+            data_dir::config(),
+        ];
+        let folders = folders.into_iter().flatten();
+        let folders = folders.map(|it| resolved(&here.join(it)));
+        Self {
+            files,
+            folders: folders.collect(),
+        }
     }
+
+    /// Protects them in a workspace.
+    ///
+    /// # Errors
+    ///
+    /// If its commands run in the sandbox, which could not protect them.
+    pub(crate) fn protect(&self, workspace: &Workspace, sandbox: bool) -> Result<(), Error> {
+        let root = workspace.root();
+        if sandbox && let Some(entry) = searched(root) {
+            return Err(Error::input(format_args!(
+                "--sandbox: PATH has the workspace itself ({}), where commands could put programs that others start; remove it from PATH",
+                entry.display()
+            )));
+        }
+        workspace.protect(self.files.iter().cloned());
+        for folder in &self.folders {
+            if !root.starts_with(folder) {
+                if sandbox && folder.starts_with(root) {
+                    make(folder)?;
+                }
+                workspace.protect([folder]);
+            } else if sandbox {
+                return Err(Error::input(format_args!(
+                    "--sandbox: the workspace is in {}, the folder of gadgetry's own files, which commands must not change; choose another workspace",
+                    folder.display()
+                )));
+            } else {
+                // The folder itself could not be protected without all of the workspace.
+                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                workspace.protect(entries.map(|it| it.path()).filter(|it| it.is_file()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the path of a folder without links, as far as it exists.
+fn resolved(folder: &Path) -> PathBuf {
+    let found = folder.ancestors().find_map(|above| {
+        let rest = folder.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    found.unwrap_or_else(|| folder.to_owned())
+}
+
+/// Makes a folder, unless a command could not make it either: what is not there cannot be protected from being made.
+fn make(folder: &Path) -> Result<(), Error> {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    match files::create_private_folder(folder) {
+        Err(error) if !matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            Err(Error::at(folder.display(), error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Returns the entry of `PATH` that is a folder.
+fn searched(folder: &Path) -> Option<PathBuf> {
+    let all = env::var_os("PATH").unwrap_or_default();
+    let here = env::current_dir().unwrap_or_default();
+    let mut entries = env::split_paths(&all);
+    entries.find(|entry| here.join(entry).canonicalize().is_ok_and(|it| it == folder))
+}
+
+/// Returns the programs of gadgets, and those of their arguments that are files. They run in `folder`.
+pub(crate) fn of_gadgets(
+    gadgets: &[CommandGadget],
+    folder: &Path,
+    workspace: &Workspace,
+) -> Vec<PathBuf> {
+    let files = gadgets.iter().flat_map(|gadget| {
+        let program = folder.join(gadget.program());
+        let line = format!(
+            "{} {}",
+            gadget.program().display(),
+            gadget.arguments().join(" ")
+        );
+        let named = files_in_line(&line, &[folder, workspace.root()]);
+        named
+            .into_iter()
+            .chain(program.is_file().then_some(program))
+    });
+    files.collect()
 }

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::{Unterminated, closest};
@@ -10,9 +9,10 @@ use gadgetry::{CommandGadget, DynGadget, Toolbox, command};
 use gadgetry_builtins::{AfterEdit, Builtins};
 
 use crate::cli::GadgetOptions;
+use crate::config::Declared;
 use crate::error::Error;
 use crate::mcp;
-use crate::own_files;
+use crate::own_files::{self, OwnFiles};
 use crate::workspaces::Workspaces;
 
 /// Built-in gadgets that need a user during the run.
@@ -32,7 +32,7 @@ pub(crate) struct Environment<'e> {
     /// Commands that run after a file was changed.
     pub(crate) after_edit: Vec<AfterEdit>,
     /// Files that no call may change, next to the gadget file and what it names.
-    pub(crate) own_files: Vec<PathBuf>,
+    pub(crate) own_files: OwnFiles,
     /// Built-in gadgets that are left out unless the options name them.
     pub(crate) without: &'e [&'e str],
 }
@@ -106,9 +106,9 @@ fn builtins(
     let here = env::current_dir().map_err(|error| Error::machine(&error))?;
     let folder = options.workspace.as_ref().unwrap_or(&here);
     let workspace = environment.workspaces.open(folder).map_err(Error::input)?;
-    workspace.protect(environment.own_files.iter().cloned());
+    (environment.own_files).protect(&workspace, options.sandbox)?;
     workspace.protect(options.gadgets.iter().map(|file| here.join(file)));
-    workspace.protect(own_files::of_gadgets(programs, &here));
+    workspace.protect(own_files::of_gadgets(programs, &here, &workspace));
     let mut gadgets = Builtins::of(workspace)
         .images(environment.images)
         .sandbox(options.sandbox)
@@ -145,12 +145,14 @@ fn named(gadgets: &[Arc<dyn DynGadget>], list: &str) -> Result<Vec<Arc<dyn DynGa
 
 impl GadgetOptions {
     /// The gadgets without a model, checked as for a run, with those of `servers`. The built-in gadgets `without` are left out unless the
-    /// options name them.
+    /// options name them. What `declared` names is protected from them.
     pub(crate) fn toolbox(
         &self,
+        declared: &Declared,
         servers: Option<&mcp::Connected>,
         without: &[&str],
     ) -> Result<Toolbox, Error> {
+        let here = env::current_dir().map_err(|error| Error::machine(&error))?;
         let sources = Sources::load(
             self,
             &Environment {
@@ -159,7 +161,7 @@ impl GadgetOptions {
                 images: true,
                 workspaces: &Workspaces::default(),
                 after_edit: Vec::new(),
-                own_files: Vec::new(),
+                own_files: OwnFiles::of(declared, self, None, &here),
                 without,
             },
         )?;

@@ -9,6 +9,7 @@ use std::process::Output;
 use std::{env, fs, io};
 
 use gadgetry::command::remove_secrets;
+use gadgetry_builtins::program_outside;
 use tokio::process::Command;
 
 use crate::cli::{GadgetOptions, WorktreeArgs};
@@ -252,7 +253,13 @@ fn without(setting: &str) -> Vec<String> {
 }
 
 async fn git_with(folder: &Path, options: &[String], arguments: &[&str]) -> Result<Output, Error> {
-    let mut command = Command::new("git");
+    // Not one that an agent could have made, here or in a worktree.
+    let tree = original(folder).unwrap_or_else(|| folder.to_owned());
+    let mut above = tree.ancestors();
+    let top = above.find(|it| it.join(".git").symlink_metadata().is_ok());
+    let program = program_outside("git", &[top.unwrap_or(&tree)])
+        .map_err(|error| Error::input(format_args!("--worktree needs Git: {error}")))?;
+    let mut command = Command::new(program);
     for setting in [
         "core.fsmonitor=false",
         "core.hooksPath=/dev/null",

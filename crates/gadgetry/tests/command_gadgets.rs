@@ -106,8 +106,7 @@ async fn json_lines_say_more_than_a_text() {
         data: MediaData::Base64("AAEC".to_owned()),
         name: None,
     };
-    let unanswered =
-        "The question has no answer: no user is available in this run, or they declined. The question was: Which?";
+    let unanswered = "The question has no answer: no user is available in this run, or they declined. The question was: Which?";
     let none = |problem: &str| Outcome::error(format!("line 1 of stdout: {problem}"));
     for (script, outcome, cost) in [
         ("echo '{\"text\":\"hi\"}'", Outcome::ok("hi"), 0.0),

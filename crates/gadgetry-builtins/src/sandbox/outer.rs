@@ -68,7 +68,7 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         before.add_way(path)?;
     }
     let workspace = match job.mode {
-        Mode::Namespaces => view::enter(&job.workspace, &job.cwd)?,
+        Mode::Namespaces => view::enter(&job.workspace)?,
         Mode::Landlock => workspace,
     };
     // Without a view that is read-only, Landlock has to know every entry that may be changed.
@@ -77,7 +77,8 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         Mode::Landlock => before.unprotected()?,
     };
     if job.mode == Mode::Namespaces {
-        before.protect(&workspace, view::make_read_only)?;
+        before.protect(&workspace, view::hold, view::make_read_only)?;
+        view::go_to(&workspace, &job.cwd)?;
         supervisor = supervisor.of_namespace();
         view::keep_capabilities_on_exec()?;
     }

@@ -40,6 +40,8 @@ pub(super) struct Repositories {
     /// Ways to what settings name, links and the end included; `None` does not exist. A command may move such a folder
     /// or link and put another one in its place.
     ways: BTreeMap<PathBuf, Option<Way>>,
+    /// Folders that were closed to their owner, with their modes: they stay so.
+    closed: BTreeMap<Identity, u32>,
 }
 
 /// An entry on the way to what settings name.
@@ -78,6 +80,21 @@ impl Search for Finding {
     fn step(&mut self) -> io::Result<()> {
         in_time(self.until)
     }
+
+    fn entered(&mut self, folder: &Dir) {
+        self.all.closed.extend(closed(folder));
+    }
+}
+
+/// Returns the identity and the mode of a folder that is closed to its owner, whom root need not be.
+fn closed(folder: &Dir) -> Option<(Identity, u32)> {
+    let metadata = folder.dir_metadata().ok()?;
+    let identity = (
+        cap_fs_ext::MetadataExt::dev(&metadata),
+        cap_fs_ext::MetadataExt::ino(&metadata),
+    );
+    let mode = cap_std::fs::PermissionsExt::mode(&metadata.permissions());
+    (mode & 0o500 != 0o500).then_some((identity, mode))
 }
 
 /// Fails after the time of a search.
@@ -87,6 +104,30 @@ fn in_time(until: Instant) -> io::Result<()> {
     }
     let message = "the workspace has too many files to be searched for repositories";
     Err(io::Error::new(ErrorKind::TimedOut, message))
+}
+
+/// Has an entry mounted in its folder.
+fn mounted(
+    workspace: &Dir,
+    path: &Path,
+    identity: Identity,
+    mount: impl Fn(&Dir, &OsStr) -> io::Result<()>,
+) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => workspace.open_dir(parent)?,
+        _ => workspace.try_clone()?,
+    };
+    let found = Found {
+        folder: &folder,
+        name: path.file_name().unwrap_or_default(),
+        path: path.to_owned(),
+    };
+    let mounted = mount(found.folder, found.name);
+    mounted.map_err(|error| about(path, &format!("cannot be protected: {error}")))?;
+    if found.identity()? != identity {
+        return Err(about(path, "was replaced before the command could start"));
+    }
+    Ok(())
 }
 
 impl Repositories {
@@ -110,6 +151,7 @@ impl Repositories {
             named: settings::named_above(root)?,
             all,
         };
+        finding.entered(workspace);
         walk(workspace, &mut finding)?;
         let Finding { mut all, named, .. } = finding;
         for path in named {
@@ -118,7 +160,7 @@ impl Repositories {
         Ok(all)
     }
 
-    /// Has all of them protected in their folders.
+    /// Has all of them protected in their folders, and what is on the ways to them held in its place.
     ///
     /// # Errors
     ///
@@ -126,27 +168,20 @@ impl Repositories {
     pub(super) fn protect(
         &self,
         workspace: &Dir,
+        hold: impl Fn(&Dir, &OsStr) -> io::Result<()>,
         protect: impl Fn(&Dir, &OsStr) -> io::Result<()>,
     ) -> io::Result<()> {
-        for (path, identity) in &self.protected {
-            let folder = match path.parent() {
-                Some(parent) if parent != Path::new("") => workspace.open_dir(parent)?,
-                _ => workspace.try_clone()?,
-            };
-            let name = path.file_name().unwrap_or_default();
-            let path = path.clone();
-            let found = Found {
-                folder: &folder,
-                name,
-                path,
-            };
-            protect(found.folder, found.name)?;
-            if found.identity()? != *identity {
-                return Err(about(
-                    &found.path,
-                    "was replaced before the command could start",
-                ));
+        // First, since what is mounted below a read-only folder would not be read-only, and in order: folders before what is in them.
+        for (path, way) in &self.ways {
+            let is_protected = self.protected.keys().any(|it| path.starts_with(it));
+            if let Some(way) = way
+                && !is_protected
+            {
+                mounted(workspace, path, way.identity, &hold)?;
             }
+        }
+        for (path, identity) in &self.protected {
+            mounted(workspace, path, *identity, &protect)?;
         }
         Ok(())
     }
@@ -161,7 +196,7 @@ impl Repositories {
         if end == self.root {
             return Err(about(
                 path,
-                "leads to the workspace itself, which the sandbox cannot protect: Git's settings name it",
+                "leads to the workspace itself, which the sandbox cannot protect: settings of Git or of the agent, or PATH, name it",
             ));
         }
         if let Some(end) = self.inside(&end)

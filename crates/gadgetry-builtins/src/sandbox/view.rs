@@ -38,10 +38,9 @@ pub(super) const DEVICES: [&str; 5] = [
 /// Capabilities that the inner process needs to mount `/proc` and to give up all rights.
 const FOR_INNER: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
-/// Moves this process, which has one thread, to namespaces of its own in which only `workspace` and [`OWN`] can be changed, and to
-/// the folder `cwd` in it. Children are in a new PID namespace.
-pub(super) fn enter(workspace: &Path, cwd: &Path) -> io::Result<Dir> {
-    let expected = fs::metadata(".")?;
+/// Moves this process, which has one thread, to namespaces of its own in which only `workspace` and [`OWN`] can be changed. Children are
+/// in a new PID namespace.
+pub(super) fn enter(workspace: &Path) -> io::Result<Dir> {
     unshare()?;
     mount_change(
         "/",
@@ -68,9 +67,14 @@ pub(super) fn enter(workspace: &Path, cwd: &Path) -> io::Result<Dir> {
             || writable.contains(path)
             || DEVICES.iter().any(|it| path == Path::new(it))
     })?;
-    let dir = Dir::open_ambient_dir(workspace, ambient_authority())?;
-    // The folder that was approved, by its new path.
-    let inside = dir.open_dir(cwd)?;
+    Dir::open_ambient_dir(workspace, ambient_authority())
+}
+
+/// Moves this process to the folder that it is in by its new path, which leads to the mounts of this view: from its old one, names lead
+/// to what is below them.
+pub(super) fn go_to(workspace: &Dir, cwd: &Path) -> io::Result<()> {
+    let expected = fs::metadata(".")?;
+    let inside = workspace.open_dir(cwd)?;
     let metadata = inside.dir_metadata()?;
     let found = (
         cap_std::fs::MetadataExt::dev(&metadata),
@@ -79,8 +83,7 @@ pub(super) fn enter(workspace: &Path, cwd: &Path) -> io::Result<Dir> {
     if found != (expected.dev(), expected.ino()) {
         return Err(io::Error::other("the folder of the command was replaced"));
     }
-    std::env::set_current_dir(by_handle(&inside.into_std_file()))?;
-    Ok(dir)
+    std::env::set_current_dir(by_handle(&inside.into_std_file()))
 }
 
 fn existing(error: io::Error) -> io::Result<()> {
@@ -242,17 +245,18 @@ pub(super) fn by_handle(file: &impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 
-/// Mounts an entry of a folder on itself, read-only. It can then be neither changed nor moved nor deleted.
+/// Mounts an entry of a folder on itself. It can then be neither moved nor deleted.
+pub(super) fn hold(folder: &Dir, name: &OsStr) -> io::Result<()> {
+    let path = open_entry(folder, name)?;
+    let path = by_handle(&path);
+    Ok(mount_bind_recursive(&path, &path)?)
+}
+
+/// Has an entry of a folder held, and makes it read-only: it cannot be changed either.
 pub(super) fn make_read_only(folder: &Dir, name: &OsStr) -> io::Result<()> {
-    let open = || -> io::Result<fs::File> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(folder, name, flags, Mode::empty())?.into())
-    };
-    let below = open()?;
-    let path = by_handle(&below);
-    mount_bind_recursive(&path, &path)?;
-    // Opened again, the name leads to the new mount.
-    let above = open()?;
+    hold(folder, name)?;
+    // Opened after that, the name leads to the new mount.
+    let above = open_entry(folder, name)?;
     let found = fstatvfs(&above)?.f_flag;
     let both = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
@@ -264,6 +268,11 @@ pub(super) fn make_read_only(folder: &Dir, name: &OsStr) -> io::Result<()> {
         all | flag
     });
     Ok(mount_remount(by_handle(&above), flags, "")?)
+}
+
+fn open_entry(folder: &Dir, name: &OsStr) -> io::Result<fs::File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::empty())?.into())
 }
 
 /// Lets the inner process keep what it needs when it is started: without it only root keeps capabilities.

@@ -11,6 +11,7 @@ mod protected;
 mod removal;
 pub(crate) mod repository;
 mod resolve;
+mod searched;
 pub(crate) mod state;
 mod survey;
 mod unsaved;
@@ -35,6 +36,8 @@ pub use editor::{Editor, EditorAnswer, Terminal};
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
 pub use path::WorkspacePath;
+pub use protected::files_in_line;
+pub use searched::program_outside;
 pub(crate) use walk::{Entry, EntryKind, Walk};
 
 /// A folder with everything below it. Nothing outside it is read or written, by whatever path.

@@ -3,12 +3,42 @@
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use super::repository::ways;
-use super::{FileError, Workspace, WorkspacePath};
+use super::repository::{lines, ways};
+use super::{FileError, Workspace, WorkspacePath, searched};
+
+/// Returns the files that a command line names, for [`Workspace::protect`]: those that its words lead to from the first folder, and
+/// those in any of the folders whose name is in the line, together with the names of all folders between.
+///
+/// So it does not matter how the line leads to them. What they load or start in turn is unknown.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("guard.sh"), "exit 0")?;
+/// let files = gadgetry_builtins::files_in_line("sh \"$(pwd)/guard.sh\"", &[folder.path()]);
+/// assert_eq!(files, [folder.path().join("guard.sh")]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn files_in_line(line: &str, folders: &[&Path]) -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    let first = folders.first().copied().unwrap_or(Path::new("/"));
+    let words = lines::words(line).into_iter().map(|word| {
+        let in_home = word.strip_prefix("~/").map(|rest| home.join(rest));
+        in_home.unwrap_or_else(|| first.join(word))
+    });
+    // Its folders are not among them: `cargo test src` reads `src`.
+    let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
+    for folder in folders {
+        files.extend(lines::files_below(folder, line.as_bytes()));
+    }
+    files
+}
 
 impl Workspace {
     /// Protects files from which this program itself runs code, such as the scripts of hooks: built-in gadgets do not change them, and
-    /// neither do commands in the sandbox. Paths are absolute. Those outside the workspace have no effect.
+    /// neither do commands in the sandbox. Paths are absolute. Those outside the workspace have no effect. A folder is protected with
+    /// everything below it, unless it is the workspace itself: then the sandbox refuses all commands.
     ///
     /// ```
     /// use gadgetry_builtins::Workspace;
@@ -24,6 +54,11 @@ impl Workspace {
         protected.extend(files.into_iter().map(Into::into));
     }
 
+    /// Protects what `PATH` finds in the workspace.
+    pub(crate) fn protect_searched(&self) {
+        self.protect(searched::folders_in(self.root()));
+    }
+
     /// Returns the files that [`protect`](Self::protect) was given.
     pub(crate) fn protected(&self) -> Vec<PathBuf> {
         let protected = self.protected.lock();
@@ -31,11 +66,12 @@ impl Workspace {
         protected.iter().cloned().collect()
     }
 
-    /// Fails for a protected file, for a link on the way to it, and for the folders that they are in.
+    /// Fails for a protected file, for what is below it, for a link on the way to it, and for the folders that they are in.
     pub(super) fn refuse_protected(&self, path: &WorkspacePath) -> Result<(), FileError> {
         let is_at = |entry: &Path| {
-            let inside = entry.strip_prefix(self.root());
-            inside.is_ok_and(|inside| inside.starts_with(path.as_path()))
+            let inside = entry.strip_prefix(self.root()).unwrap_or(Path::new(""));
+            let is_inside = !inside.as_os_str().is_empty();
+            is_inside && (inside.starts_with(path.as_path()) || path.as_path().starts_with(inside))
         };
         for file in self.protected() {
             let mut is_refused = is_at(&ways::normal(&file));

@@ -7,6 +7,7 @@
 //! What is decided here is stricter than Git where Git depends on contents or on the environment: a `HEAD` of any content
 //! counts, and names are compared without regard to case, as on file systems that ignore it.
 
+pub(crate) mod lines;
 pub(crate) mod settings;
 pub(crate) mod walk;
 pub(crate) mod ways;

@@ -34,6 +34,30 @@ const CASES: &[Case] = &[
         file: "tools/watch.sh",
         after: "git status",
     },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor '$PWD/tools/f.sh' && mkdir tools && touch tools/f.sh",
+        plants: "EVIL tools/f.sh",
+        file: "tools/f.sh",
+        after: "git status",
+    },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor '$(git rev-parse --show-toplevel)/tools/f.sh' && mkdir tools && touch tools/f.sh",
+        plants: "EVIL tools/f.sh",
+        file: "tools/f.sh",
+        after: "git status",
+    },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor 'cd tools&&sh f.sh||true' && mkdir tools && touch tools/f.sh",
+        plants: "EVIL tools/f.sh",
+        file: "tools/f.sh",
+        after: "git status",
+    },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor 'X=1&&`pwd`/my\\ f.sh|cat' && touch 'my f.sh'",
+        plants: "cd \"$PWD\"; evil f.sh; cat f.sh > 'my f.sh'; chmod +x 'my f.sh'",
+        file: "my f.sh",
+        after: "git status",
+    },
     // A repository whose settings are elsewhere.
     Case {
         before: "git init -q . && mkdir -p x/common && mv .git/config .git/objects .git/refs x/common && echo ../x/common > .git/commondir",
@@ -197,6 +221,28 @@ async fn what_the_program_runs() {
         let ended = stage.call("RunCommand", command).await.unwrap();
         assert!(ended.contains("\n\ntrue\n"), "{mode:?}: {ended}");
     }
+    // While a command runs, nothing else takes their places, from wherever it works.
+    for (cwd, command) in [
+        (
+            ".",
+            "mv tools old; mv guard x; rm -f guard; mkdir tools; echo false > tools/guard.sh; ln -sf a.txt guard; cat guard",
+        ),
+        (
+            "tools",
+            "echo false > guard.sh; rm -f guard.sh; mv guard.sh x; mv ../guard ../x; cat guard.sh",
+        ),
+    ] {
+        for mode in MODES {
+            let stage = prepared(mode);
+            let call = json!({ "command": format!("({command}) 2> /dev/null"), "cwd": cwd });
+            let ended = mode.text(stage.call("RunCommand", call).await);
+            assert_eq!(
+                ended.as_deref(),
+                Ok("status=0\n\ntrue\n"),
+                "{mode:?}: {command}"
+            );
+        }
+    }
     let stage = prepared(MODES[0]);
     let refused = "is, or contains, a program, a script or settings of the agent itself";
     for path in ["guard", "tools/guard.sh"] {
@@ -212,4 +258,44 @@ async fn what_the_program_runs() {
     assert_eq!(stage.content("tools/guard.sh"), "true\n");
     let write = json!({ "filePath": "tools/other.sh", "content": "x" });
     assert!(stage.call("WriteFile", write).await.is_ok());
+}
+
+/// A folder of the program's own, such as its data: nothing is made in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_a_folder_of_the_program() {
+    as_ordinary_user("sandbox::named::what_is_in_a_folder_of_the_program");
+    for mode in MODES {
+        let stage = stage(mode);
+        assert_eq!(
+            outside(&stage.work(), "mkdir -p own/in; echo x > own/a"),
+            ""
+        );
+        let workspace = stage.builtins.workspace();
+        workspace.protect([workspace.root().join("own")]);
+        let command = "(echo y > own/a; echo y > own/b; rm -r own/in; mv own x; cat own/a; ls own) 2> /dev/null";
+        let ended = stage.call("RunCommand", json!({ "command": command }));
+        let ended = mode.text(ended.await);
+        assert_eq!(ended.as_deref(), Ok("status=0\n\nx\na\nin\n"), "{mode:?}");
+        for path in ["own/a", "own/b", "own/in/c"] {
+            let write = json!({ "filePath": path, "content": "y" });
+            let ended = stage.call("WriteFile", write).await;
+            assert!(ended.is_err(), "{path}: {ended:?}");
+        }
+    }
+}
+
+/// The workspace itself cannot be read-only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_of_the_program_s_own() {
+    for mode in MODES {
+        let stage = stage(mode);
+        let workspace = stage.builtins.workspace();
+        workspace.protect([workspace.root()]);
+        let write = json!({ "filePath": "b.txt", "content": "y" });
+        assert!(stage.call("WriteFile", write).await.is_ok());
+        let ended = stage.call("RunCommand", json!({ "command": "true" })).await;
+        let is_refused =
+            (ended.as_ref()).is_err_and(|error| error.contains("leads to the workspace itself"));
+        assert!(is_refused, "{mode:?}: {ended:?}");
+    }
 }

@@ -47,8 +47,8 @@ use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::options::{
-    Attributes, CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Origin, Place, SYSTEM,
-    SYSTEM_PROMPT, Setting, Settings, Source, Value,
+    Attributes, CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, DATA_DIR, Origin, Place,
+    SYSTEM, SYSTEM_PROMPT, Setting, Settings, Source, Value,
 };
 use crate::printer::Printer;
 
@@ -145,6 +145,7 @@ impl Config {
             ..Self::default()
         };
         if args.no_config {
+            config.find_data()?;
             return Ok(config);
         }
         let (mut files, mut paths) = (Vec::new(), Vec::new());
@@ -172,7 +173,16 @@ impl Config {
         let paths = paths.iter().map(std::path::absolute).filter_map(Result::ok);
         Arc::make_mut(&mut config.declared).files = paths.collect();
         config.profile = config.chosen_profile(args)?;
+        config.find_data()?;
         Ok(config)
+    }
+
+    /// Takes note of the data folder that is configured.
+    fn find_data(&mut self) -> Result<(), Error> {
+        let setting = self.everywhere(DATA_DIR)?;
+        let folder = setting.and_then(|it| it.value.texts().first().map(PathBuf::from));
+        Arc::make_mut(&mut self.declared).data = folder;
+        Ok(())
     }
 
     /// Combines the tables of the files, the weakest first, and checks what names something else.

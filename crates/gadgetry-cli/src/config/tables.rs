@@ -95,6 +95,8 @@ pub(crate) struct Declared {
     pub(crate) servers: BTreeMap<String, McpServer>,
     /// The files that all this is from.
     pub(crate) files: Vec<PathBuf>,
+    /// The data folder, if one is configured.
+    pub(crate) data: Option<PathBuf>,
 }
 
 impl Declared {

@@ -1,12 +1,14 @@
 //! Runs a command of `[[hooks]]`.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::CancellationToken;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run_with_input, supervisor};
+use gadgetry_builtins::program_outside;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, OUTPUT, answer};
@@ -32,6 +34,8 @@ struct Shared {
     secret: Vec<String>,
     /// The folder that they run in, if it is not the working directory.
     folder: Option<PathBuf>,
+    /// The folders of `PATH` that were there when the agent was made: the others could be the work of its commands.
+    path: OsString,
     mode: CurrentMode,
 }
 
@@ -61,7 +65,12 @@ impl Commands {
     ) -> Option<Self> {
         let is_off = declared.hooks.is_empty() || options.approvals.dry_run;
         (!is_off).then(|| {
+            let path = env::var_os("PATH").unwrap_or_default();
+            let here = folder.clone().unwrap_or_default();
+            let path = env::split_paths(&path).filter(|it| here.join(it).is_dir());
             Self(Arc::new(Shared {
+                // Without their separator, they can be joined again.
+                path: env::join_paths(path).unwrap_or_default(),
                 declared: Arc::clone(declared),
                 workspace: options.source.workspace.clone().unwrap_or_default(),
                 folder,
@@ -135,7 +144,9 @@ impl Commands {
         if let (Value::Object(input), Value::Object(about)) = (&mut input, about) {
             input.extend(about.clone());
         }
-        let mut command = supervisor::command("sh", GRACE)?;
+        let mut command =
+            supervisor::command(program_outside("sh", &[&workspace, &folder])?, GRACE)?;
+        command.env("PATH", &self.0.path);
         command.args(["-c", &hook.command]).current_dir(&folder);
         command.env("CLAUDE_PROJECT_DIR", folder);
         remove_secrets(&mut command, &self.0.secret, &[]);

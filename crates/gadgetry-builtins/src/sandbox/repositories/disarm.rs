@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::super::view::by_handle;
-use super::{LEFT, Repositories, Way, in_time};
+use super::{LEFT, Repositories, Way, closed, in_time};
 use crate::workspace::repository::walk::{Found, Search, walk};
 use crate::workspace::repository::{Identity, Layout, about, is_repository_name, settings};
 
@@ -47,10 +48,15 @@ impl Repositories {
             before: self,
             until: Instant::now() + time,
             moved: Vec::new(),
+            opened: Vec::new(),
             done: Done::default(),
         };
         if let Err(error) = disarming.all(workspace) {
             disarming.done.failed(&error);
+        }
+        for (folder, mode) in disarming.opened {
+            // What stays open is a lesser problem than what is left.
+            let _ = fs::set_permissions(by_handle(&folder), Permissions::from_mode(mode));
         }
         disarming.done.into_notes()
     }
@@ -62,6 +68,8 @@ struct Disarming<'r> {
     until: Instant,
     /// Paths of repositories that were elsewhere before.
     moved: Vec<PathBuf>,
+    /// Folders that were closed before as well, with their modes.
+    opened: Vec<(OwnedFd, u32)>,
     done: Done,
 }
 
@@ -97,13 +105,22 @@ impl Search for Disarming<'_> {
     }
 
     fn closed(&mut self, folder: &Dir, name: &OsStr) -> bool {
-        open_inner_to_owner(folder, name).is_ok()
+        let mut open = || -> io::Result<()> {
+            let inner = open_entry(folder, name)?;
+            let found = fs::metadata(by_handle(&inner))?;
+            open_to_owner(&by_handle(&inner))?;
+            let identity = (found.dev(), found.ino());
+            let before = self.before.closed.get(&identity).copied();
+            self.opened.extend(before.map(|mode| (inner, mode)));
+            Ok(())
+        };
+        open().is_ok()
     }
 
     fn entered(&mut self, folder: &Dir) {
-        let metadata = folder.dir_metadata();
-        if metadata
-            .is_ok_and(|it| cap_std::fs::PermissionsExt::mode(&it.permissions()) & 0o500 != 0o500)
+        // What was closed before a command was searched then.
+        if let Some((identity, mode)) = closed(folder)
+            && self.before.closed.get(&identity) != Some(&mode)
         {
             // Where it fails, the error of what is done next counts.
             let _ = open_to_owner(&by_handle(folder));
@@ -379,9 +396,13 @@ fn open_to_owner(handle: &Path) -> io::Result<()> {
 
 /// Gives its owner all rights to a folder in another one.
 fn open_inner_to_owner(folder: &Dir, name: &OsStr) -> io::Result<()> {
+    open_to_owner(&by_handle(&open_entry(folder, name)?))
+}
+
+/// A handle of a folder in another one, also if it is closed.
+fn open_entry(folder: &Dir, name: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let inner = openat(folder, name, flags, Mode::empty())?;
-    open_to_owner(&by_handle(&inner))
+    Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ struct Kept {
     protected: Vec<(OsString, Identity)>,
     known: Vec<(Identity, OsString)>,
     ways: Vec<(OsString, Option<KeptWay>)>,
+    closed: Vec<(Identity, u32)>,
 }
 
 impl Kept {
@@ -74,6 +75,7 @@ impl Kept {
             ways: (all.ways.iter())
                 .map(|(path, found)| (name(path), found.as_ref().map(way)))
                 .collect(),
+            closed: all.closed.iter().map(|(i, mode)| (*i, *mode)).collect(),
         }
     }
 
@@ -94,6 +96,7 @@ impl Kept {
             ways: ways
                 .map(|(path, found)| (path.into(), found.map(way)))
                 .collect(),
+            closed: self.closed.into_iter().collect(),
         }
     }
 }
@@ -119,6 +122,7 @@ mod tests {
             protected: BTreeMap::from([(odd.clone(), (1, 2))]),
             known: BTreeMap::from([((1, 3), odd)]),
             ways: BTreeMap::from([("a".into(), None), ("b".into(), Some(link))]),
+            closed: BTreeMap::from([((1, 5), 0o333)]),
         };
         memory.keep(&Repositories::default()).unwrap();
         memory.keep(&all).unwrap();

@@ -3,12 +3,13 @@
 mod parse;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::about;
 use super::ways::is_absent;
+use super::{about, lines};
 
 /// Bytes of a file of settings. Git reads larger ones, but no one has them.
 const LIMIT: u64 = 1 << 20;
@@ -123,10 +124,13 @@ fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf
             }
             // A command line: the program may be any of its words.
             ("fsmonitor", _) if !is_truth(value) => {
-                let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ';');
-                for word in value.split(is_end).filter(|word| !word.is_empty()) {
-                    named.extend(relative_to_tops(&at_home(word)));
+                for word in lines::words(value) {
+                    named.extend(relative_to_tops(&at_home(&word)));
                 }
+                let line = path_of(value).into_os_string();
+                let in_tops =
+                    (tops.iter()).flat_map(|top| lines::files_below(top, line.as_encoded_bytes()));
+                named.extend(in_tops);
                 named.extend(relative_to_tops(&path));
             }
             _ => {}
@@ -210,22 +214,34 @@ fn entries(folder: &Path, is_deep: bool) -> io::Result<Entries> {
 
 /// The settings of the user and of the system.
 fn of_user() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    files_of(|name| std::env::var_os(name))
+}
+
+/// The same for an environment.
+fn files_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let home = variable("HOME").map(PathBuf::from);
+    // An empty one counts as none.
+    let config = variable("XDG_CONFIG_HOME").filter(|it| !it.is_empty());
+    let config = config.map(PathBuf::from);
     let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
     let mut files = vec![PathBuf::from("/etc/gitconfig")];
     files.extend(home.map(|home| home.join(".gitconfig")));
     files.extend(config.map(|config| config.join("git/config")));
-    for variable in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"] {
-        files.extend(std::env::var_os(variable).map(PathBuf::from));
+    for name in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"] {
+        files.extend(variable(name).map(PathBuf::from));
     }
     files
 }
 
 /// Settings that the environment has: keys without their sections, and values.
 fn of_environment() -> Vec<(String, String)> {
+    values_of(|name| std::env::var_os(name))
+}
+
+/// The same for an environment.
+fn values_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(String, String)> {
     let text = |name: &str| {
-        let value = std::env::var_os(name)?;
+        let value = variable(name)?;
         Some(characters(value.as_encoded_bytes()))
     };
     let count = text("GIT_CONFIG_COUNT").and_then(|it| it.parse().ok());
@@ -235,6 +251,9 @@ fn of_environment() -> Vec<(String, String)> {
         Some((key, text(&format!("GIT_CONFIG_VALUE_{at}"))?))
     });
     let mut found: Vec<(String, String)> = pairs.collect();
+    found.extend(parse::parameters(
+        &text("GIT_CONFIG_PARAMETERS").unwrap_or_default(),
+    ));
     found.extend(text("GIT_TEMPLATE_DIR").map(|it| ("templatedir".to_owned(), it)));
     found
 }
@@ -275,7 +294,7 @@ fn path_of(characters: &str) -> PathBuf {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStringExt as _;
-        std::ffi::OsString::from_vec(bytes).into()
+        OsString::from_vec(bytes).into()
     }
     #[cfg(not(unix))]
     {
@@ -304,4 +323,40 @@ fn home_of(user: &str) -> Option<PathBuf> {
     // NAME:PASSWORD:UID:GID:WORDS:HOME:SHELL
     let mut fields = lines.find_map(|mut fields| (fields.next()? == user).then_some(fields))?;
     fields.nth(4).map(path_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_an_environment() {
+        let check = |variables: &[(&str, &str)], file: &str, value: Option<(&str, &str)>| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(it, _)| *it == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let files = files_of(variable);
+            assert!(files.contains(&file.into()), "{variables:?}: {files:?}");
+            let values = values_of(variable);
+            let values: Vec<_> = values.iter().map(|(k, v)| (&**k, &**v)).collect();
+            assert_eq!(values, Vec::from_iter(value), "{variables:?}");
+        };
+        let home = ("HOME", "/home/me");
+        let usual = "/home/me/.config/git/config";
+        check(&[], "/etc/gitconfig", None);
+        check(&[home], usual, None);
+        check(&[home, ("XDG_CONFIG_HOME", "")], usual, None);
+        check(&[("XDG_CONFIG_HOME", "/c")], "/c/git/config", None);
+        check(&[("GIT_CONFIG_GLOBAL", "/g")], "/g", None);
+        let hooks = Some(("hookspath", "h"));
+        let passed_on = ("GIT_CONFIG_PARAMETERS", "'core.hookspath'='h'");
+        check(&[home, passed_on], usual, hooks);
+        let counted = [
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "core.hooksPath"),
+            ("GIT_CONFIG_VALUE_0", "h"),
+        ];
+        check(&counted, "/etc/gitconfig", hooks);
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn run(config: &Config, args: &ApprovalsArgs, printer: &Printer) -> R
         let all = Rule::new(Permission::Allow, "*").map_err(Error::input)?;
         rules.push(typed(&all));
     }
-    let toolbox = args.source.toolbox(None, &[])?;
+    let toolbox = args.source.toolbox(&config.declared, None, &[])?;
     let gadgets = toolbox.registry().iter().filter_map(|gadget| {
         let permission = toolbox.get(gadget.name())?.permission();
         Some(Default {

@@ -15,7 +15,7 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.source, declared, printer).await?;
-    let toolbox = args.source.toolbox(servers.as_deref(), &[])?;
+    let toolbox = args.source.toolbox(declared, servers.as_deref(), &[])?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();
     let widest = widest.unwrap_or_default();

@@ -19,12 +19,12 @@ pub(super) async fn toolbox(
     declared: &Declared,
     printer: &Printer,
 ) -> Result<(Toolbox, Option<Arc<mcp::Connected>>), Error> {
-    let own = options.toolbox(None, &[])?;
+    let own = options.toolbox(declared, None, &[])?;
     if own.registry().get(name).is_some() {
         return Ok((own, None));
     }
     let servers = mcp::connect(options, declared, printer).await?;
-    Ok((options.toolbox(servers.as_deref(), &[])?, servers))
+    Ok((options.toolbox(declared, servers.as_deref(), &[])?, servers))
 }
 
 /// Returns the gadget of this name.

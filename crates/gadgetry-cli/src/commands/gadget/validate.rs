@@ -15,7 +15,7 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> Result<(), Error> {
     let servers = mcp::connect(&args.source, declared, printer).await?;
-    let toolbox = args.source.toolbox(servers.as_deref(), &[])?;
+    let toolbox = args.source.toolbox(declared, servers.as_deref(), &[])?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();
         let properties = spec.parameters.get("properties").and_then(Value::as_object);

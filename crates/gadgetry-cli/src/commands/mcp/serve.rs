@@ -49,7 +49,9 @@ pub(super) async fn run(
     let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
     let servers = mcp::connect(&args.source, &config.declared, printer).await?;
-    let toolbox = args.source.toolbox(servers.as_deref(), OF_RUN)?;
+    let toolbox = args
+        .source
+        .toolbox(&config.declared, servers.as_deref(), OF_RUN)?;
     let names = Names {
         gadgets: toolbox
             .registry()

@@ -63,7 +63,8 @@ fn value(characters: &mut Peekable<Chars<'_>>) -> String {
                 skip_line(characters);
                 break;
             }
-            ' ' | '\t' if !quoted => blanks.push(character),
+            // Git removes them at the end, also where the file ends.
+            ' ' | '\t' | '\r' if !quoted => blanks.push(character),
             other => {
                 // Blanks at the beginning and at the end are not part of it.
                 if !value.is_empty() {
@@ -90,9 +91,38 @@ fn value(characters: &mut Peekable<Chars<'_>>) -> String {
     value
 }
 
+/// Returns keys without their section, and values, of `GIT_CONFIG_PARAMETERS`: what `git -c` passes on, each in quotes of a shell.
+///
+/// ```text
+/// 'core.hooksPath'='a b' 'core.x=y'  ─►  ("hookspath", "a b"), ("x", "y")
+/// ```
+///
+/// Where a name has a `=` itself, each of them counts as the end of one.
+pub(super) fn parameters(text: &str) -> Vec<(String, String)> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => word.extend(characters.next()),
+            ' ' | '\t' | '\n' if !quoted => words.push(std::mem::take(&mut word)),
+            other => word.push(other),
+        }
+    }
+    words.push(word);
+    let mut found = Vec::new();
+    for word in words {
+        for (at, _) in word.match_indices('=') {
+            let key = word[..at].rsplit('.').next().unwrap_or_default();
+            found.push((key.to_ascii_lowercase(), word[at + 1..].to_owned()));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::values;
+    use super::{parameters, values};
 
     #[test]
     fn keys_and_values() {
@@ -116,10 +146,28 @@ mod tests {
             "[a \"]\"]\nPATH =  a  b  \r\nk-1 = \\\\ \\\"",
             &[("path", "a  b"), ("k-1", "\\ \"")],
         );
+        // The file ends without a newline.
+        check("[core]\nhooksPath = .hooks\r", &[("hookspath", ".hooks")]);
         check(
             "# path = x\n; path = y\n[x] # z\npath = w",
             &[("path", "w")],
         );
+    }
+
+    #[test]
+    fn parameters_of_the_environment() {
+        let check = |text: &str, expected: &[(&str, &str)]| {
+            let found = parameters(text);
+            let found: Vec<(&str, &str)> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
+            assert_eq!(found, expected, "{text:?}");
+        };
+        check("", &[]);
+        check("'core.hooksPath=a b'", &[("hookspath", "a b")]);
+        check(
+            "'core.hooksPath'='a'\\''b' 'x.y=z'",
+            &[("hookspath", "a'b"), ("y", "z")],
+        );
+        check("'a.b=c.d'='e'", &[("b", "c.d=e"), ("d", "e")]);
     }
 
     /// Git reads the same.
@@ -138,6 +186,7 @@ mod tests {
             "  x\t y  ",
             "x\"  \"y",
             "",
+            "x\r\n[a]",
         ] {
             std::fs::write(&file, format!("[core]\n\thooksPath = {value}\n")).unwrap();
             let Ok(git) = std::process::Command::new("git")
