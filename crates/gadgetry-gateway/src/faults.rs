@@ -16,13 +16,17 @@ const WORDS: &str =
     "the upstream's words about the error are not shown, because they have an address";
 
 /// Name endings that occur only in the owner's machine or network.
-const INTERNAL: [&str; 7] = [
+const INTERNAL: [&str; 11] = [
     "localhost",
     ".cluster.local",
+    ".corp",
+    ".home.arpa",
     ".internal",
     ".intranet",
     ".lan",
     ".local",
+    ".localdomain",
+    ".private",
     ".svc",
 ];
 
@@ -88,6 +92,7 @@ impl Addresses {
             || INTERNAL.iter().any(|it| has(it))
             || self.0.iter().any(|it| it.contains(['.', ':']) && has(it))
             || has_ip4(&plain)
+            || has_hex(&plain)
             || has_ip6(&plain)
     }
 
@@ -193,7 +198,8 @@ fn plain(text: &str) -> String {
     // What splits an escape goes first, and what escapes hid goes last.
     let mut plain = visible(&unescaped(&visible(text, true)), false);
     plain.make_ascii_lowercase();
-    for (escape, meaning) in [("u002f", "/"), ("u003a", ":"), ("u002e", ".")] {
+    let escapes = [("u002f", "/"), ("u003a", ":"), ("u002e", ".")];
+    for (escape, meaning) in escapes.into_iter().chain([("[.]", "."), ("(.)", ".")]) {
         plain = plain.replace(escape, meaning);
     }
     plain
@@ -213,14 +219,25 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || ".:-_".contains(c)
 }
 
-/// Returns `true` if the text contains four numbers separated by dots.
+/// Returns `true` if the text contains four numbers separated by dots, or short ones by hyphens, as in the names of cloud machines.
 fn has_ip4(text: &str) -> bool {
-    let runs = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
-    runs.into_iter().any(|run| {
-        let numbers: Vec<&str> = run.split('.').collect();
-        numbers
-            .windows(4)
-            .any(|it| it.iter().all(|number| !number.is_empty()))
+    [('.', usize::MAX), ('-', 3)]
+        .into_iter()
+        .any(|(sign, digits)| {
+            let mut runs = text.split(|c: char| !(c.is_ascii_digit() || c == sign));
+            runs.any(|run| {
+                let numbers: Vec<&str> = run.split(sign).collect();
+                let is_number = |number: &&str| (1..=digits).contains(&number.len());
+                numbers.windows(4).any(|it| it.iter().all(is_number))
+            })
+        })
+}
+
+/// Returns `true` if the text contains an IPv4 address as one hexadecimal number.
+fn has_hex(text: &str) -> bool {
+    text.split("0x").skip(1).any(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_hexdigit());
+        end.unwrap_or(rest.len()) == 8
     })
 }
 
@@ -384,12 +401,16 @@ mod tests {
             "\u{ff4c}ocalhost refused",
             "127\u{3002}0\u{ff0e}0\u{ff61}1:8123",
             "\u{1d7d9}27.0.0.1",
+            "ip-127-0-0-1 refused",
+            "127[.]0[.]0[.]1 refused",
+            "0x7f000001 refused",
+            "db.corp refused",
         ] {
             for addresses in [&upstream, &named] {
                 let shown = addresses.hidden(text);
                 let rest = shown.replace(super::HIDDEN, "").replace(super::WORDS, "");
                 for part in [
-                    "0.0", "0&", "127", "8123", "fe80", "gate", "local", "db.", "svc",
+                    "0.0", "0&", "127", "7f0", "8123", "fe80", "gate", "local", "db.", "svc",
                 ] {
                     assert!(!rest.contains(part), "{text} -> {shown}");
                 }
@@ -402,6 +423,7 @@ mod tests {
             "messages.0.content: expected a string",
             "invalid: temperature must be <= 2.0",
             "R&D: 1 & 2 &lt; 3; &#8364;5 for 10 m\u{b2}",
+            "gpt-4o-2024-08-06 and claude-3-5-haiku-20241022 at 0x7ffe12345678",
             "at 12:30:45 the limit of 1,000.50 was reached",
         ] {
             assert_eq!(upstream.hidden(text), text);

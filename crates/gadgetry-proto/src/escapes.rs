@@ -5,11 +5,18 @@ use std::borrow::Cow;
 /// Times that escapes are decoded: an escape may be escaped.
 const ROUNDS: usize = 4;
 
-/// HTML entities of ASCII, and their characters.
-const ENTITIES: [(&str, char); 45] = [
+/// HTML entities that need no semicolon.
+const OPEN_ENTITIES: [(&str, char); 6] = [
     ("lt", '<'),
     ("gt", '>'),
     ("quot", '"'),
+    ("amp", '&'),
+    ("nbsp", ' '),
+    ("shy", '\u{ad}'),
+];
+
+/// Other HTML entities of ASCII, and their characters.
+const ENTITIES: [(&str, char); 41] = [
     ("apos", '\''),
     ("lbrace", '{'),
     ("lcub", '{'),
@@ -47,7 +54,6 @@ const ENTITIES: [(&str, char); 45] = [
     ("Hat", '^'),
     ("grave", '`'),
     ("tilde", '~'),
-    ("nbsp", ' '),
     ("ensp", ' '),
     ("emsp", ' '),
     ("NewLine", '\n'),
@@ -56,12 +62,13 @@ const ENTITIES: [(&str, char); 45] = [
 
 /// Decodes the escapes of JSON, HTML and URLs, also escaped ones, and the wide forms of ASCII.
 ///
-/// References to letters outside ASCII by name, such as `&eacute;`, stay.
+/// Other references by name, as to quotation marks, blanks and letters outside ASCII, become U+200B, which is not seen.
 ///
 /// ```
 /// use gadgetry_proto::escapes::unescaped;
 /// assert_eq!(unescaped(r"&lt;a href=%22x%22&gt;\u0041 &amp;lt;"), "<a href=\"x\">A <");
 /// assert_eq!(unescaped("5 % of R&D"), "5 % of R&D");
+/// assert_eq!(unescaped("&LTa&gt &ldquo;b&#98"), "<a> \u{200b}bb");
 /// ```
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
@@ -110,6 +117,13 @@ fn escape(text: &str) -> (usize, char) {
     let (number, length) = match bare.as_bytes().first() {
         Some(b'n' | b'r') => return (backslashes + 1, '\n'),
         Some(b't' | b'b' | b'f') => return (backslashes + 1, ' '),
+        // As in Rust and JavaScript: `\u{1b}`.
+        Some(b'u') if bare.as_bytes().get(1) == Some(&b'{') => {
+            let near = &bare[2..bare.floor_char_boundary(9.min(bare.len()))];
+            let digits = near.split_once('}').map(|it| it.0);
+            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            (number, digits.map_or(0, str::len) + 3)
+        }
         Some(b'u') => match (
             hex(1, 4),
             bare.get(5..).map(|it| it.trim_start_matches('\\')),
@@ -134,28 +148,46 @@ fn escape(text: &str) -> (usize, char) {
 
 /// Returns the length of an HTML entity, and its character. In a nested page, `&lt;` is `&amp;lt;`.
 fn entity(text: &str) -> (usize, char) {
-    const NAME: usize = 14;
+    const NAME: usize = 32;
     let mut name = &text[1..];
     while let Some(inner) = name.strip_prefix("amp;") {
         name = inner;
     }
     let before = text.len() - name.len();
-    let end = name.find(|c: char| c != '#' && !c.is_ascii_alphanumeric());
-    let end = end.filter(|end| (2..=NAME).contains(end) && name[*end..].starts_with(';'));
-    let Some(end) = end else {
-        return (before, '&');
-    };
-    let name = &name[..end];
-    let number = name.strip_prefix('#').and_then(|number| {
+    let ends = |length: usize| before + length + usize::from(name[length..].starts_with(';'));
+    if let Some(number) = name.strip_prefix('#') {
         let hex = number.strip_prefix(['x', 'X']);
-        let parsed = hex.map_or_else(|| number.parse(), |hex| u32::from_str_radix(hex, 16));
-        char::from_u32(parsed.ok()?)
-    });
-    let known = ENTITIES.iter().find(|(known, _)| *known == name);
-    match number.or(known.map(|(_, character)| *character)) {
-        Some(character) => (before + end + 1, character),
-        None => (before, '&'),
+        let (digits, radix) = hex.map_or((number, 10), |hex| (hex, 16));
+        let length = digits
+            .bytes()
+            .take_while(|it| char::from(*it).is_digit(radix))
+            .count();
+        let value = u32::from_str_radix(&digits[..length], radix).ok();
+        let end = name.len() - digits.len() + length;
+        let character = value.and_then(char::from_u32);
+        return character.map_or((before, '&'), |character| (ends(end), character));
     }
+    let length = name
+        .bytes()
+        .take(NAME)
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
+    if name[length..].starts_with(';') && length > 1 {
+        let is_known = |(known, _): &&(&str, char)| known.eq_ignore_ascii_case(&name[..length]);
+        let known = OPEN_ENTITIES.iter().chain(&ENTITIES).find(is_known);
+        return (
+            ends(length),
+            known.map_or('\u{200b}', |(_, character)| *character),
+        );
+    }
+    let is_begun = |(known, _): &&(&str, char)| {
+        let begin = name.get(..known.len());
+        begin.is_some_and(|it| it.eq_ignore_ascii_case(known))
+    };
+    let known = OPEN_ENTITIES.iter().find(is_begun);
+    known.map_or((before, '&'), |(known, character)| {
+        (before + known.len(), *character)
+    })
 }
 
 /// Returns the length of the URL escapes of one character, and the character.

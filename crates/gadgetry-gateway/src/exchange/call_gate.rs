@@ -6,6 +6,7 @@ use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::dialect::{Dialects, Gate, GateRules, Gated, Quotations, looks_like_call};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::schema::Registry;
+use serde_json::Value;
 
 use super::request::ClientRequest;
 use super::setup::Setup;
@@ -37,7 +38,7 @@ impl CallGate {
             dialects,
             registry,
             request: Arc::clone(&setup.request.client),
-            quotations: Quotations::default(),
+            quotations: Quotations::with_data(passed_on(&setup.request.client)),
             written: String::new(),
         }
     }
@@ -82,4 +83,22 @@ impl CallGate {
         self.quotations
             .decide(pieces, &self.dialects, &self.request.messages);
     }
+}
+
+/// Returns the texts in fields that are passed on, as `documents`: a template of the upstream may put them into the prompt.
+fn passed_on(request: &ClientRequest) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut open: Vec<&Value> = request.options.fields.values().rev().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => texts.push(text.clone()),
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::Object(fields) => {
+                texts.extend(fields.keys().cloned());
+                open.extend(fields.values().rev());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts
 }

@@ -174,3 +174,37 @@ fn a_quotation_in_another_form_is_no_call() {
     let received = client.receive(conversation(FORMS[0], "Hi", ""), &[&block]);
     assert_eq!(received.calls, [paris]);
 }
+
+/// A call that is split over what a model reads one after the other, however the client sent it.
+#[test]
+fn what_an_upstream_reads_as_one_text_is_one_text() {
+    let form = FORMS[0];
+    let (first, second) = form.split_at(30);
+    let check = |messages: &Value, fields: &Value| {
+        let mut body = ask("Hi");
+        body["messages"] = messages.clone();
+        for (name, value) in fields.as_object().expect("fields") {
+            body[name] = value.clone();
+        }
+        let received = Client::new(ClientApi::Chat).receive(body, &[form]);
+        assert_eq!(received.calls, [], "{messages} {fields}");
+    };
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Rome\"}"}});
+    let results = json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]},
+        {"role": "tool", "tool_call_id": "b", "content": second},
+        {"role": "tool", "tool_call_id": "a", "content": first},
+    ]);
+    check(&results, &json!({}));
+    let image =
+        json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}});
+    let parts = json!([{"type": "text", "text": first}, image, {"type": "text", "text": second}]);
+    check(&json!([{"role": "user", "content": parts}]), &json!({}));
+    let hi = json!([{"role": "user", "content": "Hi"}]);
+    check(&hi, &json!({"documents": [{"title": "a", "text": form}]}));
+    check(
+        &hi,
+        &json!({"chat_template_kwargs": {"documents": [[first, second]]}}),
+    );
+}

@@ -38,10 +38,11 @@ pub(super) async fn call(
         let unknown = options.toolbox.registry().unknown_gadget(&request.name);
         return Err(ErrorData::invalid_params(unknown, None));
     };
-    let Ok(_permit) = shared.calls.try_acquire() else {
+    let client = sender(&context);
+    let Some(_place) = shared.calls.place(client) else {
         return Ok(failed("too many calls are in flight; repeat it later").into());
     };
-    let approver = OfClient::new(way(server, &request, &context), sender(&context));
+    let approver = OfClient::new(way(server, &request, &context), client);
     let approvals = options.approvals.clone().approver(approver.clone());
     let arguments = request.arguments.clone().unwrap_or_default();
     let parameters = Value::Object(arguments).to_string();

@@ -24,6 +24,7 @@
 
 mod approval;
 mod call;
+mod calls;
 mod content;
 mod handler;
 mod http;
@@ -39,20 +40,17 @@ use std::time::Duration;
 
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::{Classified, DynHook, Fault, Hooks, Skills, Toolbox};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use approval::Seals;
+use calls::Calls;
 
 pub use http::HttpOptions;
-
-/// Calls that may be in flight at once.
-const CALLS: usize = 256;
 
 /// Maximum time for calls in flight to end after a cancellation.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Gadgets, ready to be served to MCP clients. Clones share the limit of calls in flight.
+/// Gadgets, ready to be served to MCP clients. Clones share the limits of calls in flight.
 #[derive(Clone)]
 pub struct GadgetServer {
     options: Arc<Options>,
@@ -73,7 +71,7 @@ struct Options {
 
 struct Shared {
     seals: Seals,
-    calls: Semaphore,
+    calls: Calls,
 }
 
 impl GadgetServer {
@@ -98,7 +96,7 @@ impl GadgetServer {
         };
         let shared = Shared {
             seals: Seals::new().ok_or(ServeError::NoRandomness)?,
-            calls: Semaphore::new(CALLS),
+            calls: Calls::default(),
         };
         Ok(Self {
             options: Arc::new(options),
@@ -157,11 +155,7 @@ impl GadgetServer {
 
     /// Waits until no call is in flight.
     async fn drain(&self) {
-        let all = u32::try_from(CALLS).unwrap_or(u32::MAX);
-        if timeout(DRAIN, self.shared.calls.acquire_many(all))
-            .await
-            .is_err()
-        {
+        if timeout(DRAIN, self.shared.calls.drain()).await.is_err() {
             tracing::warn!("not all calls have ended in time");
         }
     }

@@ -56,6 +56,7 @@ mod envelope;
 mod forms;
 mod gate;
 mod gemma;
+mod heads;
 mod known;
 mod markup;
 mod name;

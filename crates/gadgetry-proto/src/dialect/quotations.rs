@@ -11,16 +11,18 @@
 //! | the form, without the wrapper around it | in which notation its values are |
 //! | the call: the name, and the values in their order, with nothing but the signs, keys and words of a notation between | which form the model writes, which other calls are in it, which ids and names of fields it has |
 //!
+//! The heads of lines do not count: signs, line numbers and the like, which programs put before what they show.
+//!
 //! A sentence does not quote a call: "Translate text Hello to fr" has no signs of a notation after the name.
 
 use std::borrow::Cow;
-use std::iter;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde_json::Value;
+use wanted::{Steps, Wanted};
 
 use crate::call::Parameters;
-use crate::dialect::significant::{Significant, Tags, without_numbers};
+use crate::dialect::significant::{Significant, Tags};
 use crate::dialect::{CustomDialect, DialectCall, Dialects, Gated};
 use crate::escapes::unescaped;
 use crate::media::Media;
@@ -33,19 +35,13 @@ pub const PROJECT_INSTRUCTIONS: &str = "project_instructions";
 const SEARCHED: usize = 256 << 20;
 
 /// Bytes that are searched in the time of one step of a comparison.
-const STEP: usize = 16;
+const STEP: usize = 32;
 
 /// Significant characters of wrappers of forms, before and after them.
 const WRAPPERS: [&[&str]; 2] = [
     &["<tool_call>", "<function_calls>", "[tool_calls]"],
     &["</tool_call>", "</function_calls>"],
 ];
-
-/// Maximum bytes between two values of a call, or its name and a value.
-const GAP: usize = 256;
-
-/// Maximum bytes of a key or a word in such a gap.
-const WORD: usize = 64;
 
 /// Distinguishes calls of a model from those that it only repeats: those that the data of the conversation contains.
 ///
@@ -70,14 +66,26 @@ const WORD: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotations {
+    /// Data next to the messages.
+    more: Vec<String>,
     /// The data with and without tags, read when the first call is found.
     data: Vec<Significant>,
+    /// The same without the heads of lines.
+    bare: Vec<(Tags, String)>,
     searched: usize,
     /// `true` if the last call is a quotation, so that the end of its form is text.
     is_quoting: bool,
 }
 
 impl Quotations {
+    /// Begins with texts that the model reads next to the messages.
+    pub fn with_data(more: Vec<String>) -> Self {
+        Self {
+            more,
+            ..Self::default()
+        }
+    }
+
     /// Returns `true` if data in these messages contains a call, or the form in which the model wrote it: texts of the user and of the
     /// project, results, summaries, and names of files. They are read for the first call.
     pub fn has(
@@ -91,10 +99,18 @@ impl Quotations {
     }
 
     fn has_form(&mut self, form: &str, dialects: &Dialects, messages: &[Message]) -> bool {
-        self.search(messages, |data, _| {
-            let bare = without_wrapper(form, dialects, data.tags());
-            data.text().contains(&bare)
-        })
+        self.read(messages);
+        let written = |tags| Significant::of(body(form), tags);
+        let searched = &mut self.searched;
+        let mut has = |data: &str, form: &str| {
+            *searched = searched.saturating_add(data.len());
+            *searched > SEARCHED || data.contains(without_wrapper(form, dialects))
+        };
+        // The tags of a form may have its names.
+        let mut data = self.data.iter().filter(|it| it.tags() != Tags::Removed);
+        let mut bare = self.bare.iter();
+        data.any(|data| has(data.text(), written(data.tags()).text()))
+            || bare.any(|(tags, bare)| has(bare, &written(*tags).bare()))
     }
 
     fn has_call(&mut self, call: &DialectCall, messages: &[Message]) -> bool {
@@ -102,31 +118,27 @@ impl Quotations {
             // It is not executed.
             return false;
         };
-        self.search(messages, |data, steps| {
-            Wanted::new(&call.gadget_name, parameters, data.tags()).is_in(data, steps)
+        self.read(messages);
+        self.data.iter().any(|data| {
+            self.searched = self.searched.saturating_add(data.text().len());
+            let Some(left) = SEARCHED.checked_sub(self.searched) else {
+                return true;
+            };
+            let mut steps = Steps::new(left / STEP);
+            let wanted = Wanted::new(&call.gadget_name, parameters, data.tags());
+            let is_found = wanted.is_some_and(|wanted| wanted.is_in(data, &mut steps));
+            self.searched = SEARCHED - steps.left() * STEP;
+            is_found
         })
     }
 
-    /// Searches the data, unless too much of it was searched for this reply. The search counts its steps, apart from the reading of the
-    /// data.
-    fn search(
-        &mut self,
-        messages: &[Message],
-        search: impl Fn(&Significant, &mut usize) -> bool,
-    ) -> bool {
+    fn read(&mut self, messages: &[Message]) {
         if self.data.is_empty() {
-            self.data = data(messages);
+            self.data = data(messages, &self.more);
+            let has_heads = |it: &&Significant| it.tags() != Tags::Removed && it.has_heads();
+            let bare = self.data.iter().filter(has_heads);
+            self.bare = bare.map(|it| (it.tags(), it.bare())).collect();
         }
-        self.data.iter().any(|data| {
-            self.searched = self.searched.saturating_add(data.text().len());
-            if self.searched > SEARCHED {
-                return true;
-            }
-            let mut steps = 0;
-            let is_found = search(data, &mut steps);
-            self.searched = self.searched.saturating_add(steps.saturating_mul(STEP));
-            is_found
-        })
     }
 
     /// Turns quotations among the pieces that have passed a [gate](crate::dialect::Gate) into text, and removes the wrappers of calls:
@@ -208,26 +220,18 @@ impl Quotations {
     }
 }
 
-/// Returns the texts in a message that the model did not write.
-fn texts(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
-    let role = message.role;
-    message.content.iter().flat_map(move |part| {
-        let (text, media): (_, &[Media]) = match (role, part) {
-            (Role::System, Content::Text { text }) => (project(text), &[]),
-            // The model wrote a summary, but about what it had read.
-            (Role::User, Content::Text { text }) | (_, Content::Summary { text, .. }) => {
-                (Some(text.as_str()), &[])
-            }
-            (Role::User, Content::GadgetResult { text, media, .. }) => (Some(text.as_str()), media),
-            (Role::User, Content::Media(media)) => (None, std::slice::from_ref(media)),
-            _ => (None, &[]),
-        };
-        // A name is in a caption, or goes to a provider as it is.
-        let names = media.iter().filter_map(|media| media.name.as_deref());
-        let captions = media.iter().map(|media| Cow::Owned(media.caption()));
-        let borrowed = text.into_iter().chain(names).map(Cow::Borrowed);
-        borrowed.chain(captions)
-    })
+/// Returns the texts in a part of a message that the model did not write. The names of media follow.
+fn texts(role: Role, part: &Content) -> (Option<&str>, &[Media]) {
+    match (role, part) {
+        (Role::System, Content::Text { text }) => (project(text), &[]),
+        // The model wrote a summary, but about what it had read.
+        (Role::User, Content::Text { text }) | (_, Content::Summary { text, .. }) => {
+            (Some(text.as_str()), &[])
+        }
+        (Role::User, Content::GadgetResult { text, media, .. }) => (Some(text.as_str()), media),
+        (Role::User, Content::Media(media)) => (None, std::slice::from_ref(media)),
+        _ => (None, &[]),
+    }
 }
 
 /// Returns the instructions of a project, which are the words of its authors.
@@ -237,17 +241,23 @@ fn project(text: &str) -> Option<&str> {
     text.get(start..end.unwrap_or(text.len()))
 }
 
-/// Returns the data of messages, one text after another, because a call may be split over several of them.
-fn data(messages: &[Message]) -> Vec<Significant> {
-    let texts: Vec<Cow<'_, str>> = messages.iter().flat_map(texts).collect();
+/// Returns the data of messages and more data, one text after another, because a call may be split over several of them: in the order
+/// of the messages, and where it is another one, as a model reads them.
+fn data(messages: &[Message], more: &[String]) -> Vec<Significant> {
+    let (written, sent) = (in_order(messages), as_sent(messages));
+    let sent = if sent == written { Vec::new() } else { sent };
+    let more = more.iter().map(|it| Cow::Borrowed(it.as_str()));
+    let texts: Vec<Cow<'_, str>> = written.into_iter().chain(sent).chain(more).collect();
     let texts: Vec<Cow<'_, str>> = texts.iter().map(|text| unescaped(text)).collect();
-    let bare: Vec<String> = texts.iter().filter_map(|it| without_numbers(it)).collect();
-    let mut all: Vec<Significant> = Tags::ALL.map(Significant::new).into();
+    let has_tags = texts.iter().any(|text| text.contains('<'));
+    let ways = if has_tags {
+        &Tags::ALL[..]
+    } else {
+        &[Tags::Kept]
+    };
+    let mut all: Vec<Significant> = ways.iter().map(|tags| Significant::new(*tags)).collect();
     for all in &mut all {
         for text in &texts {
-            all.add(text);
-        }
-        for text in &bare {
             all.add(text);
         }
     }
@@ -255,18 +265,62 @@ fn data(messages: &[Message]) -> Vec<Significant> {
     all
 }
 
-/// Returns the significant characters of a form without the wrapper around it.
-fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
+/// Returns texts with the names and captions of media where these are.
+fn in_order(messages: &[Message]) -> Vec<Cow<'_, str>> {
+    let all = messages.iter().flat_map(|message| {
+        message.content.iter().flat_map(|part| {
+            let (text, media) = texts(message.role, part);
+            // A name is in a caption, or goes to a provider as it is.
+            let names = media.iter().filter_map(|media| media.name.as_deref());
+            let captions = media.iter().map(|media| Cow::Owned(media.caption()));
+            let borrowed = text.into_iter().chain(names).map(Cow::Borrowed);
+            borrowed.chain(captions)
+        })
+    });
+    all.collect()
+}
+
+/// Returns texts without media between them. Results are first, in the order of their calls.
+fn as_sent(messages: &[Message]) -> Vec<Cow<'_, str>> {
+    let calls = messages.iter().flat_map(|message| &message.content);
+    let calls = calls.filter_map(|part| {
+        let Content::ToolUse { tool_use_id, .. } = part else {
+            return None;
+        };
+        Some(tool_use_id.as_str())
+    });
+    let places: BTreeMap<&str, usize> = calls.enumerate().map(|(at, id)| (id, at)).collect();
+    let place = |part: &&Content| {
+        let Content::GadgetResult { invocation_id, .. } = part else {
+            return (true, 0);
+        };
+        let place = places.get(invocation_id.as_str());
+        (false, place.map_or(usize::MAX, |at| *at))
+    };
+    let all = messages.iter().flat_map(|message| {
+        let mut parts: Vec<&Content> = message.content.iter().collect();
+        parts.sort_by_key(place);
+        let texts = parts.into_iter().map(|part| texts(message.role, part).0);
+        texts.flatten().map(Cow::Borrowed)
+    });
+    all.collect()
+}
+
+/// Returns a form without a code fence around it.
+fn body(form: &str) -> &str {
     let form = form.trim();
-    let body = form.strip_prefix("```").map_or(form, |fenced| {
+    form.strip_prefix("```").map_or(form, |fenced| {
         let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
         body.trim_end_matches('`')
-    });
+    })
+}
+
+/// Returns the significant characters of a form without those of the wrapper around it.
+fn without_wrapper<'f>(form: &'f str, dialects: &Dialects) -> &'f str {
     let [before, after] = WRAPPERS;
     let before = wrappers(before, dialects, |it| &it.before);
     let after = wrappers(after, dialects, |it| &it.after);
-    let written = Significant::of(body, tags);
-    let mut bare = written.text();
+    let mut bare = form;
     while let Some(rest) = before.iter().find_map(|it| bare.strip_prefix(&**it)) {
         bare = rest;
     }
@@ -281,8 +335,7 @@ fn without_wrapper(form: &str, dialects: &Dialects, tags: Tags) -> String {
     let first = bare.strip_prefix("<|").and_then(|it| it.split_once("|>"));
     bare = first.filter(|it| is_token(it.0)).map_or(bare, |it| it.1);
     let last = bare.strip_suffix("|>").and_then(|it| it.rsplit_once("<|"));
-    bare = last.filter(|it| is_token(it.1)).map_or(bare, |it| it.0);
-    bare.to_owned()
+    last.filter(|it| is_token(it.1)).map_or(bare, |it| it.0)
 }
 
 /// Returns the significant characters of wrappers on one side of a form: those that are known, and those of custom dialects.
@@ -298,197 +351,6 @@ fn wrappers<'d>(
     all.filter(|it| !it.is_empty()).collect()
 }
 
-/// A call that is looked for in data: significant characters.
-struct Wanted {
-    name: String,
-    values: Vec<String>,
-}
-
-impl Wanted {
-    fn new(name: &str, parameters: &Value, tags: Tags) -> Self {
-        let values = parameters
-            .as_object()
-            .into_iter()
-            .flat_map(|it| it.values());
-        Self {
-            name: Significant::of(name, tags).text().to_owned(),
-            values: values.map(|it| significant_value(it, tags)).collect(),
-        }
-    }
-
-    /// Returns `true` if it is in data, or if it is not found in a limited number of steps.
-    fn is_in(&self, data: &Significant, steps: &mut usize) -> bool {
-        if self.name.is_empty() {
-            return false;
-        }
-        let text = data.text();
-        for (start, _) in text.match_indices(&self.name) {
-            *steps += 1;
-            let end = start + self.name.len();
-            if !data.is_word(start, end) {
-                continue;
-            }
-            let (before, after) = (&text[..start], &text[end..]);
-            let is_found = match self.values.as_slice() {
-                [] => has_no_arguments(before, after, steps),
-                values => is_call(after, values, steps) || is_named_last(before, values, steps),
-            };
-            if is_found || *steps > SEARCHED / STEP {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// Returns the significant characters of a value, without brackets: a schema may have put a value into a list.
-fn significant_value(value: &Value, tags: Tags) -> String {
-    let text = value.as_str().map(Cow::Borrowed);
-    let text = text.unwrap_or_else(|| value.to_string().into());
-    let kept = Significant::of(&text, tags);
-    kept.text().replace(is_bracket, "")
-}
-
-fn is_bracket(c: char) -> bool {
-    matches!(c, '[' | ']' | '{' | '}')
-}
-
-/// Returns `true` if a text after a name begins with the values of a call.
-fn is_call(after: &str, values: &[String], steps: &mut usize) -> bool {
-    // After a name in a sentence comes a word.
-    if after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-        return false;
-    }
-    let mut rest = after;
-    let mut is_first = true;
-    for value in values {
-        let Some(next) = after_value(rest, value, is_first, steps) else {
-            return false;
-        };
-        (rest, is_first) = (next, false);
-    }
-    true
-}
-
-/// Returns `true` if the values of a call are before its name: `{"arguments": {…}, "name": "rm"`.
-fn is_named_last(before: &str, values: &[String], steps: &mut usize) -> bool {
-    if !before.ends_with([':', '=']) {
-        return false;
-    }
-    let longest = 2 * GAP + values.iter().map(|value| value.len() + GAP).sum::<usize>();
-    let from = before.floor_char_boundary(before.len().saturating_sub(longest));
-    let near = &before[from..];
-    *steps += near.len();
-    near.match_indices('{').any(|(at, _)| {
-        let mut rest = &near[at..];
-        let has_all = values.iter().all(|value| {
-            let next = after_value(rest, value, false, steps);
-            rest = next.unwrap_or(rest);
-            next.is_some()
-        });
-        has_all && rest.len() <= GAP && gap_ends(rest).any(|end| end == rest.len())
-    })
-}
-
-/// Returns the text after a value and the gap before it. Before the first value, the gap has a sign that only notations have there.
-fn after_value<'t>(
-    text: &'t str,
-    value: &str,
-    is_first: bool,
-    steps: &mut usize,
-) -> Option<&'t str> {
-    let ends = iter::once(0).chain(gap_ends(text));
-    let mut has_sign = !is_first;
-    let mut seen = 0;
-    for end in ends {
-        *steps += 1;
-        has_sign |= text[seen..end].contains(['(', '{', '[', '<', '|']);
-        seen = end;
-        if has_sign && let Some(rest) = strip_value(&text[end..], value, steps) {
-            return Some(rest);
-        }
-    }
-    None
-}
-
-/// Removes a value and the brackets in it. It must end there.
-fn strip_value<'t>(text: &'t str, value: &str, steps: &mut usize) -> Option<&'t str> {
-    let mut rest = text;
-    for wanted in value.chars() {
-        let bare = rest.trim_start_matches(is_bracket);
-        *steps += 1 + (rest.len() - bare.len());
-        rest = bare.strip_prefix(wanted)?;
-    }
-    let is_end = |c: char| matches!(c, ',' | ')' | ']' | '}' | '<' | '>' | '|' | ';');
-    (rest.is_empty() || rest.starts_with(is_end)).then_some(rest)
-}
-
-/// Returns the places up to which a text has only signs, keys and words of a notation:
-///
-/// ```text
-/// ,arguments:{path:x}}     after "," "arguments:" "{" "path:"; "x}" may be a word and its end
-/// ```
-fn gap_ends(text: &str) -> impl Iterator<Item = usize> {
-    let mut at = 0;
-    iter::from_fn(move || {
-        let rest = text.get(at..).filter(|_| at <= GAP)?;
-        let first = rest.chars().next()?;
-        if matches!(
-            first,
-            ',' | ':'
-                | '='
-                | '('
-                | ')'
-                | '{'
-                | '}'
-                | '['
-                | ']'
-                | '<'
-                | '>'
-                | '|'
-                | '/'
-                | '.'
-                | ';'
-                | '_'
-                | '`'
-        ) {
-            at += first.len_utf8();
-            return Some(at);
-        }
-        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let near = &rest[..rest.floor_char_boundary(WORD.min(rest.len()))];
-        let word = near.find(|c: char| !is_word(c)).filter(|word| *word > 0)?;
-        let ends = |c: char| matches!(c, ':' | '=' | '>' | '|' | ',' | '{' | '}' | ']' | '<');
-        if !rest[word..].starts_with(ends) {
-            return None;
-        }
-        at += word;
-        Some(at)
-    })
-}
-
-/// Returns `true` if a name between these texts is that of a call without arguments.
-fn has_no_arguments(before: &str, after: &str, steps: &mut usize) -> bool {
-    let is_tag = before.ends_with(['<', '=']) && after.starts_with("></")
-        || before.ends_with('<') && after.starts_with("/>")
-        || before.ends_with("<tool_call>") && after.starts_with("</tool_call>");
-    if is_tag || after.starts_with("()") {
-        return true;
-    }
-    if after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-        return false;
-    }
-    // `{"name": "Ping"}`, `{"name": "Ping", "arguments": {}}`
-    let is_named = before.ends_with([':', '=']);
-    let brace = gap_ends(after).find(|end| {
-        *steps += 1;
-        after[..*end].ends_with(['{', '}'])
-    });
-    brace.is_some_and(|end| {
-        let is_open = after[..end].ends_with('{');
-        is_open && after[end..].starts_with('}') || !is_open && is_named
-    })
-}
-
 #[cfg(test)]
 mod tests;
+mod wanted;

@@ -1,12 +1,13 @@
 //! Texts without what a quotation may change, for [`Quotations`](super::Quotations).
 //!
-//! What stays are the letters, digits and signs of a text. Whitespace, quotes, backslashes and invisible characters go; the escapes of
-//! JSON, HTML and URLs, also nested ones, are decoded; letters are lower case, and numbers have one notation:
+//! What stays are the letters, digits and signs of a text. Whitespace, quotes, backslashes, plus signs, colours and invisible characters
+//! go; the escapes of JSON, HTML and URLs, also nested ones, are decoded; letters are lower case, and numbers have one notation:
 //!
 //! ```text
 //! {\"name\": \"rm\", &quot;n&quot;: 1.50}     {name:rm,n:1.5}
 //! ```
 
+use crate::dialect::heads::{head_length, uncolored};
 use crate::escapes::unescaped;
 use crate::visible::is_invisible;
 
@@ -16,11 +17,8 @@ const INLINE: [&str; 20] = [
     "span", "strong", "tt", "u", "var", "wbr", "pre",
 ];
 
-/// Maximum bytes of a tag or a comment of HTML.
-const TAG: usize = 256;
-
-/// Maximum digits of a line number.
-const LINE_NUMBER: usize = 7;
+/// Maximum bytes of a quoted attribute of a tag.
+const ATTRIBUTE: usize = 256;
 
 /// Tags of HTML in a text. Where one ends depends on what follows it, which may not be in a quotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,13 +26,15 @@ pub(super) enum Tags {
     /// Tags are text.
     #[default]
     Kept,
-    /// Comments, and tags within a line, are left out: a page does not show them.
+    /// Comments, and known tags within a line, are left out: a page does not show them.
+    Inline,
+    /// Comments and all tags are left out.
     Removed,
 }
 
 impl Tags {
-    /// Both ways to read a text.
-    pub(super) const ALL: [Self; 2] = [Self::Kept, Self::Removed];
+    /// All ways to read a text.
+    pub(super) const ALL: [Self; 3] = [Self::Kept, Self::Inline, Self::Removed];
 }
 
 /// The significant characters of one or more texts.
@@ -42,8 +42,17 @@ impl Tags {
 pub(super) struct Significant {
     tags: Tags,
     text: String,
-    /// For each byte, whether whitespace precedes it in the text.
-    after_blank: Vec<bool>,
+    /// For each byte of the text.
+    marks: Vec<Mark>,
+}
+
+/// What is known about a byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    /// Whether whitespace precedes it.
+    is_after_blank: bool,
+    /// Whether it is in the head of a line, which a program may have put there.
+    is_head: bool,
 }
 
 impl Significant {
@@ -72,57 +81,111 @@ impl Significant {
         &self.text
     }
 
+    /// Returns `true` if a line has a head.
+    pub(super) fn has_heads(&self) -> bool {
+        self.marks.iter().any(|mark| mark.is_head)
+    }
+
+    /// Returns the characters without those in the heads of lines.
+    pub(super) fn bare(&self) -> String {
+        let all = self.text.char_indices();
+        let kept = all.filter(|(at, _)| !self.is_head(*at));
+        kept.map(|(_, c)| c).collect()
+    }
+
     /// Returns `true` if these bytes begin a word, and no whitespace parts them.
     pub(super) fn is_word(&self, from: usize, to: usize) -> bool {
-        let is_parted = |bytes: Option<&[bool]>| bytes.is_some_and(|it| it.contains(&true));
-        let is_after_blank = is_parted(self.after_blank.get(from..=from));
+        let is_parted = |mark: &Mark| mark.is_after_blank;
         let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
-        (is_after_blank || !self.text[..from].ends_with(is_in_word))
-            && !is_parted(self.after_blank.get(from + 1..to))
+        let before = self.before_head(from);
+        let begins = before < from || self.marks.get(from).is_some_and(is_parted);
+        let inner = self.marks.get(from + 1..to).unwrap_or_default();
+        (begins || !self.text[..from].ends_with(is_in_word)) && !inner.iter().any(is_parted)
+    }
+
+    /// Returns `true` if a byte is in the head of a line.
+    pub(super) fn is_head(&self, at: usize) -> bool {
+        self.marks.get(at).is_some_and(|mark| mark.is_head)
+    }
+
+    /// Returns the end of the head of a line, if a place is in one.
+    pub(super) fn after_head(&self, at: usize) -> usize {
+        let rest = self.marks.get(at..).unwrap_or_default();
+        at + rest.iter().take_while(|mark| mark.is_head).count()
+    }
+
+    /// Returns the start of the head of a line, if a place is after one.
+    pub(super) fn before_head(&self, at: usize) -> usize {
+        let before = self.marks.get(..at).unwrap_or_default();
+        at - before.iter().rev().take_while(|mark| mark.is_head).count()
     }
 
     /// Appends a text that is [`unescaped`]. It may be the rest of a text before it.
     pub(super) fn add(&mut self, text: &str) {
-        let mut rest = text;
-        let mut after_blank = false;
+        let text = uncolored(text);
+        let mut rest = &*text;
+        let mut mark = Mark::default();
+        let mut is_line_start = true;
+        // The bytes of the text after the head of the line.
+        let mut after_head = 0;
+        // Quoted attributes may hide where a tag ends, so that it is looked for again at each `<`.
+        let mut spare = text.len().saturating_mul(8);
+        let mut has_comments = self.tags != Tags::Kept;
         while let Some(first) = rest.chars().next() {
-            if first == '<'
-                && self.tags == Tags::Removed
-                && let Some(length) = tag(rest)
-            {
-                rest = &rest[length..];
-                continue;
+            if first == '<' && self.tags != Tags::Kept {
+                let length = if has_comments && rest.starts_with("<!--") {
+                    let end = rest.find("-->").map(|end| end + "-->".len());
+                    has_comments = end.is_some();
+                    end
+                } else {
+                    tag(rest, self.tags, &mut spare)
+                };
+                if let Some(length) = length {
+                    rest = &rest[length..];
+                    continue;
+                }
             }
+            if is_line_start {
+                after_head = rest.len() - head_length(rest);
+            }
+            mark.is_head = rest.len() > after_head;
             let length = match first {
                 '0'..='9' if !self.is_within_word() => {
                     let (length, number) = number(rest);
-                    self.push(&number, after_blank);
+                    self.push(&number, mark);
                     length
                 }
                 c if is_significant(c) => {
                     for c in c.to_lowercase() {
-                        self.push(c.encode_utf8(&mut [0; 4]), after_blank);
+                        self.push(c.encode_utf8(&mut [0; 4]), mark);
                     }
                     c.len_utf8()
                 }
                 c => c.len_utf8(),
             };
-            after_blank = first.is_whitespace() || after_blank && !is_significant(first);
+            is_line_start = matches!(first, '\n' | '\r' | '\u{2028}' | '\u{2029}');
+            let is_blank = first.is_whitespace() || first == '+';
+            mark.is_after_blank = is_blank || mark.is_after_blank && !is_significant(first);
             rest = &rest[length..];
         }
     }
 
     fn is_within_word(&self) -> bool {
-        self.text
-            .ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.')
+        let is_in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        self.text.ends_with(is_in_word) && !self.marks.last().is_some_and(|mark| mark.is_head)
     }
 
-    fn push(&mut self, text: &str, after_blank: bool) {
+    fn push(&mut self, text: &str, mark: Mark) {
         self.text.push_str(text);
-        let first = self.after_blank.len();
-        self.after_blank.resize(self.text.len(), false);
-        if let Some(first) = self.after_blank.get_mut(first) {
-            *first = after_blank;
+        let first = self.marks.len();
+        let is_after_blank = false;
+        let other = Mark {
+            is_after_blank,
+            ..mark
+        };
+        self.marks.resize(self.text.len(), other);
+        if let Some(first) = self.marks.get_mut(first) {
+            *first = mark;
         }
     }
 }
@@ -131,24 +194,40 @@ impl Significant {
 fn is_significant(c: char) -> bool {
     match c {
         // Quotes; and variants of signs, which are put into markers and names, and models leave them out.
-        '"' | '\'' | '\\' | '\u{2018}'..='\u{201f}' | '\u{fe00}'..='\u{fe0f}' => false,
+        // A plus is a blank in a form of a URL, and begins the lines of a diff.
+        '"' | '\'' | '\\' | '+' | '\u{2018}'..='\u{201f}' | '\u{fe00}'..='\u{fe0f}' => false,
         ' '..='~' => c != ' ',
         c => !c.is_whitespace() && !c.is_control() && !is_invisible(c, None),
     }
 }
 
-/// Returns the length of a comment of HTML, or of a tag within a line.
-fn tag(text: &str) -> Option<usize> {
-    let near = &text[..text.floor_char_boundary(TAG.min(text.len()))];
-    if near.starts_with("<!--") {
-        let end = near.find("-->")?;
-        return Some(end + "-->".len());
+/// Returns the length of a tag of HTML that is left out.
+fn tag(text: &str, tags: Tags, spare: &mut usize) -> Option<usize> {
+    let mut end = 1;
+    loop {
+        let before = end;
+        end += text[end..].find(['<', '>', '"', '\''])?;
+        *spare = spare.checked_sub(end - before + 1)?;
+        let rest = &text[end + 1..];
+        match text.as_bytes()[end] {
+            b'>' => break,
+            b'<' => return None,
+            quote => {
+                let near = &rest.as_bytes()[..ATTRIBUTE.min(rest.len())];
+                let length = memchr::memchr(quote, near);
+                *spare = spare.checked_sub(length.unwrap_or(near.len()))?;
+                end += 1 + length.map_or(0, |length| length + 1);
+            }
+        }
     }
-    let end = near.find('>')?;
-    let inner = near[1..end].trim_matches('/');
+    let inner = text[1..end].trim_matches('/');
     let name = inner.split(char::is_whitespace).next()?;
-    let is_inline = INLINE.iter().any(|it| it.eq_ignore_ascii_case(name));
-    is_inline.then_some(end + 1)
+    let is_left_out = match tags {
+        Tags::Kept => false,
+        Tags::Inline => INLINE.iter().any(|it| it.eq_ignore_ascii_case(name)),
+        Tags::Removed => name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!'),
+    };
+    is_left_out.then_some(end + 1)
 }
 
 /// Returns the length of a number, and its one notation, up to the precision of a float.
@@ -185,43 +264,4 @@ fn number(text: &str) -> (usize, String) {
         format!("{value:e}")
     };
     (end, shown)
-}
-
-/// Removes what programs show before a line: a line number, also two of them, or the name of a file and a line number.
-fn unnumbered(line: &str) -> &str {
-    let mut rest = line;
-    // As `grep -n` does: `src/main.rs:12:`.
-    if let Some((file, after)) = rest.split_once(':')
-        && !file.contains(char::is_whitespace)
-        && let Some((number, after)) = after.split_once([':', '-'])
-        && is_line_number(number)
-    {
-        rest = after;
-    }
-    for _ in 0..2 {
-        let open = rest.trim_start();
-        let open = open.trim_start_matches(['[', '(', '#', 'L', 'l']);
-        let after = open.trim_start_matches(|c: char| c.is_ascii_digit());
-        if !is_line_number(&open[..open.len() - after.len()]) {
-            break;
-        }
-        rest = after.trim_start_matches([']', ')', ':', '|', '.', '>', '\u{2192}', '\u{2502}']);
-    }
-    rest
-}
-
-fn is_line_number(text: &str) -> bool {
-    (1..=LINE_NUMBER).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit())
-}
-
-/// Returns a text without the numbers before its lines; `None` if it has none.
-pub(super) fn without_numbers(text: &str) -> Option<String> {
-    let mut has_numbers = false;
-    let bare = text.lines().map(|line| {
-        let rest = unnumbered(line);
-        has_numbers |= rest.len() < line.len();
-        rest
-    });
-    let bare: Vec<&str> = bare.collect();
-    has_numbers.then(|| bare.join("\n"))
 }

@@ -1,0 +1,102 @@
+//! What programs add to the lines of a text: colours, line numbers, and signs before them.
+
+use std::borrow::Cow;
+
+/// Maximum bytes of the head of a line.
+const HEAD: usize = 128;
+
+/// Maximum digits of a line number.
+const LINE_NUMBER: usize = 7;
+
+/// Signs of comments, quotations, lists and changes.
+const SIGNS: &str = "+-*#/>|;%!~.$";
+
+/// Returns the length of what a program may have put before the first line of a text: signs, and line numbers with what belongs to them.
+///
+/// ```text
+/// +  "path"      + // "path"     12| "path"     src/a.rs:12:  "path"     1a2b3c4d (Ann 2026-01-01 12:00:00 +0100 12)  "path"
+/// ```
+pub(super) fn head_length(text: &str) -> usize {
+    let near = &text[..text.floor_char_boundary(HEAD.min(text.len()))];
+    let line = near.split(['\n', '\r']).next().unwrap_or_default();
+    line.len() - unsigned(unnumbered(unsigned(line))).len()
+}
+
+fn unsigned(line: &str) -> &str {
+    line.trim_start_matches(|c: char| c.is_whitespace() || SIGNS.contains(c))
+}
+
+/// Removes a line number before a line, also two of them, or what `git blame` and `grep -n` show there.
+fn unnumbered(line: &str) -> &str {
+    let mut rest = blamed(line).unwrap_or(line);
+    // As `grep -n` does: `src/main.rs:12:`.
+    if let Some((file, after)) = rest.split_once(':')
+        && !file.contains(char::is_whitespace)
+        && let Some((number, after)) = after.split_once([':', '-'])
+        && is_line_number(number)
+    {
+        rest = after;
+    }
+    for _ in 0..2 {
+        let open = rest.trim_start();
+        let open = open.trim_start_matches(['[', '(', '#', 'L', 'l']);
+        let after = open.trim_start_matches(|c: char| c.is_ascii_digit());
+        if !is_line_number(&open[..open.len() - after.len()]) {
+            break;
+        }
+        rest = after.trim_start_matches([']', ')', ':', '|', '.', '>', '\u{2192}', '\u{2502}']);
+    }
+    rest
+}
+
+/// Returns what follows a commit, its author and its time: `1a2b3c4d (Ann 2026-01-01 12:00:00 +0100 12)`.
+fn blamed(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches('^');
+    let after = line.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    let is_commit = (7..=40).contains(&(line.len() - after.len())) && after.starts_with(' ');
+    let mut ends = after.match_indices(')').filter(|_| is_commit);
+    let (end, _) = ends.find(|(end, _)| {
+        let number = after[..*end].rsplit(' ').next();
+        number.is_some_and(is_line_number)
+    })?;
+    Some(&after[end + 1..])
+}
+
+fn is_line_number(text: &str) -> bool {
+    (1..=LINE_NUMBER).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// Returns a text without the sequences that colour it, also those without their first character, as they are in a result: `[1;32m`.
+pub(super) fn uncolored(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, _) in text.match_indices('[') {
+        if at < done {
+            continue;
+        }
+        let before = &text[done..at];
+        // What a colour precedes, or its first character, also as `^[`.
+        let kept = before.trim_end_matches('\u{1b}');
+        let kept = kept.strip_suffix("^[").unwrap_or(kept);
+        let is_sequence = kept.len() < before.len() || done > 0 && before.is_empty();
+        if let Some(length) = color(&text[at..], is_sequence) {
+            out.push_str(kept);
+            done = at + length;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Returns the length of a sequence that colours text or clears a line. If that is not known of it, `[m` may begin a list, too.
+fn color(text: &str, is_sequence: bool) -> Option<usize> {
+    let numbers = text[1..].trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+    let rest = numbers.strip_prefix(['m', 'K'])?;
+    let has_numbers = numbers.len() + 1 < text.len();
+    let is_in_list = |c: char| c.is_alphanumeric() || matches!(c, '_' | ',' | '.' | ']' | '-');
+    let is_color = has_numbers || is_sequence || !rest.starts_with(is_in_list);
+    is_color.then_some(text.len() - rest.len())
+}
