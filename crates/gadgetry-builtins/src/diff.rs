@@ -19,6 +19,23 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String
     shortened(whole(path, before, after))
 }
 
+/// The change of a file that may be gone, as [`unified`]. That of an empty file has its names alone.
+pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    let [old, new] = [("a", before), ("b", after)].map(|(side, it)| match it {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    });
+    let diff = unified(path, before, after.unwrap_or_default());
+    if diff.is_empty() {
+        return format!("--- {old}\n+++ {new}\n");
+    }
+    // Before the first line of the file.
+    match after {
+        Some(_) => diff,
+        None => diff.replacen(&format!("\n+++ b/{path}\n"), &format!("\n+++ {new}\n"), 1),
+    }
+}
+
 /// The change of a file as a unified diff, all of it: what the user approves. Of a file that is not text, all of the new text.
 pub(crate) fn whole(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
     let Some((new, encoding)) = decoded(after) else {
@@ -57,4 +74,24 @@ fn shortened(mut diff: String) -> String {
         let _ = writeln!(diff, "… {left_out} more lines of the diff");
     }
     diff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn files_that_are_gone_or_empty() {
+        let check = |before: Option<&str>, after: Option<&str>, expected: &str| {
+            let [before, after] = [before, after].map(|it| it.map(str::as_bytes));
+            assert_eq!(change("x", before, after), expected);
+        };
+        let line = "+++ b/x\n";
+        let gone = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-+++ b/x\n";
+        check(Some(line), None, gone);
+        check(Some(""), None, "--- a/x\n+++ /dev/null\n");
+        check(None, Some(""), "--- /dev/null\n+++ b/x\n");
+        let made = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n";
+        check(None, Some("a\n"), made);
+    }
 }

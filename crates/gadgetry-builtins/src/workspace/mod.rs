@@ -27,7 +27,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use sha2::{Digest as _, Sha256};
 
-use crate::diff::unified;
+use crate::diff::{change, unified};
 use history::{Change, History};
 use place::Place;
 
@@ -294,9 +294,10 @@ impl Workspace {
         let differing = originals.filter_map(|(path, before)| {
             let now = self.content(path).ok()?;
             let is_same = now.as_deref() == before;
-            let now = now.unwrap_or_default();
-            let diff = || unified(&path.on_one_line(), before, &now);
-            (!is_same).then(|| (path.clone(), diff()))
+            (!is_same).then(|| {
+                let diff = change(&path.on_one_line(), before, now.as_deref());
+                (path.clone(), diff)
+            })
         });
         differing.collect()
     }

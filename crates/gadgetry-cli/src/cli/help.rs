@@ -4,7 +4,8 @@ use clap::builder::{Resettable, StyledStr};
 use clap::{Arg, ArgAction, Command};
 
 /// The verbs whose options are grouped here: their arguments, and options of other groups that matter first.
-const VERBS: [(&str, &str, &[&str]); 4] = [
+const VERBS: [(&str, &str, &[&str]); 5] = [
+    ("acp", "", &[]),
     ("agent", " [PROMPT]", &[]),
     ("chat", " [PROMPT]", &[]),
     (

@@ -1,5 +1,6 @@
 //! Output for a stored run.
 
+use gadgetry::proto::event::FinishReason;
 use gadgetry_store::{RunRecord, Status};
 
 use crate::follow::verdict;
@@ -12,6 +13,7 @@ pub(in crate::commands) fn status(run: &RunRecord) -> &'static str {
         Status::Interrupted => "interrupted",
         Status::Damaged => "damaged",
         Status::Finished => match &run.progress.summary {
+            Some(summary) if summary.reason == FinishReason::Cancelled => "cancelled",
             Some(summary) if verdict(summary).is_err() => "failed",
             _ => "finished",
         },
