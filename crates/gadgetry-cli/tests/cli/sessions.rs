@@ -184,7 +184,8 @@ fn a_killed_run_is_resumed_from_anywhere() {
     let workshop = killed("Wait", &[]);
     assert_eq!(list(&workshop)[0]["status"], "interrupted");
     let progress = sessions(&workshop, &["show", "k"]).stdout;
-    assert!(progress.ends_with("\n\n> Go!\n"), "{progress}");
+    let calls = "\n\n> Go!\n\n  > Count c {}\n  > Wait w after c {}\n  + c done in ";
+    assert!(progress.contains(calls), "{progress}");
     let mut resume = workshop.command(&["sessions", "resume", "k"]);
     let ended = Ended::of(resume.current_dir("/"));
     assert_eq!(
@@ -222,7 +223,9 @@ fn a_prompt_is_added_to_a_killed_run() {
     let all = list(&workshop);
     assert_eq!(all[0]["prompts"], 2);
     let show = sessions(&workshop, &["show", "k"]).stdout;
-    assert!(show.ends_with("> Go!\n\n> And then?\n\nDone.\n"), "{show}");
+    let said = "> Go!\n\n> And then?\n\n  > Count c {}\n";
+    assert!(show.contains(said), "{show}");
+    assert!(show.ends_with(": waited\n\nDone.\n"), "{show}");
     let log = sessions(&workshop, &["export", "k"]).stdout;
     assert!(log.contains("And then?"), "{log}");
 }

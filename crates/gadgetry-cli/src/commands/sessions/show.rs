@@ -3,14 +3,16 @@
 use std::fmt::Write as _;
 use std::io::Cursor;
 
+use gadgetry::driver::Observer;
 use gadgetry::log::{LogError, replay};
-use gadgetry::proto::event::Event;
+use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::run::QuestionRef;
 use gadgetry_store::RunRecord;
 
 use super::record::status;
 use crate::cli::{SessionAnswerArgs, ShowArgs};
 use crate::error::Error;
+use crate::narrator::Narrator;
 use crate::options::MODEL;
 use crate::printer::Printer;
 use crate::sessions::{Session, Sessions, details, problem, text_of};
@@ -56,7 +58,26 @@ fn head(session: &Session) -> Result<String, Error> {
     Ok(head)
 }
 
-/// The prompts and the answer of a run.
+/// The calls of a run, in the lines of its progress.
+struct Calls {
+    narrator: Narrator,
+    lines: String,
+}
+
+impl Observer for Calls {
+    fn event(&mut self, event: &Event) {
+        let is_about_call = matches!(
+            event.kind,
+            EventKind::GadgetCall { .. }
+                | EventKind::GadgetResult { .. }
+                | EventKind::GadgetSkipped { .. }
+        );
+        let words = is_about_call.then(|| self.narrator.narrate(event));
+        self.lines.extend(words.flatten());
+    }
+}
+
+/// The prompts, the calls and the answer of a run.
 async fn transcript(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
     let mut text = String::new();
     let added = details(run).map(|it| it.added).unwrap_or_default();
@@ -66,6 +87,21 @@ async fn transcript(sessions: &Sessions, run: &RunRecord) -> Result<String, Erro
         for line in prompt.lines() {
             text.extend(["> ", line, "\n"]);
         }
+    }
+    let mut calls = Calls {
+        narrator: Narrator::of_gadgets(),
+        lines: String::new(),
+    };
+    let replayed = sessions.journal.replay().run(&run.id, &mut calls).await;
+    if !calls.lines.is_empty() {
+        text.extend(["\n", &calls.lines]);
+    }
+    if let Some(error) = replayed.unwrap_or_else(Some) {
+        text.extend([
+            "\n(further calls cannot be read: ",
+            &problem(&error).to_string(),
+            ")\n",
+        ]);
     }
     if let Some(summary) = &run.progress.summary {
         let answer = summary.answer.trim_end_matches('\n');
