@@ -101,6 +101,10 @@ impl Region {
         let is_in_place = settled.is_empty() && width == self.width;
         let mut out = String::from("\x1b[?2026h\x1b[?25l\r");
         up(&mut out, self.height(width, self.view.cursor.0));
+        if width != self.width {
+            // Rows that the terminal has wrapped are joined again when it becomes wider, unless they were cleared.
+            out.push_str("\x1b[J");
+        }
         for line in settled {
             self.line(&mut out, line);
             out.push_str("\x1b[K\r\n");
@@ -298,6 +302,21 @@ mod tests {
         check(
             &[(&["日本語です"], &["ねえ", "longer row"])],
             "日本語です\nねえ\nlonger row",
+        );
+    }
+
+    /// A terminal keeps that it has wrapped a row, also if another text is written over it.
+    #[test]
+    fn rows_of_another_width_are_cleared() {
+        let mut region = Region::new(Colors::Dark, true);
+        let mut clears = |width: u16| {
+            region
+                .paint(width, &[], view(&["a", ">"]))
+                .contains("\x1b[J")
+        };
+        assert_eq!(
+            [10, 10, 6, 6, 12].map(|width| clears(width)),
+            [true, false, true, false, true]
         );
     }
 

@@ -211,7 +211,8 @@ fn what_is_typed_during_a_run_is_added_to_it() {
     );
     let shown = workshop.command(&["sessions", "show", "talk"]).output();
     let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
-    assert!(shown.contains("> Be brief.\n\nUnderstood."), "{shown}");
+    assert!(shown.contains("> Be brief.\n\n  > Left a {}\n"), "{shown}");
+    assert!(shown.ends_with("\n\nUnderstood.\n"), "{shown}");
 }
 
 #[test]
