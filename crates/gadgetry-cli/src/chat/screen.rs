@@ -309,13 +309,13 @@ mod tests {
     #[test]
     fn rows_of_another_width_are_cleared() {
         let mut region = Region::new(Colors::Dark, true);
-        let mut clears = |width: u16| {
+        let clears = |width: u16| {
             region
                 .paint(width, &[], view(&["a", ">"]))
                 .contains("\x1b[J")
         };
         assert_eq!(
-            [10, 10, 6, 6, 12].map(|width| clears(width)),
+            [10, 10, 6, 6, 12].map(clears),
             [true, false, true, false, true]
         );
     }

@@ -86,26 +86,12 @@ impl Transcript {
 
     /// Adds a call: of a subagent, below the call that has begun it and what that has called before.
     pub(super) fn add_call(&mut self, call: CallItem) {
-        let parent = self.items.iter().position(|item| match item {
-            Item::Call(it) => it.has_begun(&call),
-            Item::Prompt(..)
-            | Item::Reply(..)
-            | Item::Reasoning(..)
-            | Item::Report(_)
-            | Item::Lines(_) => false,
-        });
-        let Some(parent) = parent else {
+        let has_begun = |item: &Item| item.as_call().is_some_and(|it| it.has_begun(&call));
+        let Some(parent) = self.items.iter().position(has_begun) else {
             return self.add(Item::Call(Box::new(call)));
         };
-        let below = self.items.iter().skip(parent + 1);
-        let below = below.take_while(|item| match item {
-            Item::Call(it) => it.is_in_run_of(&call),
-            Item::Prompt(..)
-            | Item::Reply(..)
-            | Item::Reasoning(..)
-            | Item::Report(_)
-            | Item::Lines(_) => false,
-        });
+        let is_below = |item: &&Item| item.as_call().is_some_and(|it| it.is_in_run_of(&call));
+        let below = self.items.iter().skip(parent + 1).take_while(is_below);
         let at = parent + 1 + below.count();
         self.items.insert(at, Item::Call(Box::new(call)));
     }
@@ -192,15 +178,8 @@ impl Transcript {
 
     /// The calls that are not answered yet.
     pub(super) fn open_calls(&self) -> impl Iterator<Item = &CallItem> {
-        self.items.iter().filter_map(|item| match item {
-            Item::Call(call) if !call.is_complete() => Some(&**call),
-            Item::Call(_)
-            | Item::Prompt(..)
-            | Item::Reply(..)
-            | Item::Reasoning(..)
-            | Item::Report(_)
-            | Item::Lines(_) => None,
-        })
+        let calls = self.items.iter().filter_map(Item::as_call);
+        calls.filter(|call| !call.is_complete())
     }
 
     pub(super) fn take_settled(&mut self, width: u16) -> Vec<Line<'static>> {
@@ -298,6 +277,17 @@ impl Transcript {
 }
 
 impl Item {
+    fn as_call(&self) -> Option<&CallItem> {
+        match self {
+            Self::Call(call) => Some(call),
+            Self::Prompt(..)
+            | Self::Reply(..)
+            | Self::Reasoning(..)
+            | Self::Report(_)
+            | Self::Lines(_) => None,
+        }
+    }
+
     fn is_complete(&self) -> bool {
         match self {
             Self::Reply(_, is_complete) => *is_complete,
