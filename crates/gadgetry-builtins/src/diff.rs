@@ -21,23 +21,29 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String
 
 /// The change of a file that may be gone, as [`unified`]. That of an empty file has its names alone.
 pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
-    let [old, new] = [("a", before), ("b", after)].map(|(side, it)| match it {
-        Some(_) => format!("{side}/{path}"),
-        None => "/dev/null".to_owned(),
-    });
-    let diff = unified(path, before, after.unwrap_or_default());
+    let names = names(path, before, after);
+    let diff = between(&names, before, after.unwrap_or_default());
     if diff.is_empty() {
-        return format!("--- {old}\n+++ {new}\n");
+        return format!("--- {}\n+++ {}\n", names.0, names.1);
     }
-    // Before the first line of the file.
-    match after {
-        Some(_) => diff,
-        None => diff.replacen(&format!("\n+++ b/{path}\n"), &format!("\n+++ {new}\n"), 1),
-    }
+    shortened(diff)
 }
 
 /// The change of a file as a unified diff, all of it: what the user approves. Of a file that is not text, all of the new text.
 pub(crate) fn whole(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+    between(&names(path, before, Some(after)), before, after)
+}
+
+/// The names of a file before and after a change.
+fn names(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String, String) {
+    let name = |side: &str, content: Option<&[u8]>| match content {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    (name("a", before), name("b", after))
+}
+
+fn between((old_name, new_name): &(String, String), before: Option<&[u8]>, after: &[u8]) -> String {
     let Some((new, encoding)) = decoded(after) else {
         return format!("(binary file, {} bytes)\n", after.len());
     };
@@ -50,17 +56,11 @@ pub(crate) fn whole(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
         }
         Some(None) => (Cow::Borrowed(""), "(the file is binary now)\n".to_owned()),
     };
-    let old_name = match before {
-        Some(_) => format!("a/{path}"),
-        None => "/dev/null".to_owned(),
-    };
     let diff = TextDiff::configure()
         .timeout(DEADLINE)
         .diff_lines(&*old, &*new);
     let mut unified = diff.unified_diff();
-    let unified = unified
-        .context_radius(3)
-        .header(&old_name, &format!("b/{path}"));
+    let unified = unified.context_radius(3).header(old_name, new_name);
     format!("{note}{unified}")
 }
 
