@@ -181,21 +181,16 @@ impl Found {
         if text.parse::<usize>().is_ok() {
             return Err(format!("There is no number {text}."));
         }
-        if self.provider.is_empty() {
-            let is_there = self.models.iter().any(|it| it == text);
-            let missing = || format!("The server has no model {}.", one_line(text));
-            return is_there.then(|| text.to_owned()).ok_or_else(missing);
-        }
-        let has_provider = Resolver::shortcuts().any(|(it, _)| it == text)
+        let has_provider = self.provider.is_empty()
+            || Resolver::shortcuts().any(|(it, _)| it == text)
             || Resolver::providers().any(|it| text.split_once(':').is_some_and(|(of, _)| of == it));
         let name = if has_provider {
             text.to_owned()
         } else {
             format!("{}:{text}", self.provider)
         };
-        let is_here = name
-            .split_once(':')
-            .is_some_and(|(of, _)| of == self.provider);
+        let of = name.split_once(':').map(|(of, _)| of);
+        let is_here = self.provider.is_empty() || of == Some(self.provider);
         if self.is_server && is_here && !self.models.contains(&name) {
             return Err(format!("The server has no model {}.", one_line(text)));
         }

@@ -131,11 +131,21 @@ impl Usable {
 
 /// Returns the models that the server at an address lists, with the key in this variable. Blocks for ten seconds at most.
 pub(crate) fn models_at(url: &str, variable: Option<&str>) -> Result<Vec<String>, Error> {
-    let key = variable.and_then(|it| env::var(it).ok()).map(ApiKey::new);
+    let key = variable.map(key_in).transpose()?;
     let http = Http::new(HttpConfig::new().proxy_from_environment(true)).map_err(Error::input)?;
     let url = BaseUrl::new(url);
     let models = now(async { http.models(&url, key.as_ref()).await })?;
     models.map_err(|error| Error::Failed(format!("{}: {error}", url.shown())))
+}
+
+/// Returns the key in a variable that an option names.
+pub(crate) fn key_in(variable: &str) -> Result<ApiKey, Error> {
+    match env::var(variable) {
+        Ok(key) if !key.trim().is_empty() => Ok(ApiKey::new(key)),
+        _ => Err(Error::input(format_args!(
+            "no key: the environment variable {variable} is not set"
+        ))),
+    }
 }
 
 /// Waits for a future where nothing else runs.

@@ -6,7 +6,7 @@ use gadgetry::ModelInfo;
 use gadgetry::proto::call_form::CallForm;
 use gadgetry::provider::server::recognise;
 use gadgetry::provider::{
-    ApiKey, BaseUrl, ConstraintField, Http, HttpConfig, ModelFacts, ServerFacts, ServerKind,
+    BaseUrl, ConstraintField, Http, HttpConfig, ModelFacts, ServerFacts, ServerKind,
 };
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
+use crate::usable::key_in;
 use crate::usage_totals::grouped;
 
 /// One model, with its server.
@@ -92,13 +93,7 @@ pub(super) async fn list(url: &str, args: &ModelsArgs, printer: &Printer) -> Res
 }
 
 async fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Error> {
-    let key = variable.map(|variable| match std::env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(ApiKey::new(key)),
-        _ => Err(Error::input(format_args!(
-            "no key: the environment variable {variable} is not set"
-        ))),
-    });
-    let key = key.transpose()?;
+    let key = variable.map(key_in).transpose()?;
     let http = Http::new(HttpConfig::new().proxy_from_environment(true)).map_err(Error::input)?;
     let work = async move { recognise(&http, &url, key.as_ref(), None).await };
     let found = until_interrupted(work, || true).await?;
