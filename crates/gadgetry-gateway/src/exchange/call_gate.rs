@@ -33,12 +33,18 @@ impl CallGate {
         } else {
             Dialects::default()
         };
+        // Without tools there is no call that could be one.
+        let quotations = if registry.is_empty() {
+            Quotations::default()
+        } else {
+            Quotations::with_data(passed_on(&setup.request.client))
+        };
         Self {
             gate: Gate::default(),
             dialects,
             registry,
             request: Arc::clone(&setup.request.client),
-            quotations: Quotations::with_data(passed_on(&setup.request.client)),
+            quotations,
             written: String::new(),
         }
     }
