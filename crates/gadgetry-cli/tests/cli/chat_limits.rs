@@ -13,16 +13,18 @@ fn chat(workshop: &Workshop, options: &[&str]) -> Screen {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_in_the_sandbox_writes_nothing_outside() {
-    let run = "!!!ARG:command\necho in > inside; echo out > /usr/gadgetry-outside\n";
-    let script = reply(&call("RunCommand:r", run))
-        + &expecting("Refused.", &["/usr/gadgetry-outside", "status="]);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let outside = folder.path().join("out");
+    let shown = outside.display().to_string();
+    let run = format!("!!!ARG:command\necho in > inside; echo out > {shown}\n");
+    let script = reply(&call("RunCommand:r", &run)) + &expecting("Refused.", &[&shown, "status="]);
     let workshop = Workshop::new(&script);
     let screen = chat(&workshop, &["--yes", "--sandbox"]);
     let text = screen.shows("Refused.");
     assert!(text.contains("✗ $ echo in > inside;"), "{text}");
     assert!(text.contains(" · exit "), "{text}");
     assert_eq!(workshop.read("inside"), "in\n");
-    assert!(!std::path::Path::new("/usr/gadgetry-outside").exists());
+    assert!(!outside.exists());
     screen.leave();
 }
 
