@@ -209,7 +209,8 @@ impl SqliteJournal {
     }
 
     /// Closes the file, if this is the last handle of the journal: waits until everything is written. Runs that are still
-    /// driven keep the file open, so drop them before.
+    /// driven keep the file open, so drop them before. Unless another process has it open, everything is in this one file then,
+    /// which can be copied.
     ///
     /// A journal that is dropped is closed, too, a moment later.
     ///
@@ -222,11 +223,13 @@ impl SqliteJournal {
             ..
         }) = Arc::into_inner(self.inner)
         {
-            drop((writer, reader));
-            for thread in ended {
-                // It has ended either way.
-                let _ = thread.await;
-            }
+            let [writing, reading] = ended;
+            // One after the other: of two connections that close at once, each may take the other for one that stays, and then neither
+            // moves what is in the write-ahead log to the file. Either way the threads have ended.
+            drop(reader);
+            let _ = reading.await;
+            drop(writer);
+            let _ = writing.await;
         }
     }
 }

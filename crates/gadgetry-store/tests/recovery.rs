@@ -1,5 +1,6 @@
 //! Runs that others have changed, damaged or taken up.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -278,4 +279,16 @@ async fn a_file_of_another_kind_is_not_touched() {
     std::fs::write(&path, "These are words and no database. ".repeat(100)).unwrap();
     let refused = SqliteJournal::open(&path).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("not a database"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_closed_journal_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    for _ in 0..200 {
+        SqliteJournal::open(&path).unwrap().close().await;
+        let names = fs::read_dir(&folder).unwrap();
+        let names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(names, ["journal.db"]);
+    }
 }
