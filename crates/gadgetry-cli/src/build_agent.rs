@@ -15,6 +15,7 @@ use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, HumanQuestion,
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::blocks::Blocks;
+use crate::checkpoints::Checkpoints;
 use crate::cli::{
     AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
 };
@@ -59,6 +60,8 @@ pub(crate) struct Situation {
     pub(crate) declared: Arc<Declared>,
     /// Has the folder of the built-in gadgets.
     pub(crate) workspaces: Workspaces,
+    /// Records what commands change, if that is of interest.
+    pub(crate) checkpoints: Option<Checkpoints>,
     /// What the agent learns from its folder.
     pub(crate) project: Project,
     /// Whether no user answers questions during the run.
@@ -77,6 +80,7 @@ pub(crate) struct Parts<'o> {
     builder: AgentBuilder,
     approvals: Option<Approvals>,
     mode: Option<CurrentMode>,
+    checkpoints: Option<Checkpoints>,
     approver: Option<Arc<TerminalApprover>>,
     declared: Arc<Declared>,
     subagents: Subagents,
@@ -159,12 +163,14 @@ impl<'o> Parts<'o> {
             style = style.hook(ConfiguredHooks(commands));
         }
         let (approvals, approver) = (situation.approvals.clone(), situation.approver.clone());
+        let checkpoints = situation.checkpoints.clone();
         Ok(Self {
             options,
             gadgets,
             builder: builder(options, model, style.clone(), situation),
             approvals,
             mode,
+            checkpoints,
             approver,
             declared,
             subagents,
@@ -203,7 +209,11 @@ impl<'o> Parts<'o> {
         if let Some(mode) = &self.mode {
             mode.know(&gadgets, &edits);
         }
-        let mut gadgets: Vec<_> = gadgets.into_iter().map(&mut wrap).collect();
+        let gadgets = gadgets.into_iter().map(|it| match &self.checkpoints {
+            Some(checkpoints) => checkpoints.watch(it),
+            None => it,
+        });
+        let mut gadgets: Vec<_> = gadgets.map(&mut wrap).collect();
         let subagents = self.subagents.gadget(&self.style, &gadgets);
         gadgets.extend(subagents.map(wrap));
         let approvals = match self.approvals.clone() {

@@ -13,7 +13,6 @@ mod again;
 mod attention;
 mod background;
 mod changes;
-mod checkpoints;
 mod clipboard;
 mod commands;
 mod conversation;

@@ -13,6 +13,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{AgentHandle, AgentRun};
 
 use crate::approvals::TerminalApprover;
+use crate::checkpoints::Checkpoints;
 use crate::cli::AgentArgs;
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
@@ -23,7 +24,6 @@ use crate::printer::{Printer, Prompter};
 use crate::run_agent::run_unless_left;
 use crate::sessions::{Kept, questions};
 use crate::usage_totals::UsageTotals;
-use crate::workspaces::Workspaces;
 
 /// The log of `--save`.
 pub(crate) enum Log {
@@ -39,8 +39,8 @@ pub(crate) struct Followed<'a> {
     pub(crate) kept: Option<&'a Kept>,
     /// Who approves its calls, if the agent has one.
     pub(crate) approver: &'a TerminalApprover,
-    /// Has the files that it changes.
-    pub(crate) workspaces: &'a Workspaces,
+    /// Records the files that it changes.
+    pub(crate) checkpoints: &'a Checkpoints,
     /// The log of `--save`.
     pub(crate) log: Option<Log>,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn follow(
     let Followed {
         kept,
         approver,
-        workspaces,
+        checkpoints,
         log,
     } = followed;
     let handle = run.handle();
@@ -128,7 +128,7 @@ pub(crate) async fn follow(
         let session = kept.map(|it| it.name.to_string());
         let of_run = (session, args.options.model.name());
         let recorder = &watch.recorder;
-        let outcome = recorder.outcome(&summary, error, of_run, workspaces.changed());
+        let outcome = recorder.outcome(&summary, error, of_run, Some(checkpoints));
         printer.json_line(&outcome)?;
     }
     verdict

@@ -28,6 +28,7 @@ mod calls;
 mod catalog;
 #[cfg(feature = "chat")]
 mod chat;
+mod checkpoints;
 mod claude_code;
 mod cli;
 mod commands;
@@ -89,6 +90,7 @@ mod usage_totals;
 mod work;
 mod workspaces;
 mod worktree;
+mod wrapped;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;

@@ -11,6 +11,7 @@ use gadgetry::proto::usage::Usage;
 use serde::Serialize;
 
 use crate::approvals::UNATTENDED;
+use crate::checkpoints::Checkpoints;
 use crate::error::Error;
 use crate::lines::one_line;
 
@@ -50,8 +51,11 @@ pub(crate) struct Outcome<'a> {
     cost: Option<f64>,
     known_cost: f64,
     denied: &'a [DeniedCall],
-    /// Files that built-in gadgets have changed, by their paths in the workspace.
+    /// Files that the run has changed, by their paths in the workspace.
     files_changed: Vec<String>,
+    /// Why those that commands have changed are not among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands_not_recorded: Option<String>,
 }
 
 /// Facts that the events of a run add up to.
@@ -115,7 +119,7 @@ impl Recorder {
         summary: &'a Summary,
         error: Option<String>,
         (session, model): (Option<String>, &'a str),
-        files_changed: Vec<String>,
+        changes: Option<&Checkpoints>,
     ) -> Outcome<'a> {
         let duration = self.begun.elapsed().as_millis();
         Outcome {
@@ -132,7 +136,8 @@ impl Recorder {
             cost: summary.total_cost,
             known_cost: summary.known_cost,
             denied: &self.denied,
-            files_changed,
+            files_changed: changes.map(Checkpoints::changed).unwrap_or_default(),
+            commands_not_recorded: changes.and_then(Checkpoints::problem),
         }
     }
 

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use gadgetry::gadget::InvalidParams;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::serde_json::Value;
 use gadgetry::{
-    CallPreview, CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Permission,
+    CallPreview, CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Need,
+    Permission,
 };
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -132,8 +134,16 @@ impl DynGadget for SpreadGadget {
         })
     }
 
+    fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
+        self.gadget.check(parameters)
+    }
+
     fn permission(&self) -> Permission {
         self.gadget.permission()
+    }
+
+    fn needs(&self) -> &[Need] {
+        self.gadget.needs()
     }
 
     fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {

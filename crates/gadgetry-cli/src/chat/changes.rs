@@ -14,6 +14,12 @@ pub(super) struct Undoing {
     problems: Vec<String>,
 }
 
+/// Says that changes by commands are not recorded, and why.
+#[expect(clippy::needless_pass_by_value, reason = "for `Option::map`")]
+pub(super) fn not_covered(problem: String) -> String {
+    format!("/undo does not cover commands here: {problem}")
+}
+
 /// Undoes the latest `count` steps: the change of a file, or all changes of a command. Stops after a step with a file that was changed
 /// since; that change is not offered again. `not_covered` says which changes were not recorded, if some were not.
 ///

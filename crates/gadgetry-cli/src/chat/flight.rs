@@ -1,22 +1,15 @@
-//! The gadgets in flight, to cancel them without their run, and to record what they change.
+//! The gadgets in flight, to cancel them without their run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::BoxFuture;
-use gadgetry::proto::call::Outcome;
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{CallPreview, CancellationToken, DynGadget, ExecutionContext, Permission};
-use serde_json::Value;
+use gadgetry::{CancellationToken, DynGadget};
 
-use super::checkpoints::Checkpoints;
+use crate::wrapped::wrapped;
 
 /// The gadgets in flight. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flight {
-    tokens: Arc<Mutex<Tokens>>,
-    pub(super) checkpoints: Checkpoints,
-}
+pub(super) struct Flight(Arc<Mutex<Tokens>>);
 
 #[derive(Debug, Default)]
 struct Tokens {
@@ -25,19 +18,15 @@ struct Tokens {
 }
 
 impl Flight {
-    /// Records there what the gadgets change.
-    pub(super) fn recording(checkpoints: Checkpoints) -> Self {
-        Self {
-            tokens: Arc::default(),
-            checkpoints,
-        }
-    }
-
     /// The same gadget, which is in flight here while it runs.
     pub(super) fn watch(&self, gadget: Arc<dyn DynGadget>) -> Arc<dyn DynGadget> {
-        Arc::new(Watched {
-            gadget,
-            flight: self.clone(),
+        let flight = self.clone();
+        wrapped(gadget, move |work, token| {
+            let entry = flight.begin(token);
+            Box::pin(async move {
+                let _entry = entry;
+                work.await
+            })
         })
     }
 
@@ -49,7 +38,7 @@ impl Flight {
     }
 
     fn lock(&self) -> MutexGuard<'_, Tokens> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(&self, token: CancellationToken) -> Entry {
@@ -67,42 +56,5 @@ struct Entry(Flight, u64);
 impl Drop for Entry {
     fn drop(&mut self) {
         self.0.lock().tokens.remove(&self.1);
-    }
-}
-
-struct Watched {
-    gadget: Arc<dyn DynGadget>,
-    flight: Flight,
-}
-
-impl DynGadget for Watched {
-    fn spec(&self) -> &GadgetSpec {
-        self.gadget.spec()
-    }
-
-    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let entry = self.flight.begin(context.cancellation().clone());
-        let work = self.gadget.execute(parameters, context);
-        let checkpoints = Checkpoints::are_for(&self.spec().name);
-        let checkpoints = checkpoints.then(|| self.flight.checkpoints.clone());
-        Box::pin(async move {
-            let _entry = entry;
-            match checkpoints {
-                Some(checkpoints) => checkpoints.record(work).await,
-                None => work.await,
-            }
-        })
-    }
-
-    fn permission(&self) -> Permission {
-        self.gadget.permission()
-    }
-
-    fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
-        self.gadget.preview(parameters)
-    }
-
-    fn check(&self, parameters: Value) -> Result<Value, gadgetry::gadget::InvalidParams> {
-        self.gadget.check(parameters)
     }
 }

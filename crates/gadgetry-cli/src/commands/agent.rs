@@ -6,6 +6,7 @@ use gadgetry::{Agent, AgentRun, Content};
 
 use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
+use crate::checkpoints::Checkpoints;
 use crate::cli::AgentArgs;
 use crate::commands::continued;
 use crate::config::Asking;
@@ -50,13 +51,15 @@ pub(crate) async fn run(
     let prompt = project.prompt(prompt, &args.options.skills)?;
     let images = media::images(&args.images)?;
     let workspaces = Workspaces::default();
+    let checkpoints = Checkpoints::of(workspaces.clone());
     let situation = Situation {
         project,
         asker: asker.clone(),
         approver: (!args.print).then(|| Arc::clone(&approver)),
         is_unattended: args.print,
         images: ImageUse::None.or_next(!images.is_empty()),
-        workspaces: workspaces.clone(),
+        workspaces,
+        checkpoints: args.writes_result().then(|| checkpoints.clone()),
         declared: Arc::clone(&config.declared),
         ..Situation::default()
     };
@@ -111,7 +114,7 @@ pub(crate) async fn run(
     let followed = Followed {
         kept: kept.as_ref(),
         approver: &approver,
-        workspaces: &workspaces,
+        checkpoints: &checkpoints,
         log,
     };
     let done = follow(run, args, followed, printer).await;

@@ -9,6 +9,7 @@ use gadgetry::{Agent, AgentRun, Conversation, Media, RunError};
 
 use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
+use crate::checkpoints::Checkpoints;
 use crate::cli::{AgentArgs, SessionName};
 use crate::config::{Asking, Declared};
 use crate::connect::{self, ImageUse};
@@ -111,13 +112,15 @@ pub(crate) async fn run(
         }
         None => None,
     };
+    let workspaces = Workspaces::default();
     let mut continued = Continued {
         args,
         moments,
         project,
         kept,
         approver,
-        workspaces: Workspaces::default(),
+        checkpoints: Checkpoints::of(workspaces.clone()),
+        workspaces,
         details,
         images,
         declared: Arc::clone(&invocation.config.declared),
@@ -169,6 +172,7 @@ struct Continued<'a> {
     kept: Kept,
     approver: Arc<TerminalApprover>,
     workspaces: Workspaces,
+    checkpoints: Checkpoints,
     details: Details,
     /// Those of the next message.
     images: Vec<Media>,
@@ -208,7 +212,7 @@ impl Continued<'_> {
             let error = verdict.as_ref().err().map(ToString::to_string);
             let name = Some(self.kept.name.to_string());
             let model = (name, args.options.model.name());
-            let outcome = recorder.outcome(summary, error, model, Vec::new());
+            let outcome = recorder.outcome(summary, error, model, None);
             self.printer.json_line(&outcome)?;
         } else if !self.args.is_for_program() {
             print_answer(summary, self.printer);
@@ -280,6 +284,7 @@ impl Continued<'_> {
             asker: self.kept.asker.clone(),
             approver: (!self.args.print).then(|| Arc::clone(&self.approver)),
             workspaces: self.workspaces.clone(),
+            checkpoints: (self.args.writes_result()).then(|| self.checkpoints.clone()),
             declared: Arc::clone(&self.declared),
             project: self.project.clone(),
             ..Situation::default()
@@ -301,7 +306,7 @@ impl Continued<'_> {
         let followed = Followed {
             kept: Some(&self.kept),
             approver: &self.approver,
-            workspaces: &self.workspaces,
+            checkpoints: &self.checkpoints,
             log,
         };
         let done = follow(run, &self.args, followed, self.printer).await;

@@ -1,6 +1,6 @@
 //! `gadgetry agent` in scripts: `--print`, stdin, `--output-format`, denied calls, and what users of other programs type.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -219,6 +219,39 @@ fn json_has_all_about_the_run() {
         &["Go!", "--output-format", "json", "--events", "jsonl"],
     );
     assert!(both.stderr.contains("cannot be used with"), "{both:?}");
+}
+
+#[test]
+fn files_of_commands_are_in_the_json() {
+    let line =
+        "mkdir -p src && echo y > src/b.txt && rm old.txt && echo '*.o' > .gitignore && touch a.o";
+    let run = call("RunCommand:r", &format!("!!!ARG:command\n{line}\n"));
+    let script = reply(&run) + &reply("Done.");
+    let check = |workshop: &Workshop, files: &Value, problem: &Value| {
+        fs::create_dir_all(workshop.path("project/many")).expect("folders");
+        workshop.write("project/old.txt", "x");
+        let args = ["--workspace", "project", "--output-format", "json", "--yes"];
+        let args = [&["Go!", "--dangerously-without-sandbox"], &args[..]].concat();
+        let ended = agent(workshop, &args);
+        assert_eq!((ended.stderr.as_str(), ended.code), ("", Some(0)));
+        let found = result(workshop, &ended.stdout);
+        assert_eq!(
+            (&found["filesChanged"], &found["commandsNotRecorded"]),
+            (files, problem)
+        );
+    };
+    let workshop = Workshop::new(&script);
+    let files = json!([".gitignore", "old.txt", "src/b.txt"]);
+    check(&workshop, &files, &Value::Null);
+    // More than are recorded.
+    let workshop = Workshop::new(&script);
+    fs::create_dir_all(workshop.path("project/many")).expect("folders");
+    for name in 0..=50_000 {
+        File::create(workshop.path(&format!("project/many/{name}"))).expect("a file");
+    }
+    let problem =
+        "the workspace has more than 50000 files, so changes by commands are not recorded";
+    check(&workshop, &json!([]), &json!(problem));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use gadgetry::{Agent, Human};
 
 use crate::approvals::{by_rules, rules, rules_in_mode};
 use crate::build_agent::{Parts, Situation};
-use crate::chat::checkpoints::Checkpoints;
 use crate::chat::flight::Flight;
 use crate::chat::injected::Injected;
+use crate::checkpoints::Checkpoints;
 use crate::cli::AgentOptions;
 use crate::config::{Config, ConfigVerb, Declared, Keys, Layer};
 use crate::connect::ImageUse;
@@ -41,6 +41,8 @@ pub(in crate::chat) struct User {
     pub(in crate::chat) mode: CurrentMode,
     /// Workspaces where gadgets change files, so that the user can undo it.
     pub(in crate::chat) workspaces: Workspaces,
+    /// Records there what commands change.
+    pub(in crate::chat) checkpoints: Checkpoints,
 }
 
 impl User {
@@ -50,10 +52,11 @@ impl User {
         Self {
             human,
             approver,
-            flight: Flight::recording(Checkpoints::of(workspaces.clone())),
+            flight: Flight::default(),
             injected: Injected::default(),
             output: LiveOutput::default(),
             mode: CurrentMode::default(),
+            checkpoints: Checkpoints::of(workspaces.clone()),
             workspaces,
         }
     }
@@ -175,6 +178,7 @@ impl Base {
             observers: vec![Box::new(user.injected.clone())],
             declared: Arc::clone(self.declared()),
             workspaces: user.workspaces.clone(),
+            checkpoints: Some(user.checkpoints.clone()),
             project: self.project.clone(),
             images: self.images,
             ..Situation::default()

@@ -6,9 +6,9 @@ use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 
 use super::Talk;
 use crate::calls::EDITING;
-use crate::chat::changes::{self, Undoing};
-use crate::chat::checkpoints::Checkpoints;
+use crate::chat::changes::{self, Undoing, not_covered};
 use crate::chat::report::{Report, Tone};
+use crate::checkpoints::Checkpoints;
 use crate::error::Error;
 use crate::hooks::{Commands, Ending, Moments, Start};
 use crate::lines::{one_line, short};
@@ -76,7 +76,8 @@ impl Talk {
             let words = format!("files that an earlier program {verb} are left as they are");
             undoing.reports.push(Report::Note(Tone::Alert, words));
         }
-        if let Some(words) = self.user.flight.checkpoints.problem() {
+        if let Some(problem) = self.user.checkpoints.problem() {
+            let words = not_covered(problem);
             undoing.reports.push(Report::Note(Tone::Alert, words));
         }
         self.turns.truncate(index);

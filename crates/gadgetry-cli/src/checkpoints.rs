@@ -2,18 +2,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gadgetry::DynGadget;
 use gadgetry_builtins::{Checkpoint, FileError, NAMES};
 use tokio::task::spawn_blocking;
 
 use crate::subagents::RUN_AGENT;
 use crate::workspaces::Workspaces;
+use crate::wrapped::wrapped;
 
 /// Gadgets that change no files themselves, or whose changes the workspace records.
 const OTHERS: [&str; 2] = ["LoadSkill", RUN_AGENT];
 
-/// Where such changes are recorded. Clones share it.
+/// The places where such changes are recorded. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Checkpoints {
+pub(crate) struct Checkpoints {
     workspaces: Workspaces,
     /// Why they are not recorded.
     problem: Arc<Mutex<Problem>>,
@@ -28,7 +30,7 @@ struct Problem {
 
 impl Checkpoints {
     /// Records in the current one of these workspaces.
-    pub(super) fn of(workspaces: Workspaces) -> Self {
+    pub(crate) fn of(workspaces: Workspaces) -> Self {
         Self {
             workspaces,
             problem: Arc::default(),
@@ -36,12 +38,29 @@ impl Checkpoints {
     }
 
     /// Returns whether a gadget of this name may change files without the workspace's knowledge.
-    pub(super) fn are_for(gadget: &str) -> bool {
+    pub(crate) fn are_for(gadget: &str) -> bool {
         gadget == "RunCommand" || !NAMES.contains(&gadget) && !OTHERS.contains(&gadget)
     }
 
+    /// The same gadget; what its calls change is recorded if it may change files.
+    pub(crate) fn watch(&self, gadget: Arc<dyn DynGadget>) -> Arc<dyn DynGadget> {
+        if !Self::are_for(&gadget.spec().name) {
+            return gadget;
+        }
+        let checkpoints = self.clone();
+        wrapped(gadget, move |work, _| {
+            let checkpoints = checkpoints.clone();
+            Box::pin(async move { checkpoints.record(work).await })
+        })
+    }
+
+    /// The files that were changed, by their paths in their workspace: by built-in gadgets, and by what is recorded here.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        self.workspaces.changed()
+    }
+
     /// Records what `work` changes.
-    pub(super) async fn record<T>(&self, work: impl Future<Output = T>) -> T {
+    async fn record<T>(&self, work: impl Future<Output = T>) -> T {
         let checkpoint = match self.workspaces.current() {
             Some(workspace) => self.blocking(move || workspace.checkpoint()).await,
             None => None,
@@ -54,7 +73,7 @@ impl Checkpoints {
     }
 
     /// Takes the reason that changes are not recorded, once.
-    pub(super) fn take_problem(&self) -> Option<String> {
+    pub(crate) fn take_problem(&self) -> Option<String> {
         let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         if problem.words.is_none() || problem.is_known {
             return None;
@@ -64,7 +83,7 @@ impl Checkpoints {
     }
 
     /// Returns the reason that changes are not recorded.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self) -> Option<String> {
         let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         problem.words.clone()
     }
@@ -77,7 +96,7 @@ impl Checkpoints {
             Ok(done) => Some(done),
             Err(error) => {
                 let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-                problem.words = Some(format!("/undo does not cover commands here: {error}"));
+                problem.words = Some(error.to_string());
                 None
             }
         }
