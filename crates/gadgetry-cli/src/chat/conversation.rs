@@ -232,7 +232,14 @@ impl Conversation {
                 }
                 Happened::Fate(fate) => self.fate(fate).await,
                 Happened::Shell(ended) => self.shell_ended(ended),
-                Happened::Files(files) => self.update(Message::Files(files)),
+                Happened::Files(files) => {
+                    let had_popup = self.app.has_popup();
+                    self.update(Message::Files(files));
+                    if !had_popup && self.app.has_popup() {
+                        // The first match does not wait for the next frame.
+                        self.painted = None;
+                    }
+                }
                 Happened::Usable(usable) => self.usable(usable),
                 Happened::Pasted(image) => self.pasted(image),
                 // The agent has the other end of the requests, so they do not end while there is one.

@@ -325,6 +325,11 @@ impl App {
         self.run.is_some() || self.shell.is_some() || !self.dialogs.is_empty()
     }
 
+    /// Returns whether completions or a search are shown.
+    pub(crate) fn has_popup(&self) -> bool {
+        self.editor.has_popup()
+    }
+
     /// Returns what the conversation waits for, unless a run is in progress that needs nothing.
     pub(crate) fn waits_for(&self) -> Option<Waiting> {
         if !self.dialogs.is_empty() {
