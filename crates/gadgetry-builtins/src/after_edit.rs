@@ -141,6 +141,7 @@ impl AfterEdits {
             path: &root,
             folder: &folder,
             variables: &[("GADGETRY_FILE", &file)],
+            is_read_only: false,
             timeout: command.timeout,
             output: OUTPUT,
             watch: &|_| {},

@@ -66,6 +66,7 @@ mod glob;
 mod http_fetch;
 mod list_directory;
 mod read_file;
+mod read_only;
 mod run_command;
 #[cfg(target_os = "linux")]
 mod sandbox;
@@ -89,6 +90,7 @@ use crate::shell::Shell;
 
 pub use after_edit::AfterEdit;
 pub use command_output::CommandOutput;
+pub use read_only::ReadOnly;
 pub use todo::{TodoStatus, TodoStep};
 pub use workspace::{
     Checkpoint, Editor, EditorAnswer, FileError, Terminal, Undone, Workspace, WorkspaceError,
@@ -108,6 +110,20 @@ pub fn dispatch() {
     sandbox::dispatch();
     terminal::dispatch();
     gadgetry::command::supervisor::dispatch();
+}
+
+/// Returns whether commands can run in the [sandbox](Builtins::sandbox) here. The first call starts a process to find it out, and blocks
+/// for some milliseconds.
+///
+/// ```no_run
+/// gadgetry_builtins::dispatch();
+/// println!("a sandbox: {}", gadgetry_builtins::has_sandbox());
+/// ```
+pub fn has_sandbox() -> bool {
+    #[cfg(target_os = "linux")]
+    return sandbox::Sandbox::of_system(false).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return false;
 }
 
 /// The names of all built-in gadgets, also of those that this build does not have. A gadget of another source should have none of
@@ -142,6 +158,7 @@ pub struct Builtins {
     images: bool,
     sandbox: bool,
     by_landlock: bool,
+    read_only: ReadOnly,
     allowed_addresses: Vec<IpAddr>,
     env: Vec<String>,
     without_env: Vec<String>,
@@ -174,6 +191,7 @@ impl Builtins {
             images: false,
             sandbox: false,
             by_landlock: false,
+            read_only: ReadOnly::default(),
             allowed_addresses: Vec::new(),
             env: Vec::new(),
             without_env: Vec::new(),
@@ -198,6 +216,13 @@ impl Builtins {
     #[must_use]
     pub fn sandbox(mut self, on: bool) -> Self {
         self.sandbox = on;
+        self
+    }
+
+    /// Has commands run in the sandbox, and change nothing, while `switch` is on. Off by default.
+    #[must_use]
+    pub fn read_only(mut self, switch: ReadOnly) -> Self {
+        self.read_only = switch;
         self
     }
 
@@ -267,6 +292,7 @@ impl Builtins {
             workspace: workspace(),
             sandbox: self.sandbox,
             by_landlock: self.by_landlock,
+            read_only: self.read_only.clone(),
             without_env: self.without_env.clone(),
             env: self.env.clone(),
         };

@@ -77,7 +77,8 @@ impl Gadget for RunCommand {
             Ok((path, folder))
         })
         .await?;
-        context.check_approved(&self.runs(&params, &path, &folder)?)?;
+        let is_read_only = self.0.read_only.is_on();
+        context.check_approved(&self.runs(&params, &path, &folder, is_read_only)?)?;
         let key = context.idempotency_key();
         let output = context.get::<CommandOutput>().ok();
         let watch = |bytes: &[u8]| {
@@ -90,12 +91,13 @@ impl Gadget for RunCommand {
             path: &path,
             folder: &folder,
             variables: &[],
+            is_read_only,
             timeout: Duration::from_millis(params.timeout),
             output: OUTPUT,
             watch: &watch,
         };
         let cancellation = context.cancellation();
-        if let Some(terminal) = self.0.terminal() {
+        if let Some(terminal) = self.0.terminal(self.0.sandbox || is_read_only) {
             return self
                 .0
                 .in_terminal(terminal, &line, key.clone(), cancellation)
@@ -116,7 +118,7 @@ impl Gadget for RunCommand {
             Ok((path, folder))
         })
         .await?;
-        self.runs(&params, &path, &folder)
+        self.runs(&params, &path, &folder, self.0.read_only.is_on())
     }
 }
 
@@ -127,14 +129,16 @@ impl RunCommand {
         params: &RunCommandParams,
         path: &WorkspacePath,
         dir: &Dir,
+        is_read_only: bool,
     ) -> Result<CallPreview, GadgetError> {
         let metadata = dir.dir_metadata().map_err(GadgetError::new)?;
+        let is_sandboxed = self.0.sandbox || is_read_only;
         let folder = (!path.is_root()).then(|| path.to_string());
         let mut preview = CallPreview::of(Subject::Command(CommandLine {
             line: params.command.clone(),
             folder: folder.clone(),
             workspace: Some(self.0.workspace.name()),
-            is_sandboxed: self.0.sandbox,
+            is_sandboxed,
         }))
         .bound_to(state::identity(&metadata));
         if let Some(folder) = folder {
@@ -143,11 +147,15 @@ impl RunCommand {
         if params.timeout != half_a_minute() {
             preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
         }
-        if self.0.terminal().is_some() {
+        if self.0.terminal(is_sandboxed).is_some() {
             preview = preview.note("in a terminal of the editor");
         }
-        if self.0.sandbox {
-            preview = preview.note("in the sandbox: no network, no writing outside the workspace");
+        if is_sandboxed {
+            preview = preview.note(if is_read_only {
+                "in the sandbox: no network, no writing"
+            } else {
+                "in the sandbox: no network, no writing outside the workspace"
+            });
             #[cfg(target_os = "linux")]
             if let Ok(sandbox) = Sandbox::of_system(self.0.by_landlock)
                 && !sandbox.missing.is_empty()

@@ -14,8 +14,9 @@ use tokio::process::Command;
 
 #[cfg(target_os = "linux")]
 use crate::blocking::blocking;
+use crate::read_only::ReadOnly;
 #[cfg(target_os = "linux")]
-use crate::sandbox::{Sandbox, Turn};
+use crate::sandbox::{Rights, Sandbox, Turn};
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Time between SIGTERM and SIGKILL.
@@ -28,6 +29,7 @@ pub(crate) struct Shell {
     pub(crate) sandbox: bool,
     /// Whether the sandbox does without namespaces.
     pub(crate) by_landlock: bool,
+    pub(crate) read_only: ReadOnly,
     /// Variables that commands do not see, in addition to those that hold secrets.
     pub(crate) without_env: Vec<String>,
     /// Variables that commands see although they hold secrets.
@@ -41,6 +43,8 @@ pub(crate) struct Line<'l> {
     pub(crate) folder: &'l Dir,
     /// Variables that it sees in addition.
     pub(crate) variables: &'l [(&'l str, &'l str)],
+    /// Whether it may change nothing.
+    pub(crate) is_read_only: bool,
     pub(crate) timeout: Duration,
     /// Bytes of each of stdout and stderr that are kept.
     pub(crate) output: usize,
@@ -61,7 +65,7 @@ impl Shell {
             grace: GRACE,
             output: line.output,
         };
-        let (ran, note) = if self.sandbox {
+        let (ran, note) = if self.sandbox || line.is_read_only {
             self.in_sandbox(line, limits, cancellation).await?
         } else {
             let mut command =
@@ -114,10 +118,14 @@ impl Shell {
         };
         let (workspace, cwd) = (Arc::clone(&self.workspace), line.path.as_path().to_owned());
         let (by_landlock, text) = (self.by_landlock, line.text.to_owned());
+        let rights = if line.is_read_only {
+            Rights::Read
+        } else {
+            Rights::Write(workspace.protected())
+        };
         let (confined, missing) = blocking(move || {
             let sandbox = Sandbox::of_system(by_landlock).map_err(GadgetError::new)?;
-            let protected = workspace.protected();
-            let confined = sandbox.command(&text, workspace.root(), &cwd, protected, GRACE);
+            let confined = sandbox.command(&text, workspace.root(), &cwd, rights, GRACE);
             Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
         })
         .await?;

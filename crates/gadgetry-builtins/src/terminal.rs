@@ -239,10 +239,10 @@ mod process {
 }
 
 impl Shell {
-    /// Returns the terminals in which its commands run: those of an editor, without the sandbox.
-    pub(crate) fn terminal(&self) -> Option<&dyn Terminal> {
+    /// Returns the terminals in which its commands run: those of an editor, unless commands are `confined`.
+    pub(crate) fn terminal(&self, confined: bool) -> Option<&dyn Terminal> {
         let terminal = self.workspace.terminal();
-        terminal.filter(|_| !self.sandbox && program().is_some())
+        terminal.filter(|_| !confined && program().is_some())
     }
 
     /// Runs a command in a terminal, and returns status and output as the model reads them.

@@ -3,6 +3,7 @@
 //! Everything is tried with namespaces and with Landlock alone, and if the tests run as root, as an ordinary user as well.
 
 mod named;
+mod read_only;
 mod repositories;
 mod ways_out;
 

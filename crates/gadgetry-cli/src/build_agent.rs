@@ -12,6 +12,7 @@ use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentBuilder, AgentError, DynGadget, Human, HumanQuestion, Model, Observer};
+use gadgetry_builtins::ReadOnly;
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::blocks::Blocks;
@@ -27,12 +28,12 @@ use crate::hooks::{Commands, CompactionHooks, ConfiguredHooks, StopHooks};
 use crate::inspection;
 use crate::log_file::InUse;
 use crate::mcp;
-use crate::modes::{CurrentMode, Mode};
+use crate::modes::{CurrentMode, Mode, RUN_COMMAND};
 use crate::own_files::OwnFiles;
 use crate::printer::Printer;
 use crate::project::Project;
 use crate::sessions::Asker;
-use crate::sources::{Environment, OF_USER, Sources, builtin_edits};
+use crate::sources::{Environment, OF_USER, Sources, builtin_edits, has_builtin};
 use crate::subagents::{RUN_AGENT, Subagents};
 #[cfg(feature = "otel")]
 use crate::telemetry;
@@ -110,6 +111,10 @@ impl<'o> Parts<'o> {
         let model = connect::model(options.model.name(), &overrides, &catalog).await?;
         let here = env::current_dir().map_err(|error| Error::machine(&error))?;
         let folder = situation.folder.as_ref().unwrap_or(&here);
+        // Of subagents, too: a model could pass on what it may not do itself.
+        let mode = options.approvals.approval_mode;
+        let mode = (mode != Mode::Ask).then(|| CurrentMode::new(mode));
+        let mode = situation.mode.clone().or(mode);
         let data = options.model.data.data_dir.as_deref();
         let own_files = OwnFiles::of(&situation.declared, &options.source, data, folder);
         let sources = Sources::load(
@@ -121,6 +126,7 @@ impl<'o> Parts<'o> {
                 workspaces: &situation.workspaces,
                 after_edit: situation.declared.after_edit(),
                 own_files,
+                read_only: (mode.as_ref()).map_or_else(ReadOnly::default, CurrentMode::read_only),
                 without: if situation.is_unattended {
                     OF_USER
                 } else {
@@ -140,10 +146,6 @@ impl<'o> Parts<'o> {
         let subagents = Subagents::of(agents, &options.model, &catalog, &mut notes).await;
         let declared = Arc::clone(&situation.declared);
         let mut style = style(options)?;
-        // Of subagents, too: a model could pass on what it may not do itself.
-        let mode = options.approvals.approval_mode;
-        let mode = (mode != Mode::Ask).then(|| CurrentMode::new(mode));
-        let mode = situation.mode.clone().or(mode);
         if let Some(mode) = &mode {
             style = style.hook(mode.clone());
         }
@@ -207,7 +209,8 @@ impl<'o> Parts<'o> {
         }
         let edits = builtin_edits(&options.source);
         if let Some(mode) = &self.mode {
-            mode.know(&gadgets, &edits);
+            let has_commands = has_builtin(&options.source, RUN_COMMAND);
+            mode.know(&gadgets, &edits, has_commands);
         }
         let gadgets = gadgets.into_iter().map(|it| match &self.checkpoints {
             Some(checkpoints) => checkpoints.watch(it),

@@ -8,9 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use clap::ValueEnum;
 use gadgetry::control::{BeforeGadget, Hook, RunContext, Start};
 use gadgetry::{DynGadget, Permission};
+use gadgetry_builtins::{ReadOnly, has_sandbox};
+use tokio::task::spawn_blocking;
+
+/// The built-in gadget that runs commands.
+pub(crate) const RUN_COMMAND: &str = "RunCommand";
 
 /// Note for the model in the first message of plan mode.
-const PLANS: &str = "[Plan mode: gadgets that change something are denied. Look into the task, and end with a plan of what to change: \
+const PLANS: &str = "[Plan mode: gadgets that change something are denied, and commands can write nothing. Look into the task, and end with a plan of what to change: \
                      a line `## Plan`, and a short list below it. The user decides whether it is carried out. Answer a question without \
                      such a line.]";
 /// Note for the model in the first message after it.
@@ -32,7 +37,7 @@ pub(crate) enum Mode {
     Ask,
     /// The same, but built-in gadgets write and edit files of the workspace without a question.
     AcceptEdits,
-    /// Gadgets that change anything do not run: the model reads, and plans.
+    /// Gadgets that change anything do not run, and commands run where they can change nothing: the model reads, and plans.
     Plan,
 }
 
@@ -75,6 +80,8 @@ pub(crate) struct CurrentMode(Arc<Inner>);
 struct Inner {
     /// Index in [`Mode::ALL`].
     mode: AtomicU8,
+    /// Whether commands may change nothing.
+    read_only: ReadOnly,
     gadgets: Mutex<Gadgets>,
 }
 
@@ -84,6 +91,8 @@ struct Gadgets {
     changing: BTreeSet<String>,
     /// Built-in ones that edit files.
     edits: BTreeSet<String>,
+    /// Whether commands are run by the built-in one, in the sandbox if they may change nothing.
+    has_commands: bool,
     /// Whether the model knows that it is to plan.
     plans: bool,
 }
@@ -109,13 +118,21 @@ impl CurrentMode {
         self.0
             .mode
             .store(index.unwrap_or_default(), Ordering::Relaxed);
+        self.0.read_only.set(mode == Mode::Plan);
     }
 
-    /// Takes note of the gadgets of an agent, of which `edits` are built in and edit files.
+    /// Returns what is on while commands may change nothing.
+    pub(crate) fn read_only(&self) -> ReadOnly {
+        self.0.read_only.clone()
+    }
+
+    /// Takes note of the gadgets of an agent, of which `edits` are built in and edit files. `has_commands` says whether [`RUN_COMMAND`] is
+    /// built in.
     pub(crate) fn know<'g>(
         &self,
         gadgets: impl IntoIterator<Item = &'g Arc<dyn DynGadget>>,
         edits: &[&str],
+        has_commands: bool,
     ) {
         let changing = gadgets.into_iter();
         let changing = changing.filter(|it| it.permission() != Permission::Allow);
@@ -123,6 +140,7 @@ impl CurrentMode {
         known
             .changing
             .extend(changing.map(|it| it.spec().name.clone()));
+        known.has_commands = has_commands;
         known.edits = edits.iter().map(|it| (*it).to_owned()).collect();
     }
 
@@ -152,7 +170,11 @@ impl CurrentMode {
 
 impl Hook for CurrentMode {
     async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
-        if self.get() == Mode::Plan && self.gadgets().changing.contains(&start.gadget_name) {
+        if self.get() != Mode::Plan || !self.gadgets().changing.contains(&start.gadget_name) {
+            return BeforeGadget::Proceed;
+        }
+        let is_confined = start.gadget_name == RUN_COMMAND && self.gadgets().has_commands;
+        if !is_confined || !spawn_blocking(has_sandbox).await.unwrap_or(false) {
             let reason = "Denied: this is plan mode, in which nothing is changed. Make it a step of your plan.";
             return BeforeGadget::Deny(reason.to_owned());
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::{Unterminated, closest};
 use gadgetry::{CommandGadget, DynGadget, Toolbox, command};
-use gadgetry_builtins::{AfterEdit, Builtins};
+use gadgetry_builtins::{AfterEdit, Builtins, ReadOnly};
 
 use crate::cli::GadgetOptions;
 use crate::config::Declared;
@@ -35,6 +35,8 @@ pub(crate) struct Environment<'e> {
     pub(crate) own_files: OwnFiles,
     /// Built-in gadgets that are left out unless the options name them.
     pub(crate) without: &'e [&'e str],
+    /// Whether commands may change nothing.
+    pub(crate) read_only: ReadOnly,
 }
 
 /// The gadgets.
@@ -85,13 +87,15 @@ pub(crate) fn wanted_builtins(options: &GadgetOptions) -> &str {
 
 /// Returns the built-in gadgets of the options that write and edit files.
 pub(crate) fn builtin_edits(options: &GadgetOptions) -> Vec<&'static str> {
-    let wanted = wanted_builtins(options);
-    let is_wanted = |name: &&str| {
-        let mut names = wanted.split(',').map(str::trim);
-        wanted == "all" || names.any(|it| it.eq_ignore_ascii_case(name))
-    };
     let edits = ["WriteFile", "EditFile"].into_iter();
-    edits.filter(is_wanted).collect()
+    edits.filter(|it| has_builtin(options, it)).collect()
+}
+
+/// Returns whether the options have this built-in gadget.
+pub(crate) fn has_builtin(options: &GadgetOptions, name: &str) -> bool {
+    let wanted = wanted_builtins(options);
+    let mut names = wanted.split(',').map(str::trim);
+    wanted == "all" || names.any(|it| it.eq_ignore_ascii_case(name))
 }
 
 fn builtins(
@@ -113,6 +117,7 @@ fn builtins(
         .images(environment.images)
         .sandbox(options.sandbox)
         .without_env(environment.key)
+        .read_only(environment.read_only.clone())
         .after_edit(environment.after_edit.iter().cloned())
         .gadgets();
     if wanted == "all" {
@@ -163,6 +168,7 @@ impl GadgetOptions {
                 after_edit: Vec::new(),
                 own_files: OwnFiles::of(declared, self, None, &here),
                 without,
+                read_only: ReadOnly::default(),
             },
         )?;
         let mut gadgets = sources.into_gadgets();

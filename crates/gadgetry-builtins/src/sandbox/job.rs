@@ -18,6 +18,15 @@ pub(crate) enum Mode {
     Landlock,
 }
 
+/// What a command may do in its workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Change nothing.
+    Read,
+    /// Change all but what Git runs code from, and these files: absolute paths.
+    Write(Vec<PathBuf>),
+}
+
 /// Report of the outer process on a command that has ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Report {
@@ -67,8 +76,7 @@ pub(super) struct Job {
     pub(super) private: PathBuf,
     /// Command line that `sh -c` reads.
     pub(super) line: OsString,
-    /// Absolute paths of files that stay as they are, next to those that Git runs code from.
-    pub(super) protected: Vec<PathBuf>,
+    pub(super) rights: Rights,
 }
 
 impl Job {
@@ -88,7 +96,7 @@ impl Job {
             cwd: cwd.to_owned(),
             private: private.to_owned(),
             line: line.into(),
-            protected: Vec::new(),
+            rights: Rights::Write(Vec::new()),
         }
     }
 
@@ -106,7 +114,13 @@ impl Job {
             self.private.clone().into(),
             self.line.clone(),
         ];
-        arguments.extend(self.protected.iter().map(OsString::from));
+        match &self.rights {
+            Rights::Read => arguments.push("read".into()),
+            Rights::Write(protected) => {
+                arguments.push("write".into());
+                arguments.extend(protected.iter().map(OsString::from));
+            }
+        }
         arguments
     }
 
@@ -124,7 +138,11 @@ impl Job {
             cwd: next()?.into(),
             private: next()?.into(),
             line: next()?,
-            protected: arguments.map(PathBuf::from).collect(),
+            rights: match next()?.to_str()? {
+                "read" => Rights::Read,
+                "write" => Rights::Write(arguments.map(PathBuf::from).collect()),
+                _ => return None,
+            },
         })
     }
 }

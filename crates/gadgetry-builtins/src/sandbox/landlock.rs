@@ -9,7 +9,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
 
-use super::job::{Job, Mode};
+use super::job::{Job, Mode, Rights};
 use super::view::{DEVICES, OWN};
 
 /// The oldest kernel interface that confines all ways of writing, truncation included: Linux 6.2.
@@ -21,7 +21,8 @@ pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<Stri
     match job.mode {
         Mode::Namespaces => {
             let own = OWN.into_iter().chain(["/dev/pts"]).map(PathBuf::from);
-            let paths: Vec<PathBuf> = own.chain([job.workspace.clone()]).collect();
+            let workspace = (job.rights != Rights::Read).then(|| job.workspace.clone());
+            let paths: Vec<PathBuf> = own.chain(workspace).collect();
             Ok(match apply(&paths, None, CompatLevel::BestEffort)? {
                 LandlockStatus::Available { .. } => Vec::new(),
                 LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => {

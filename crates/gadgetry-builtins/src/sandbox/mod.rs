@@ -42,7 +42,7 @@ use job::{Job, Report, Stage};
 use repositories::LEFT;
 use turn::{memory_of, new_memory};
 
-pub(crate) use job::Mode;
+pub(crate) use job::{Mode, Rights};
 pub(crate) use turn::Turn;
 
 /// Runs as a process of the sandbox and does not return if this one was started as such.
@@ -168,13 +168,13 @@ impl Sandbox {
         }
     }
 
-    /// Returns the command that runs `line` by `sh -c`, in the folder `cwd` of `workspace`, and does not change the files `protected`.
+    /// Returns the command that runs `line` by `sh -c`, in the folder `cwd` of `workspace`, with these rights to it.
     pub(crate) fn command(
         &self,
         line: &str,
         workspace: &Path,
         cwd: &Path,
-        protected: Vec<PathBuf>,
+        rights: Rights,
         grace: Duration,
     ) -> Result<Confined, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
@@ -182,7 +182,7 @@ impl Sandbox {
         let temporary = private.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
         let job = Job {
-            protected,
+            rights,
             ..Job::new(self.mode, workspace, cwd, private.path(), line, grace)
         };
         let mut command = Command::new(program()?);

@@ -16,7 +16,7 @@ use gadgetry::command::supervisor::Supervisor;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::job::{Job, Mode, REPORT, Report, Stage};
+use super::job::{Job, Mode, REPORT, Report, Rights, Stage};
 use super::repositories::{BUDGET, Memory, Repositories};
 use super::view;
 
@@ -63,26 +63,37 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
             .map_err(|error| io::Error::other(format!("the command did not run: {error}")))?;
         memory.forget()?;
     }
-    let mut before = Repositories::find(&workspace, &job.workspace)?;
-    for path in &job.protected {
-        before.add_way(path)?;
-    }
+    // Who may change nothing makes no repository.
+    let before = match &job.rights {
+        Rights::Read => None,
+        Rights::Write(protected) => {
+            let mut before = Repositories::find(&workspace, &job.workspace)?;
+            for path in protected {
+                before.add_way(path)?;
+            }
+            Some(before)
+        }
+    };
     let workspace = match job.mode {
-        Mode::Namespaces => view::enter(&job.workspace)?,
+        Mode::Namespaces => view::enter(&job.workspace, &job.rights)?,
         Mode::Landlock => workspace,
     };
     // Without a view that is read-only, Landlock has to know every entry that may be changed.
-    let writable = match job.mode {
-        Mode::Namespaces => Vec::new(),
-        Mode::Landlock => before.unprotected()?,
+    let writable = match (job.mode, &before) {
+        (Mode::Landlock, Some(before)) => before.unprotected()?,
+        (Mode::Namespaces | Mode::Landlock, _) => Vec::new(),
     };
     if job.mode == Mode::Namespaces {
-        before.protect(&workspace, view::hold, view::make_read_only)?;
+        if let Some(before) = &before {
+            before.protect(&workspace, view::hold, view::make_read_only)?;
+        }
         view::go_to(&workspace, &job.cwd)?;
         supervisor = supervisor.of_namespace();
         view::keep_capabilities_on_exec()?;
     }
-    memory.keep(&before)?;
+    if let Some(before) = &before {
+        memory.keep(before)?;
+    }
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut inner = Command::new("/proc/self/exe");
     inner.arg0(Stage::Inner.name());
@@ -102,10 +113,12 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     let ended = supervisor.wait(child.id());
     let mut message = String::new();
     ours.read_to_string(&mut message)?;
-    report.notes.extend(before.disarm_new(&workspace, BUDGET)?);
-    // What could not be ended may make more.
-    if ended.is_ok() {
-        memory.forget()?;
+    if let Some(before) = before {
+        report.notes.extend(before.disarm_new(&workspace, BUDGET)?);
+        // What could not be ended may make more.
+        if ended.is_ok() {
+            memory.forget()?;
+        }
     }
     if let Ok(status) = &ended
         && status.signal().is_some()

@@ -23,6 +23,8 @@ use rustix::thread::{
     set_capabilities,
 };
 
+use super::job::Rights;
+
 /// Folders that are a command's own, empty and in memory.
 pub(super) const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
@@ -38,9 +40,9 @@ pub(super) const DEVICES: [&str; 5] = [
 /// Capabilities that the inner process needs to mount `/proc` and to give up all rights.
 const FOR_INNER: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
-/// Moves this process, which has one thread, to namespaces of its own in which only `workspace` and [`OWN`] can be changed. Children are
-/// in a new PID namespace.
-pub(super) fn enter(workspace: &Path) -> io::Result<Dir> {
+/// Moves this process, which has one thread, to namespaces of its own in which only `workspace`, with the rights to it, and [`OWN`] can be
+/// changed. Children are in a new PID namespace.
+pub(super) fn enter(workspace: &Path, rights: &Rights) -> io::Result<Dir> {
     unshare()?;
     mount_change(
         "/",
@@ -50,7 +52,6 @@ pub(super) fn enter(workspace: &Path) -> io::Result<Dir> {
     let folder = fs::File::open(workspace)?;
     let devices = DEVICES.map(|path| (path, fs::File::open(path).ok()));
     let mut writable: BTreeSet<PathBuf> = BTreeSet::new();
-    writable.insert(workspace.to_owned());
     own_devices(&devices)?;
     for path in ["/dev", "/dev/pts"] {
         writable.insert(path.into());
@@ -63,7 +64,7 @@ pub(super) fn enter(workspace: &Path) -> io::Result<Dir> {
     fs::create_dir_all(workspace).or_else(existing)?;
     mount_bind_recursive(by_handle(&folder), workspace)?;
     remount_read_only(|path| {
-        path.starts_with(workspace)
+        (path.starts_with(workspace) && *rights != Rights::Read)
             || writable.contains(path)
             || DEVICES.iter().any(|it| path == Path::new(it))
     })?;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::screen::Screen;
 use super::server::{Reply, Server};
-use super::workshop::{Workshop, block, call, expecting, reply};
+use super::workshop::{Ended, Workshop, block, call, expecting, reply};
 
 const SHIFT_TAB: &str = "\x1b[Z";
 const ESC: &str = "\x1b";
@@ -82,6 +82,66 @@ fn accepted_edits_are_no_other_calls() {
     screen.shows("Asked.");
     assert!(!workshop.has("own.txt"));
     screen.leave();
+}
+
+/// What a plan is made from is looked up with commands, too, and they change nothing.
+#[test]
+fn commands_of_plan_mode_can_write_nothing() {
+    let run = |id: &str, command: &str| {
+        call(
+            &format!("RunCommand:{id}"),
+            &format!("!!!ARG:command\n{command}\n"),
+        )
+    };
+    let script = reply(&(run("a", "cat known.txt") + &run("b", "echo x > new.txt")))
+        + &expecting("I have looked.", &["status=0", "what is there", "status=2"])
+        + &expecting(&run("c", "echo x > new.txt"), &["Plan mode is over"])
+        + &expecting("I have written.", &["status=0"]);
+    let workshop = Workshop::new(&script);
+    workshop.write("known.txt", "what is there");
+    let mut screen = chat(&workshop, &["Look.", "--approval-mode", "plan"]);
+    for command in ["cat known.txt", "echo x > new.txt"] {
+        screen.shows(&format!("│ {command}"));
+        screen.shows("in the sandbox: no network, no writing");
+        screen.shows("y once");
+        screen.keys("y");
+    }
+    screen.shows("I have looked.");
+    assert!(!workshop.has("new.txt"));
+    screen.keys(SHIFT_TAB);
+    screen.shows("· asks");
+    screen.say("Write it.");
+    screen.shows("y once");
+    screen.keys("y");
+    screen.shows("I have written.");
+    assert!(workshop.has("new.txt"));
+    screen.leave();
+    // A rule is enough, also for a subagent and where no user is.
+    let helper = "---\ndescription: Helps\n---\nHelp.\n";
+    let script = reply(&call(
+        "RunAgent:h",
+        "!!!ARG:agent\nhelper\n!!!ARG:prompt\nLook.\n",
+    )) + &reply(&run("d", "cat known.txt; touch new.txt"))
+        + &expecting("It is there.", &["what is there", "status=1"])
+        + &reply("Done.");
+    let workshop = Workshop::new(&script);
+    workshop.write("known.txt", "what is there");
+    std::fs::create_dir_all(workshop.path("home/.claude/agents")).expect("a folder");
+    workshop.write("home/.claude/agents/helper.md", helper);
+    let args = [
+        "agent",
+        "-p",
+        "Look.",
+        "--model",
+        "script:script.jsonl",
+        "--approval-mode",
+        "plan",
+    ];
+    let rules = ["--approval", "allow RunCommand in the sandbox"];
+    let mut command = workshop.command(&[&args[..], &rules].concat());
+    command.env("HOME", workshop.path("home"));
+    Ended::of(&mut command).check("Done.\n", "", 0);
+    assert!(!workshop.has("new.txt"));
 }
 
 #[test]
