@@ -46,7 +46,7 @@
 //! | `encoding`, `diff`, `glob` | encodings of files; differences of texts; patterns of file names |
 //! | `workspace` | [`Workspace`]: the folder that gadgets cannot leave |
 //! | `blocking` | work with files, which blocks, cancellable |
-//! | `command_output` | what commands write, while they run |
+//! | `command_output`, `read_only` | what commands write, while they run; the switch with which they can change nothing |
 //! | `sandbox` | a command that can change its workspace and nothing else |
 //! | `read_file`, `list_directory`, `search` | reading |
 //! | `shell`, `terminal`, `after_edit` | command lines; those in terminals of an editor; those that run after a change |

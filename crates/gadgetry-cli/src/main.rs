@@ -4,7 +4,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `claude_code` | names of the tools of Claude Code |
+//! | `claude_code`, `wrapped` | names of the tools of Claude Code; gadgets with something around each call |
 //! | `error`, `work`, `lines`, `calls`, `pages`, `usage_totals`, `timeline`, `narrator` | errors with their exit codes; the work of a verb; lines about a run: calls, costs, times, what happens; what is approved, in pages |
 //! | `fetch`, `refusal`, `interrupts`, `open_files`, `workspaces`, `live_output` | downloads; refusals of providers with a hint; signals; the limit of open files; workspaces that outlive agents; output of commands while they run |
 //! | `logging`, `log_file`, `run_agent`, `usable` | diagnostics; the log of a run; runs until an interrupt; the models that can be used now |
@@ -16,6 +16,7 @@
 //! | `invocation` | from the words of the command line to what is done: one parse, merged with the configuration |
 //! | `mcp`, `reader`, `own_files` | servers of MCP; answers of the user; files that no call may change |
 //! | `approvals`, `hooks`, `sessions`, `sources`, `subagents` | approvals; commands that decide about calls; stored runs; gadgets by where they come from; subagents of files |
+//! | `checkpoints` | what commands change |
 //! | `build_agent`, `outcome`, `follow` | an agent from its options; what a run has done, as data; a run while it is driven |
 //! | `first_run` | the questions of the first minute |
 //! | `chat`, `commands` | the conversation; one file a verb |
