@@ -14,6 +14,17 @@ use super::job::Mode;
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
+/// Those of x32 that have other numbers there, which old kernels also accept without the bit.
+#[cfg(target_arch = "x86_64")]
+const OTHER_IN_X32: [(i64, i64); 6] = [
+    (libc::SYS_ioctl, 514),
+    (libc::SYS_ptrace, 521),
+    (libc::SYS_kexec_load, 528),
+    (libc::SYS_move_pages, 533),
+    (libc::SYS_process_vm_readv, 539),
+    (libc::SYS_process_vm_writev, 540),
+];
+
 /// The bits of a socket's type that are its kind.
 const KIND: u64 = 0xf;
 
@@ -51,11 +62,14 @@ pub(super) fn refuse(mode: Mode) -> io::Result<()> {
 fn install(rules: Rules, error: i32) -> Result<(), Box<dyn std::error::Error>> {
     #[cfg(target_arch = "x86_64")]
     let rules: Rules = {
-        let x32: Rules = rules
-            .iter()
-            .map(|(number, rules)| (X32 + number, rules.clone()))
-            .collect();
-        rules.into_iter().chain(x32).collect()
+        let others = OTHER_IN_X32.into_iter();
+        let others =
+            others.filter_map(|(number, other)| Some((other, rules.get(&number)?.clone())));
+        let all: Rules = others.chain(rules.clone()).collect();
+        let x32 = all.clone().into_iter();
+        x32.map(|(number, rules)| (X32 + number, rules))
+            .chain(all)
+            .collect()
     };
     let filter = SeccompFilter::new(
         rules,

@@ -364,3 +364,25 @@ async fn devices_of_others_are_not_read() {
     let text = Mode::Landlock.text(ended).unwrap();
     assert_eq!(text, "status=0\n\nnull\nzero\none\ntwo\nthree\n");
 }
+
+/// A second set of system calls, x32, has other numbers for some.
+#[cfg(target_arch = "x86_64")]
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_by_their_other_numbers_are_refused() {
+    for mode in MODES {
+        let stage = stage(mode);
+        // `ioctl` with `TIOCSTI`, `kexec_load`, `unshare`.
+        for (number, argument) in [(16, 0x5412), (514, 0x5412), (528, 0), (246, 0), (272, 0)] {
+            for bit in [0, 0x4000_0000] {
+                let number = number | bit;
+                let command = format!(
+                    "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); c.syscall({number}, 0, {argument}, 0, 0); print(ctypes.get_errno())'"
+                );
+                let ended = stage.call("RunCommand", json!({ "command": command }));
+                let ended = mode.text(ended.await);
+                // EPERM
+                assert_eq!(ended.as_deref(), Ok("status=0\n\n1\n"), "{mode:?} {number}");
+            }
+        }
+    }
+}
