@@ -65,11 +65,13 @@ fn install(rules: Rules, error: i32) -> Result<(), Box<dyn std::error::Error>> {
         let others = OTHER_IN_X32.into_iter();
         let others =
             others.filter_map(|(number, other)| Some((other, rules.get(&number)?.clone())));
-        let all: Rules = others.chain(rules.clone()).collect();
-        let x32 = all.clone().into_iter();
-        x32.map(|(number, rules)| (X32 + number, rules))
-            .chain(all)
-            .collect()
+        let mut all: Rules = others.collect();
+        all.extend(rules);
+        let x32: Rules = (all.iter())
+            .map(|(number, rules)| (X32 + number, rules.clone()))
+            .collect();
+        all.extend(x32);
+        all
     };
     let filter = SeccompFilter::new(
         rules,

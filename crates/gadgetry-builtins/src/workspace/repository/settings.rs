@@ -302,8 +302,9 @@ fn path_of(characters: &str) -> PathBuf {
     }
 }
 
-/// `~/` is the home directory, and `~name/` that of another user.
+/// `~/` is the home directory, and `~name/` that of another user; `:(optional)` may be before it.
 fn at_home(value: &str) -> PathBuf {
+    let value = value.strip_prefix(":(optional)").unwrap_or(value);
     let Some(after) = value.strip_prefix('~') else {
         return path_of(value);
     };
@@ -328,6 +329,17 @@ fn home_of(user: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_at_home() {
+        let check = |value: &str, expected: &Path| assert_eq!(at_home(value), expected, "{value}");
+        check("hooks", Path::new("hooks"));
+        check(":(optional)hooks", Path::new("hooks"));
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        check("~/hooks", &home.join("hooks"));
+        check(":(optional)~/hooks", &home.join("hooks"));
+        check("~root/hooks", &home_of("root").unwrap().join("hooks"));
+    }
 
     #[test]
     fn settings_of_an_environment() {
