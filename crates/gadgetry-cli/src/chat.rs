@@ -20,6 +20,7 @@ mod editor;
 mod export;
 mod files;
 mod flight;
+mod formatted;
 mod history_file;
 mod images;
 mod injected;
@@ -37,6 +38,8 @@ mod submitting;
 mod talk;
 mod terminal;
 mod text;
+
+pub(crate) use formatted::formatted;
 
 use crate::cli::{ChatArgs, Verb};
 use crate::error::Error;

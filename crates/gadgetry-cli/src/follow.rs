@@ -20,7 +20,7 @@ use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::narrator::Narrator;
 use crate::outcome::Recorder;
-use crate::printer::{Printer, Prompter};
+use crate::printer::{Printer, Prompter, columns_with_styles};
 use crate::run_agent::run_unless_left;
 use crate::sessions::{Kept, questions};
 use crate::usage_totals::UsageTotals;
@@ -43,7 +43,12 @@ pub(crate) struct Followed<'a> {
     pub(crate) checkpoints: &'a Checkpoints,
     /// The log of `--save`.
     pub(crate) log: Option<Log>,
+    /// How the answer is shown in a terminal.
+    pub(crate) format: Option<Format>,
 }
+
+/// Returns a text with styles, for a terminal of so many columns.
+pub(crate) type Format = fn(&str, usize) -> String;
 
 /// Runs it to its end, shows it, and turns its outcome into an exit code. Questions go to the session's user and to the approver.
 pub(crate) async fn follow(
@@ -57,6 +62,7 @@ pub(crate) async fn follow(
         approver,
         checkpoints,
         log,
+        format,
     } = followed;
     let handle = run.handle();
     if args.is_for_program() {
@@ -108,7 +114,7 @@ pub(crate) async fn follow(
         return Err(waits(kept).await);
     };
     if watch.output == Output::Answer {
-        print_answer(&summary, printer);
+        show_answer(&summary, format.filter(|_| !args.print), printer)?;
     }
     if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
         log.finish().map_err(|error| incomplete(path, &error))?;
@@ -162,6 +168,19 @@ async fn waits(kept: Option<&Kept>) -> Error {
         let _ = write!(words, ", then `gadgetry sessions resume {name}`");
     }
     Error::Failed(words)
+}
+
+/// Shows the answer of a run: with styles in a terminal that has them, if there is a way to make some.
+pub(crate) fn show_answer(
+    summary: &Summary,
+    format: Option<Format>,
+    printer: &Printer,
+) -> Result<(), Error> {
+    if let Some((format, columns)) = format.zip(columns_with_styles()) {
+        return printer.styled(&format(&summary.answer, columns));
+    }
+    print_answer(summary, printer);
+    Ok(())
 }
 
 /// The answer of a run, on lines of its own.

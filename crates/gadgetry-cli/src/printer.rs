@@ -20,7 +20,7 @@ use serde::Serialize;
 use tokio::task::block_in_place;
 
 use prompter::columns_of;
-use spinner::Spinner;
+use spinner::{Pause, Spinner};
 
 pub(crate) use prompter::Prompter;
 
@@ -136,15 +136,7 @@ impl Printer {
         }
         let pause = state.spinner.as_ref().map(Spinner::pause);
         drop(state);
-        let write = || {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&output)?;
-            stdout.flush()
-        };
-        let written = match pause {
-            Some(pause) if is_terminal => pause.aside(write),
-            _ => write(),
-        };
+        let written = write(&output, pause.filter(|_| is_terminal));
         output.clear();
         let mut state = self.state();
         if state.gathered.is_empty() {
@@ -152,6 +144,16 @@ impl Printer {
             state.gathered = output;
         }
         Ok(written?)
+    }
+
+    /// Writes lines to the terminal as they are, after what was gathered. The caller has made sure that they command it nothing but styles.
+    pub(crate) fn styled(&self, lines: &str) -> Result<(), Error> {
+        self.flush()?;
+        block_in_place(|| {
+            let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let pause = self.state().spinner.as_ref().map(Spinner::pause);
+            Ok(write(lines.as_bytes(), pause)?)
+        })
     }
 
     /// Suppresses progress from now on.
@@ -313,6 +315,19 @@ impl State {
     }
 }
 
+/// Writes to stdout, aside from what spins in the terminal.
+fn write(output: &[u8], pause: Option<Pause>) -> io::Result<()> {
+    let write = || {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(output)?;
+        stdout.flush()
+    };
+    match pause {
+        Some(pause) => pause.aside(write),
+        None => write(),
+    }
+}
+
 /// Returns whether stdout takes [`PIECE`] bytes without waiting for a reader.
 #[cfg(unix)]
 fn is_ready() -> bool {
@@ -332,6 +347,12 @@ fn is_ready() -> bool {
 /// Columns of the terminal that stdout is; `None` if they are unknown, or it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
     columns_of(io::stdout())
+}
+
+/// Returns the columns of the terminal that stdout is, if it shows styles.
+pub(crate) fn columns_with_styles() -> Option<usize> {
+    let is_terminal = io::stdout().is_terminal();
+    columns().filter(|_| is_terminal && !prompter::is_dumb())
 }
 
 /// Returns whether a user is at a terminal.

@@ -190,9 +190,16 @@ impl Region {
     }
 
     fn line(&self, out: &mut String, line: &Line<'_>) {
+        self.colors.line(out, line);
+    }
+}
+
+impl Colors {
+    /// Writes a line with its styles.
+    pub(crate) fn line(self, out: &mut String, line: &Line<'_>) {
         let mut now = Style::default();
         for span in &line.spans {
-            let style = self.shown(line.style.patch(span.style));
+            let style = self.style(line.style.patch(span.style));
             if style != now {
                 select(out, style);
                 now = style;
@@ -205,8 +212,8 @@ impl Region {
         }
     }
 
-    fn shown(&self, style: Style) -> Style {
-        let color = style.fg.and_then(|color| self.colors.shown(color));
+    fn style(self, style: Style) -> Style {
+        let color = style.fg.and_then(|color| self.shown(color));
         let plain = Style::new().add_modifier(style.add_modifier);
         color.map_or(plain, |color| plain.fg(color))
     }

@@ -45,6 +45,14 @@ pub(super) fn is_capable() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
+/// Returns the colours that the environment names, if it names some.
+pub(super) fn colors() -> Option<Colors> {
+    let variable = |name| env::var(name).ok();
+    let (no_color, background) = (variable("NO_COLOR"), variable("COLORFGBG"));
+    let colors = Colors::of(no_color.as_deref(), background.as_deref());
+    (background.is_some() || colors == Colors::None).then_some(colors)
+}
+
 /// Input from the terminal.
 pub(super) enum Input {
     /// Characters, as many as were typed at once, and when the first one came: text of many keys is laid out once, and not after each.
@@ -73,14 +81,10 @@ impl Terminal {
             let mut words = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
             *words = Some(info.to_string());
         }));
-        let variable = |name| env::var(name).ok();
         // Of the terminals in use, only these cut rows that are too wide.
         let is_console = env::var_os("TERM").is_some_and(|it| it == "linux");
         let colors = match theme {
-            Theme::Auto => {
-                let (no_color, background) = (variable("NO_COLOR"), variable("COLORFGBG"));
-                Colors::of(no_color.as_deref(), background.as_deref())
-            }
+            Theme::Auto => colors().unwrap_or(Colors::Dark),
             Theme::Light => Colors::Light,
             Theme::Dark => Colors::Dark,
             Theme::None => Colors::None,

@@ -8,7 +8,7 @@ use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
 use crate::checkpoints::Checkpoints;
 use crate::cli::AgentArgs;
-use crate::commands::continued;
+use crate::commands::continued::{self, FORMAT};
 use crate::config::Asking;
 use crate::connect::ImageUse;
 use crate::error::Error;
@@ -116,6 +116,7 @@ pub(crate) async fn run(
         approver: &approver,
         checkpoints: &checkpoints,
         log,
+        format: FORMAT,
     };
     let done = follow(run, args, followed, printer).await;
     let session = kept.as_ref().map(|kept| kept.name.to_string());

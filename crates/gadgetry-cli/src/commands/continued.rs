@@ -9,12 +9,14 @@ use gadgetry::{Agent, AgentRun, Conversation, Media, RunError};
 
 use crate::approvals::TerminalApprover;
 use crate::build_agent::{Parts, Situation};
+#[cfg(feature = "chat")]
+use crate::chat;
 use crate::checkpoints::Checkpoints;
 use crate::cli::{AgentArgs, SessionName};
 use crate::config::{Asking, Declared};
 use crate::connect::{self, ImageUse};
 use crate::error::Error;
-use crate::follow::{Followed, Log, announce, follow, print_answer, save, verdict};
+use crate::follow::{Followed, Format, Log, announce, follow, save, show_answer, verdict};
 use crate::hooks::{Commands, Ending, Moments, Start, noted};
 use crate::invocation::Invocation;
 use crate::lines::one_line;
@@ -32,6 +34,12 @@ use crate::sessions::{
     not_kept, problem, refuse_without, replies_read, unknown, without_details,
 };
 use crate::workspaces::Workspaces;
+
+/// How answers are shown in a terminal.
+#[cfg(feature = "chat")]
+pub(super) const FORMAT: Option<Format> = Some(chat::formatted);
+#[cfg(not(feature = "chat"))]
+pub(super) const FORMAT: Option<Format> = None;
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -215,7 +223,7 @@ impl Continued<'_> {
             let outcome = recorder.outcome(summary, error, model, None);
             self.printer.json_line(&outcome)?;
         } else if !self.args.is_for_program() {
-            print_answer(summary, self.printer);
+            show_answer(summary, FORMAT.filter(|_| !self.args.print), self.printer)?;
         }
         verdict
     }
@@ -308,6 +316,7 @@ impl Continued<'_> {
             approver: &self.approver,
             checkpoints: &self.checkpoints,
             log,
+            format: FORMAT,
         };
         let done = follow(run, &self.args, followed, self.printer).await;
         let session = self.kept.name.to_string();

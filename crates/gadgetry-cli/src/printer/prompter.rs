@@ -244,8 +244,12 @@ fn codes(shade: Shade) -> (&'static str, &'static str) {
 /// Returns whether stderr shows colours.
 fn colours() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb()
+}
+
+/// Returns whether the terminal shows text and nothing else.
+pub(super) fn is_dumb() -> bool {
+    env::var_os("TERM").is_none_or(|terminal| terminal == "dumb")
 }
 
 /// Columns of the terminal, or the usual number of them.

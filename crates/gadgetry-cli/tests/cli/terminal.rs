@@ -52,6 +52,19 @@ fn the_answer_is_not_disturbed() {
 }
 
 #[test]
+fn markdown_is_formatted_unless_it_is_printed() {
+    let workshop = Workshop::new(&reply("It is **fine**."));
+    let check = |options: &str, expected: &str| {
+        let agent = format!("stty cols 80; {GADGETRY} agent Go! {MODEL} {options}");
+        let seen = seen(&workshop, &agent);
+        assert!(seen.ends_with(expected), "{options}: {seen:?}");
+    };
+    check("", "It is \u{1b}[0;1mfine\u{1b}[0m.\r\n");
+    check("-p", "It is **fine**.\r\n");
+    check("> answer.txt; cat answer.txt", "It is **fine**.\r\n");
+}
+
+#[test]
 fn quiet_shows_nothing_and_neither_do_events() {
     let agent = format!("{GADGETRY} agent Go! --gadgets gadgets.toml {MODEL}");
     assert_eq!(seen(&workshop(), &format!("{agent} --quiet")), "Done.\r\n");
