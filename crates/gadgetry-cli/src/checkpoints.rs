@@ -25,6 +25,7 @@ pub(crate) struct Checkpoints {
 struct Problem {
     words: Option<String>,
     /// Whether it was taken, so that it is not said again.
+    #[cfg(feature = "chat")]
     is_known: bool,
 }
 
@@ -73,6 +74,7 @@ impl Checkpoints {
     }
 
     /// Takes the reason that changes are not recorded, once.
+    #[cfg(feature = "chat")]
     pub(crate) fn take_problem(&self) -> Option<String> {
         let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         if problem.words.is_none() || problem.is_known {

@@ -54,7 +54,6 @@ impl Workspaces {
     }
 
     /// The workspace that was opened last.
-    #[cfg(feature = "chat")]
     pub(crate) fn current(&self) -> Option<Arc<Workspace>> {
         self.lock().current.clone()
     }
