@@ -4,6 +4,7 @@
 
 mod approvals;
 mod hostile_clients;
+mod http_limits;
 mod login;
 mod module_order;
 mod odd_servers;

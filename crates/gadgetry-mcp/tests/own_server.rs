@@ -388,13 +388,18 @@ async fn requests_that_are_admitted() {
 }
 
 /// A client of the server, by its key.
-struct Client<'a> {
-    url: &'a str,
-    key: &'a str,
+pub(crate) struct Client<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) key: &'a str,
 }
 
 impl Client<'_> {
-    async fn send(&self, method: Method, headers: &[(&str, &str)], body: String) -> Response {
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Response {
         let (tls, _) = gadgetry_providers::tls::config();
         let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
         let mut request = client.build().unwrap().request(method, self.url).body(body);
@@ -411,7 +416,7 @@ impl Client<'_> {
     }
 
     /// The status of a request that opens a session, and the session.
-    async fn open(&self) -> (u16, String) {
+    pub(crate) async fn open(&self) -> (u16, String) {
         let answer = self.send(Method::POST, &[], initialize().to_string()).await;
         let status = answer.status().as_u16();
         let session = answer.headers().get("mcp-session-id").cloned();
@@ -421,7 +426,7 @@ impl Client<'_> {
     }
 
     /// The status of a request within a session.
-    async fn uses(&self, session: &str) -> u16 {
+    pub(crate) async fn uses(&self, session: &str) -> u16 {
         let body = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
         let headers = [("mcp-session-id", session)];
         let answer = self.send(Method::POST, &headers, body).await;
@@ -449,7 +454,7 @@ impl Client<'_> {
     }
 }
 
-const KEYS: [&str; 2] = ["0123456789abcdef", "fedcba9876543210"];
+pub(crate) const KEYS: [&str; 2] = ["0123456789abcdef", "fedcba9876543210"];
 
 /// One client took all sessions, and all others were refused.
 #[tokio::test]
@@ -519,7 +524,7 @@ async fn consent_is_for_one_client() {
 #[tokio::test]
 async fn slow_bodies_are_refused() {
     let mut options = HttpOptions::default();
-    options.connections = 2;
+    options.connections = 4;
     options.body_timeout = Duration::from_millis(50);
     let serving = Serving::start(options, Skills::new()).await;
     let address = serving.url.trim_start_matches("http://");
@@ -532,13 +537,13 @@ async fn slow_bodies_are_refused() {
         stream.write_all(head.as_bytes()).await.unwrap();
         slow.push(stream);
     }
-    let other = status(&serving.url, &[], initialize().to_string());
-    assert_eq!(tokio::time::timeout(LONG, other).await, Ok(200));
     for mut stream in slow {
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).await.unwrap();
         assert_eq!(&answer, b"HTTP/1.1 408");
     }
+    let other = status(&serving.url, &[], initialize().to_string());
+    assert_eq!(tokio::time::timeout(LONG, other).await, Ok(200));
     serving.end().await;
 }
 

@@ -22,7 +22,8 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::handler::Handler;
-use super::sessions::{Client, Place, Sessions};
+use super::requests::Requests;
+use super::sessions::{Client, Place, Sessions, until_end};
 use super::{DRAIN, GadgetServer, ServeError};
 
 /// Path of the server.
@@ -49,7 +50,9 @@ pub struct HttpOptions {
     pub header_timeout: Duration,
     /// Maximum time for the body of a request. A connection whose body does not come has a place until then.
     pub body_timeout: Duration,
-    /// Connections at once.
+    /// Connections at once. One key, or without keys all clients, may have as many requests in flight as are left for others,
+    /// the streams that they read included: half of this number if no other key has any. A further request is refused with the
+    /// status 429.
     pub connections: usize,
     /// Sessions at once of one key, or without keys of all clients, until revision 2025-11-25. A further session ends the one that
     /// was idle for longest.
@@ -146,6 +149,7 @@ impl GadgetServer {
                 .iter()
                 .map(|key| digest(key.as_bytes()))
                 .collect(),
+            requests: Requests::new(options.connections),
             sessions: Sessions::new(sessions, options.sessions),
             body_bytes: options.body_bytes,
             body_timeout: options.body_timeout,
@@ -158,6 +162,7 @@ impl GadgetServer {
 /// Requests that are admitted.
 struct Admission {
     keys: Vec<[u8; 32]>,
+    requests: Arc<Requests>,
     sessions: Sessions,
     body_bytes: usize,
     body_timeout: Duration,
@@ -181,12 +186,29 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
         )
             .into_response();
     };
-    let (mut head, body) = match whole(&admission, request).await {
+    // Before the body is read: a slow one has a connection as well.
+    match admission.requests.place(client) {
+        Ok(place) => until_end(answer(&admission, client, request, next).await, place),
+        Err(own) => {
+            let whose = client.0.map_or("", |_| " of this key");
+            let words = format!(
+                "{own} requests{whose} are in flight, event streams included, and no more are admitted now: \
+                 end some of them, or repeat this one later\n"
+            );
+            let again = [(header::RETRY_AFTER, "1")];
+            (StatusCode::TOO_MANY_REQUESTS, again, words).into_response()
+        }
+    }
+}
+
+/// Answers an admitted request.
+async fn answer(admission: &Admission, client: Client, request: Request, next: Next) -> Response {
+    let (mut head, body) = match whole(admission, request).await {
         Ok(whole) => whole,
         Err(refused) => return refused,
     };
     head.extensions.insert(client);
-    let place = admission.sessions.place(client, &head.headers, &body).await;
+    let place = admission.sessions.place(client, &head, &body).await;
     let request = Request::from_parts(head, Body::from(body));
     match place {
         Place::None => next.run(request).await,

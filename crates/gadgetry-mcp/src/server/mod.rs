@@ -28,8 +28,10 @@ mod calls;
 mod content;
 mod handler;
 mod http;
+mod listening;
 mod prompts;
 mod question;
+mod requests;
 mod sessions;
 mod stdio;
 

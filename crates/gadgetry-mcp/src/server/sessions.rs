@@ -3,12 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde::Deserialize;
+
+use super::listening::{Listening, listens};
 
 /// The header of requests that belong to a session.
 const SESSION: &str = "mcp-session-id";
@@ -38,6 +41,7 @@ struct Session {
     id: Option<String>,
     /// Requests whose answers are not complete.
     requests: u32,
+    listening: Listening,
 }
 
 /// A place of a request among the sessions.
@@ -57,6 +61,8 @@ pub(super) struct Using {
     open: Arc<Mutex<Open>>,
     number: u64,
     opens: bool,
+    /// The session's event stream, if the request asks for it.
+    listening: Option<Listening>,
 }
 
 impl Sessions {
@@ -67,8 +73,8 @@ impl Sessions {
 
     /// Finds or makes a place for a request. To open one more session than the limit ends the client's session that was idle
     /// for longest.
-    pub(super) async fn place(&self, client: Client, headers: &HeaderMap, body: &[u8]) -> Place {
-        if let Some(id) = headers.get(SESSION) {
+    pub(super) async fn place(&self, client: Client, head: &Parts, body: &[u8]) -> Place {
+        if let Some(id) = head.headers.get(SESSION) {
             let mut open = lock(&self.open);
             let found = open.sessions.iter().position(|it| {
                 it.client == client && it.id.as_deref().is_some_and(|it| it.as_bytes() == id)
@@ -78,9 +84,12 @@ impl Sessions {
             };
             let mut session = open.sessions.remove(at);
             session.requests += 1;
+            let listening = listens(head).then(|| session.listening.clone());
             let number = session.number;
             open.sessions.push(session);
-            return Place::In(self.using(number, false));
+            let mut using = self.using(number, false);
+            using.listening = listening;
+            return Place::In(using);
         }
         if !opens_session(body) {
             return Place::None;
@@ -106,6 +115,7 @@ impl Sessions {
                 client,
                 id: None,
                 requests: 1,
+                listening: Listening::default(),
             });
             (number, ended)
         };
@@ -123,6 +133,7 @@ impl Sessions {
             open,
             number,
             opens,
+            listening: None,
         }
     }
 }
@@ -134,7 +145,11 @@ impl Using {
         answer: impl Future<Output = Response> + Send + 'static,
     ) -> Response {
         if !self.opens {
-            return self.noted(answer.await);
+            let answer = match &self.listening {
+                Some(listening) => listening.replace(answer).await,
+                None => answer.await,
+            };
+            return self.noted(answer);
         }
         // A client that has gone must not leave a session that is not counted.
         let whole = tokio::spawn(async move { self.noted(answer.await) });
@@ -148,11 +163,7 @@ impl Using {
         if let Some(id) = id.and_then(|id| id.to_str().ok()) {
             self.session(|session| session.id = Some(id.to_owned()));
         }
-        answer.map(|body| {
-            Body::from_stream(body.into_data_stream().inspect(move |_| {
-                let _ = &self;
-            }))
-        })
+        until_end(answer, self)
     }
 
     fn session(&self, change: impl FnOnce(&mut Session)) {
@@ -171,6 +182,15 @@ impl Drop for Using {
         let is_left = |it: &Session| it.number != self.number || it.id.is_some();
         lock(&self.open).sessions.retain(is_left);
     }
+}
+
+/// Keeps a value until the body of an answer has ended.
+pub(super) fn until_end(answer: Response, held: impl Send + 'static) -> Response {
+    answer.map(|body| {
+        Body::from_stream(body.into_data_stream().inspect(move |_| {
+            let _ = &held;
+        }))
+    })
 }
 
 fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
