@@ -1,12 +1,15 @@
 //! Errors of upstreams in the form for clients: the text of the upstream without addresses.
 
+mod notations;
+
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::{ModelError, ModelErrorKind};
-use gadgetry_proto::escapes::unescaped;
 use gadgetry_providers::{BaseUrl, ProviderError};
+
+use notations::{has_address, has_name, is_host_with_port, plain};
 
 /// Replaces an address.
 const HIDDEN: &str = "[address]";
@@ -14,21 +17,6 @@ const HIDDEN: &str = "[address]";
 /// Replaces a text that may still contain an address.
 const WORDS: &str =
     "the upstream's words about the error are not shown, because they have an address";
-
-/// Name endings that occur only in the owner's machine or network.
-const INTERNAL: [&str; 11] = [
-    "localhost",
-    ".cluster.local",
-    ".corp",
-    ".home.arpa",
-    ".internal",
-    ".intranet",
-    ".lan",
-    ".local",
-    ".localdomain",
-    ".private",
-    ".svc",
-];
 
 /// The addresses of an upstream.
 #[derive(Clone, Debug, Default)]
@@ -64,36 +52,21 @@ impl Addresses {
         let plain = plain(text);
         let bytes = plain.as_bytes();
         let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        // `host.name:80`
-        let is_place = plain.split(|c: char| !is_of_name(c)).any(|word| {
-            word.split_once(':').is_some_and(|(host, port)| {
-                host.contains('.') && port.bytes().next().is_some_and(|it| it.is_ascii_digit())
-            })
-        });
         let has_port = self.ports().any(|port| {
             plain.match_indices(port).any(|(at, _)| {
                 let before = plain[..at].trim_end_matches([' ', '=', '"', '\'', '(', '[']);
-                let is_whole = !is_digit(at + port.len());
-                is_whole && (before.ends_with(':') || before.ends_with("port"))
+                !is_digit(at + port.len()) && before.ends_with(':')
             })
         });
-        let has = |name: &str| {
-            plain.match_indices(name).any(|(at, _)| {
-                let after = bytes.get(at + name.len());
-                !after.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'-')
-            })
-        };
         // What an address was cut out of continues.
         let mut after = plain.split("[address]:").skip(1);
-        is_place
+        has_port
             || after.any(|it| it.starts_with(|c: char| c.is_ascii_digit()))
-            || has_port
-            || plain.contains("://")
-            || INTERNAL.iter().any(|it| has(it))
-            || self.0.iter().any(|it| it.contains(['.', ':']) && has(it))
-            || has_ip4(&plain)
-            || has_hex(&plain)
-            || has_ip6(&plain)
+            || self
+                .0
+                .iter()
+                .any(|it| it.contains(['.', ':']) && has_name(&plain, it))
+            || has_address(&plain)
     }
 
     /// Returns the ports of this upstream.
@@ -111,12 +84,16 @@ impl Addresses {
             let host = word.trim_matches(|c: char| !is_of_host(c));
             // `::1` begins with colons, and `10.0.0.1:` ends with one.
             let address = word.trim_matches(|c: char| !is_of_host(c) && c != ':');
+            // As in `vllm-0:8000/v1/chat`.
+            let place = host.split(['/', '?', '#']).next().unwrap_or_default();
             if word.contains("://") {
                 out.push_str(HIDDEN);
             } else if self.is_known(host) || is_ip(host) {
                 out.push_str(&word.replacen(host, HIDDEN, 1));
             } else if is_ip(address) {
                 out.push_str(&word.replacen(address, HIDDEN, 1));
+            } else if is_host_with_port(place) {
+                out.push_str(&word.replacen(place, HIDDEN, 1));
             } else {
                 out.push_str(&self.parts_hidden(word));
             }
@@ -184,74 +161,6 @@ impl Addresses {
         public.overflow = error.overflow;
         public.into()
     }
-}
-
-/// Returns the text in lower case, without escapes and wide characters, and without characters that could split an address.
-fn plain(text: &str) -> String {
-    let visible = |text: &str, keeps_backslash: bool| -> String {
-        let ascii = text.chars().map(narrow);
-        ascii
-            .filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())
-            .filter(|c| keeps_backslash || *c != '\\')
-            .collect()
-    };
-    // What splits an escape goes first, and what escapes hid goes last.
-    let mut plain = visible(&unescaped(&visible(text, true)), false);
-    plain.make_ascii_lowercase();
-    let escapes = [("u002f", "/"), ("u003a", ":"), ("u002e", ".")];
-    for (escape, meaning) in escapes.into_iter().chain([("[.]", "."), ("(.)", ".")]) {
-        plain = plain.replace(escape, meaning);
-    }
-    plain
-}
-
-/// Returns the ASCII form of a wide character. Other digits become `1`, which is enough to find an address.
-fn narrow(c: char) -> char {
-    match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
-        '\u{3002}' | '\u{ff61}' => '.',
-        c if !c.is_ascii() && c.is_numeric() => '1',
-        c => c,
-    }
-}
-
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || ".:-_".contains(c)
-}
-
-/// Returns `true` if the text contains four numbers separated by dots, or short ones by hyphens, as in the names of cloud machines.
-fn has_ip4(text: &str) -> bool {
-    [('.', usize::MAX), ('-', 3)]
-        .into_iter()
-        .any(|(sign, digits)| {
-            let mut runs = text.split(|c: char| !(c.is_ascii_digit() || c == sign));
-            runs.any(|run| {
-                let numbers: Vec<&str> = run.split(sign).collect();
-                let is_number = |number: &&str| (1..=digits).contains(&number.len());
-                numbers.windows(4).any(|it| it.iter().all(is_number))
-            })
-        })
-}
-
-/// Returns `true` if the text contains an IPv4 address as one hexadecimal number.
-fn has_hex(text: &str) -> bool {
-    text.split("0x").skip(1).any(|rest| {
-        let end = rest.find(|c: char| !c.is_ascii_hexdigit());
-        end.unwrap_or(rest.len()) == 8
-    })
-}
-
-/// Returns `true` if the text contains an address with colons that is not part of a word such as `std::vec`.
-fn has_ip6(text: &str) -> bool {
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || ":.".contains(c)));
-    words.into_iter().any(|word| {
-        let word = word.trim_end_matches('.');
-        let colons = word.bytes().filter(|it| *it == b':').count();
-        colons >= 2
-            && [word, word.trim_end_matches(':')]
-                .iter()
-                .any(|it| it.parse::<IpAddr>().is_ok())
-    })
 }
 
 /// Returns the position of `needle`, which is in lower case, in the text, ignoring case.
@@ -405,12 +314,43 @@ mod tests {
             "127[.]0[.]0[.]1 refused",
             "0x7f000001 refused",
             "db.corp refused",
+            "dial tcp gate-0:8000: connect refused",
+            "Gate_backend:8000/v1/chat timed out",
+            "[gate17:8000] is down",
+            "upstream=user@gate:80",
+            "cannot connect to db.prod port 8000",
+            "{\"host\":\"gate17\",\"port\":8000}",
+            "gate.example:4000x",
+            "0x7f00001 refused",
+            "0x7f.0.0.1 refused",
+            "0x7f.1 refused",
+            "0x7f.0x0.0x0.0x1",
+            "127.0x0.0.1",
+            "127.1 refused",
+            "127.1:8000 refused",
+            "to 127.0.1.",
+            "127[dot]0[dot]0[dot]1",
+            "127(dot)0(dot)0(dot)1",
+            "127{.}0{.}0{.}1",
+            "127 .0 .0 .1",
+            "127. 0. 0. 1",
+            "127 . 0\n. 0 . 1",
+            "127\u{2024}0\u{2024}0\u{2024}1",
+            "127\u{b7}0\u{a4f8}0\u{fe52}1",
+            "gate-0\u{a789}8000",
+            "connect 2130706433 failed",
+            "connect 2130706433.",
+            "gate17.ts.net down",
+            "gate17.consul down",
+            "gate17.docker down",
+            "gate17.home down",
+            "unix:/run/gate17.sock",
         ] {
             for addresses in [&upstream, &named] {
                 let shown = addresses.hidden(text);
                 let rest = shown.replace(super::HIDDEN, "").replace(super::WORDS, "");
                 for part in [
-                    "0.0", "0&", "127", "7f0", "8123", "fe80", "gate", "local", "db.", "svc",
+                    "0.0", "0&", "127", "7f", "2130", "8123", "fe80", "gate", "local", "db.", "svc",
                 ] {
                     assert!(!rest.contains(part), "{text} -> {shown}");
                 }
@@ -425,6 +365,16 @@ mod tests {
             "R&D: 1 & 2 &lt; 3; &#8364;5 for 10 m\u{b2}",
             "gpt-4o-2024-08-06 and claude-3-5-haiku-20241022 at 0x7ffe12345678",
             "at 12:30:45 the limit of 1,000.50 was reached",
+            "model 'llama3:8b' not found, nor qwen2.5:7b, llama3.1:405b, qwen2.5-coder:32b-instruct-q4_K_M and solar:10.7b",
+            "anthropic.claude-3-5-sonnet-20241022-v2:0 and gpt-4:1 are unknown, ft:gpt-4o-mini:org::9aBcD too",
+            "error:404, line 12:5, ratio 16:9, code:500, max_tokens:4096, n_ctx:8192, Retry-After:120",
+            "2024-08-06T12:30:45Z, 2024-08-06 12:30:45+02:00, GMT-05:00, reset at 1735689600",
+            "CUDA 10.1, version 12.4 took 10.5 s. 2 of 3. 4 of 5",
+            "seed must be at most 2147483647, not 4294967295; 170000000 bytes or 3232235521 tokens",
+            "these models support 8123 tokens, and transport 80 images",
+            "error code: 0x5. 1 of 2.0x, 0xdead and 0xdeadbeef01",
+            "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the messages, 1000 in \
+             the completion).",
         ] {
             assert_eq!(upstream.hidden(text), text);
         }
