@@ -19,6 +19,8 @@ pub(crate) struct OwnFiles {
     files: Vec<PathBuf>,
     /// Data and configuration of the user: sessions and decisions decide what runs as well.
     folders: Vec<PathBuf>,
+    /// Why not all of the files are known. It matters only where there are gadgets that could change them.
+    unknown: Option<String>,
 }
 
 impl OwnFiles {
@@ -32,22 +34,27 @@ impl OwnFiles {
     ) -> Self {
         let mut files = declared.files.clone();
         let workspace = folder.join(options.workspace.as_deref().unwrap_or(Path::new("")));
+        let mut unknown = None;
+        let mut add = |line: &str, folders: &[&Path]| match files_in_line(line, folders) {
+            Ok(named) => files.extend(named),
+            Err(error) => unknown = Some(error.to_string()),
+        };
         for hook in &declared.hooks {
-            files.extend(files_in_line(&hook.command, &[folder, &workspace]));
+            add(&hook.command, &[folder, &workspace]);
         }
         for command in &declared.after_edit {
-            files.extend(files_in_line(&command.line, &[&workspace]));
+            add(&command.line, &[&workspace]);
         }
         for server in declared.servers.values() {
             let (words, cwd) = server.program();
             let folder = folder.join(cwd.unwrap_or_default());
-            files.extend(files_in_line(&words.join(" "), &[&folder, &workspace]));
+            add(&words.join(" "), &[&folder, &workspace]);
         }
         #[cfg(feature = "mcp")]
         for server in &options.mcp {
             if let gadgetry_mcp::config::Transport::Stdio(program) = &server.config.transport {
                 let line = format!("{} {}", program.command, program.args.join(" "));
-                files.extend(files_in_line(&line, &[folder, &workspace]));
+                add(&line, &[folder, &workspace]);
             }
         }
         let here = env::current_dir().unwrap_or_default();
@@ -62,6 +69,7 @@ impl OwnFiles {
         Self {
             files,
             folders: folders.collect(),
+            unknown,
         }
     }
 
@@ -69,9 +77,12 @@ impl OwnFiles {
     ///
     /// # Errors
     ///
-    /// If its commands run in the sandbox, which could not protect them.
+    /// If not all of them are known, or if commands run in the sandbox, which could not protect them.
     pub(crate) fn protect(&self, workspace: &Workspace, sandbox: bool) -> Result<(), Error> {
         let root = workspace.root();
+        if let Some(why) = &self.unknown {
+            return Err(Error::input(why));
+        }
         if sandbox && let Some(entry) = searched(root) {
             return Err(Error::input(format_args!(
                 "--sandbox: PATH has the workspace itself ({}), where commands could put programs that others start; remove it from PATH",
@@ -129,12 +140,17 @@ fn searched(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the programs of gadgets, and those of their arguments that are files. They run in `folder`.
+///
+/// # Errors
+///
+/// If not all of them can be found.
 pub(crate) fn of_gadgets(
     gadgets: &[CommandGadget],
     folder: &Path,
     workspace: &Workspace,
-) -> Vec<PathBuf> {
-    let files = gadgets.iter().flat_map(|gadget| {
+) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for gadget in gadgets {
         let program = folder.join(gadget.program());
         let line = format!(
             "{} {}",
@@ -142,9 +158,8 @@ pub(crate) fn of_gadgets(
             gadget.arguments().join(" ")
         );
         let named = files_in_line(&line, &[folder, workspace.root()]);
-        named
-            .into_iter()
-            .chain(program.is_file().then_some(program))
-    });
-    files.collect()
+        files.extend(named.map_err(Error::input)?);
+        files.extend(program.is_file().then_some(program));
+    }
+    Ok(files)
 }

@@ -112,7 +112,7 @@ fn builtins(
     let workspace = environment.workspaces.open(folder).map_err(Error::input)?;
     (environment.own_files).protect(&workspace, options.sandbox)?;
     workspace.protect(options.gadgets.iter().map(|file| here.join(file)));
-    workspace.protect(own_files::of_gadgets(programs, &here, &workspace));
+    workspace.protect(own_files::of_gadgets(programs, &here, &workspace)?);
     let mut gadgets = Builtins::of(workspace)
         .images(environment.images)
         .sandbox(options.sandbox)

@@ -1,5 +1,6 @@
 //! Files of the workspace that the program itself runs or reads: scripts of its hooks, its settings.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -11,14 +12,18 @@ use super::{FileError, Workspace, WorkspacePath, searched};
 ///
 /// So it does not matter how the line leads to them. What they load or start in turn is unknown.
 ///
+/// # Errors
+///
+/// If a folder cannot be searched, or has too many entries, or if the line is too long.
+///
 /// ```
 /// let folder = tempfile::tempdir()?;
 /// std::fs::write(folder.path().join("guard.sh"), "exit 0")?;
-/// let files = gadgetry_builtins::files_in_line("sh \"$(pwd)/guard.sh\"", &[folder.path()]);
+/// let files = gadgetry_builtins::files_in_line("sh \"$(pwd)/guard.sh\"", &[folder.path()])?;
 /// assert_eq!(files, [folder.path().join("guard.sh")]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn files_in_line(line: &str, folders: &[&Path]) -> Vec<PathBuf> {
+pub fn files_in_line(line: &str, folders: &[&Path]) -> io::Result<Vec<PathBuf>> {
     let home = std::env::var_os("HOME")
         .map(PathBuf::from)
         .unwrap_or_default();
@@ -30,9 +35,9 @@ pub fn files_in_line(line: &str, folders: &[&Path]) -> Vec<PathBuf> {
     // Its folders are not among them: `cargo test src` reads `src`.
     let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
     for folder in folders {
-        files.extend(lines::files_below(folder, line.as_bytes()));
+        files.extend(lines::files_below(folder, line.as_bytes())?);
     }
-    files
+    Ok(files)
 }
 
 impl Workspace {

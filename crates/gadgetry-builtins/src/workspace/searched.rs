@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::repository::ways;
 
-/// Links in a folder that are looked at.
-const MOST: usize = 10_000;
-
 /// Returns the folders of `PATH` that are in a workspace, whose path has no links, and what the links in them lead to. A program that a
 /// call writes there would run in place of one with the same name.
 pub(super) fn folders_in(root: &Path) -> Vec<PathBuf> {
@@ -27,7 +24,7 @@ pub(super) fn folders_in(root: &Path) -> Vec<PathBuf> {
         if end.as_deref() != Some(root)
             && let Ok(entries) = fs::read_dir(&folder)
         {
-            let links = entries.take(MOST).flatten();
+            let links = entries.flatten();
             let links = links.filter(|it| it.file_type().is_ok_and(|kind| kind.is_symlink()));
             found.extend(links.map(|it| it.path()));
         }

@@ -2,14 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use super::about;
+use super::ways::is_absent;
 
 /// Folders below each other that are looked at.
 const DEPTH: usize = 40;
 
-/// Entries of folders that are looked at.
+/// Entries of folders that are looked at for one line.
 const ENTRIES: usize = 100_000;
+
+/// Bytes of a line, each of which is compared with each entry.
+const LINE: usize = 1 << 14;
+
+/// Characters of a line in an error.
+const SHOWN: usize = 80;
 
 /// Returns the paths that words of a command line may be: between blanks and what else separates words in a shell, and in quotes. The
 /// home directory is `~`.
@@ -31,7 +40,37 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 ///
 /// So it does not matter how the line leads to them: by `cd`, a variable or the output of another command. A name with a pattern or a
 /// variable in it, such as `guar?.sh`, is that of each program it may be.
-pub(crate) fn files_below(folder: &Path, line: &[u8]) -> Vec<PathBuf> {
+///
+/// # Errors
+///
+/// If the line, or what there is to look at, is beyond a limit, or a folder cannot be read: a file that is not found could be changed.
+pub(crate) fn files_below(folder: &Path, line: &[u8]) -> io::Result<Vec<PathBuf>> {
+    if line.trim_ascii().is_empty() {
+        return Ok(Vec::new());
+    }
+    if line.len() > LINE {
+        let message = format!("the line is longer than {LINE} bytes");
+        return Err(not_found(line, &message));
+    }
+    let found = files_within(folder, line, ENTRIES);
+    found.map_err(|error| not_found(line, &error.to_string()))
+}
+
+/// An error about the files of a line.
+fn not_found(line: &[u8], why: &str) -> io::Error {
+    let shown = String::from_utf8_lossy(line);
+    let shown: String = shown
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    io::Error::other(format!(
+        "the files that the command line `{shown}` names cannot be found, so not be protected: {why}"
+    ))
+}
+
+/// The same for a number of entries.
+fn files_within(folder: &Path, line: &[u8], most: usize) -> io::Result<Vec<PathBuf>> {
     let line: Vec<u8> = line
         .iter()
         .copied()
@@ -43,19 +82,29 @@ pub(crate) fn files_below(folder: &Path, line: &[u8]) -> Vec<PathBuf> {
         .collect();
     let (mut files, mut seen, mut entries) = (Vec::new(), BTreeSet::new(), 0);
     let mut left = vec![(folder.to_owned(), 0)];
-    while let Some((folder, depth)) = left.pop() {
-        let is_new = fs::canonicalize(&folder).is_ok_and(|it| seen.insert(it));
-        let Ok(found) = fs::read_dir(&folder) else {
-            continue;
+    while let Some((inner, depth)) = left.pop() {
+        let unread = |error: io::Error| about(&inner, &format!("cannot be searched: {error}"));
+        let found = match fs::read_dir(&inner) {
+            Ok(found) => found,
+            // It is of another user, or gone.
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(unread(error)),
         };
-        if !is_new {
+        if !seen.insert(fs::canonicalize(&inner).map_err(unread)?) {
             continue;
         }
-        for entry in found.flatten() {
+        if depth > DEPTH {
+            return Err(about(&inner, "is too deep in other folders to be searched"));
+        }
+        for entry in found {
             entries += 1;
-            if entries > ENTRIES {
-                return files;
+            if entries > most {
+                let message = format!(
+                    "has more than {most} entries, with those of the folders in it that the line names"
+                );
+                return Err(about(folder, &message));
             }
+            let entry = entry.map_err(unread)?;
             let name = entry.file_name();
             let name = name.as_encoded_bytes();
             let is_literal = has_name(&line, name);
@@ -67,7 +116,7 @@ pub(crate) fn files_below(folder: &Path, line: &[u8]) -> Vec<PathBuf> {
             let Ok(found) = fs::metadata(&path) else {
                 continue;
             };
-            if found.is_dir() && depth < DEPTH {
+            if found.is_dir() {
                 left.push((path, depth + 1));
             } else if found.is_file() && (is_literal || is_program(&path, &found)) {
                 files.push(path);
@@ -75,7 +124,7 @@ pub(crate) fn files_below(folder: &Path, line: &[u8]) -> Vec<PathBuf> {
         }
     }
     files.sort();
-    files
+    Ok(files)
 }
 
 /// Returns whether a line has a name that no longer one begins with.
@@ -183,7 +232,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let check = |line: &str, expected: &[&str]| {
-            let found = files_below(folder.path(), line.as_bytes());
+            let found = files_below(folder.path(), line.as_bytes()).unwrap();
             let expected: Vec<PathBuf> = expected.iter().map(|it| folder.path().join(it)).collect();
             assert_eq!(found, expected, "{line}");
         };
@@ -212,5 +261,32 @@ mod tests {
         check("cat *.txt *", &[]);
         check("sh a.py.old guard.sh a", &[]);
         check("", &[]);
+    }
+
+    /// What cannot be looked at as a whole is an error, not the end of what there is.
+    #[test]
+    fn limits() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("tools/deep")).unwrap();
+        for name in ["a", "b", "tools/c", "tools/d", "tools/f.sh"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let check = |line: &str, most: usize, expected: Result<usize, &str>| {
+            let found = files_within(folder.path(), line.as_bytes(), most);
+            let found = found.map(|it| it.len()).map_err(|it| it.to_string());
+            match (&found, expected) {
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                _ => assert_eq!(found, expected.map_err(str::to_owned), "{line}"),
+            }
+        };
+        check("sh tools/f.sh", 7, Ok(1));
+        check("sh tools/f.sh", 6, Err("has more than 6 entries"));
+        // Only folders that the line names count.
+        check("sh a", 3, Ok(1));
+        check("sh a", 2, Err("has more than 2 entries"));
+        let long = |length: usize| files_below(folder.path(), "x ".repeat(length / 2).as_bytes());
+        assert_eq!(long(LINE).unwrap(), [] as [PathBuf; 0]);
+        let error = long(LINE + 2).unwrap_err().to_string();
+        assert!(error.contains("`x x ") && error.ends_with("longer than 16384 bytes"));
     }
 }

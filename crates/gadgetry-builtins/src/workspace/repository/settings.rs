@@ -128,9 +128,9 @@ fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf
                     named.extend(relative_to_tops(&at_home(&word)));
                 }
                 let line = path_of(value).into_os_string();
-                let in_tops =
-                    (tops.iter()).flat_map(|top| lines::files_below(top, line.as_encoded_bytes()));
-                named.extend(in_tops);
+                for top in tops {
+                    named.extend(lines::files_below(top, line.as_encoded_bytes())?);
+                }
                 named.extend(relative_to_tops(&path));
             }
             _ => {}
