@@ -285,7 +285,7 @@ impl Builtins {
     /// Returns the gadgets.
     pub fn gadgets(&self) -> Vec<Arc<dyn DynGadget>> {
         if self.sandbox {
-            self.workspace.protect_searched();
+            self.workspace.protect_searched([] as [&Path; 0]);
         }
         let workspace = || Arc::clone(&self.workspace);
         let shell = Shell {

@@ -19,13 +19,15 @@ pub(crate) struct OwnFiles {
     files: Vec<PathBuf>,
     /// Data and configuration of the user: sessions and decisions decide what runs as well.
     folders: Vec<PathBuf>,
+    /// Folders in which programs are started, where relative folders of `PATH` begin.
+    starts: Vec<PathBuf>,
     /// Why not all of the files are known. It matters only where there are gadgets that could change them.
     unknown: Option<String>,
 }
 
 impl OwnFiles {
     /// Configuration files, those files that commands of hooks, commands after changes and MCP servers name, and the user's folders.
-    /// Hooks run in `folder`, and `data` is the data folder if it is not the usual one.
+    /// Hooks run in `folder`, MCP servers in the working directory or below it, and `data` is the data folder if it is not the usual one.
     pub(crate) fn of(
         declared: &Declared,
         options: &GadgetOptions,
@@ -34,6 +36,8 @@ impl OwnFiles {
     ) -> Self {
         let mut files = declared.files.clone();
         let workspace = folder.join(options.workspace.as_deref().unwrap_or(Path::new("")));
+        let here = env::current_dir().unwrap_or_default();
+        let mut starts = vec![folder.to_owned(), workspace.clone()];
         let mut unknown = None;
         let mut add = |line: &str, folders: &[&Path]| match files_in_line(line, folders) {
             Ok(named) => files.extend(named),
@@ -47,17 +51,20 @@ impl OwnFiles {
         }
         for server in declared.servers.values() {
             let (words, cwd) = server.program();
-            let folder = folder.join(cwd.unwrap_or_default());
-            add(&words.join(" "), &[&folder, &workspace]);
+            let cwd = cwd.unwrap_or_default();
+            let (ours, of_session) = (here.join(cwd), folder.join(cwd));
+            add(&words.join(" "), &[&ours, &of_session, &workspace]);
+            starts.extend([ours, of_session]);
         }
         #[cfg(feature = "mcp")]
         for server in &options.mcp {
             if let gadgetry_mcp::config::Transport::Stdio(program) = &server.config.transport {
                 let line = format!("{} {}", program.command, program.args.join(" "));
-                add(&line, &[folder, &workspace]);
+                let cwd = here.join(program.cwd.as_deref().unwrap_or(Path::new("")));
+                add(&line, &[&cwd, folder, &workspace]);
+                starts.push(cwd);
             }
         }
-        let here = env::current_dir().unwrap_or_default();
         let folders = [
             data.map(Path::to_owned),
             declared.data.clone(),
@@ -69,6 +76,7 @@ impl OwnFiles {
         Self {
             files,
             folders: folders.collect(),
+            starts,
             unknown,
         }
     }
@@ -83,13 +91,16 @@ impl OwnFiles {
         if let Some(why) = &self.unknown {
             return Err(Error::input(why));
         }
-        if sandbox && let Some(entry) = searched(root) {
+        if sandbox && let Some(entry) = self.searched(root) {
             return Err(Error::input(format_args!(
                 "--sandbox: PATH has the workspace itself ({}), where commands could put programs that others start; remove it from PATH",
                 entry.display()
             )));
         }
         workspace.protect(self.files.iter().cloned());
+        if sandbox {
+            workspace.protect_searched(self.starts.iter().cloned());
+        }
         for folder in &self.folders {
             if !root.starts_with(folder) {
                 if sandbox && folder.starts_with(root) {
@@ -108,6 +119,17 @@ impl OwnFiles {
             }
         }
         Ok(())
+    }
+
+    /// Returns the entry of `PATH` that is a workspace. What runs after a change is started in the workspace.
+    fn searched(&self, root: &Path) -> Option<PathBuf> {
+        let all = env::var_os("PATH").unwrap_or_default();
+        let here = env::current_dir().unwrap_or_default();
+        let starts = self.starts.iter().map(PathBuf::as_path);
+        let starts: Vec<&Path> = starts.chain([root, &here]).collect();
+        let is_root = |it: PathBuf| it.canonicalize().is_ok_and(|it| it == root);
+        let mut entries = env::split_paths(&all);
+        entries.find(|entry| starts.iter().any(|start| is_root(start.join(entry))))
     }
 }
 
@@ -129,14 +151,6 @@ fn make(folder: &Path) -> Result<(), Error> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
-}
-
-/// Returns the entry of `PATH` that is a folder.
-fn searched(folder: &Path) -> Option<PathBuf> {
-    let all = env::var_os("PATH").unwrap_or_default();
-    let here = env::current_dir().unwrap_or_default();
-    let mut entries = env::split_paths(&all);
-    entries.find(|entry| here.join(entry).canonicalize().is_ok_and(|it| it == folder))
 }
 
 /// Returns the programs of gadgets, and those of their arguments that are files. They run in `folder`.

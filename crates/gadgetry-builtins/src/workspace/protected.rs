@@ -7,8 +7,9 @@ use std::sync::PoisonError;
 use super::repository::{lines, ways};
 use super::{FileError, Workspace, WorkspacePath, searched};
 
-/// Returns the files that a command line names, for [`Workspace::protect`]: those that its words lead to from the first folder, and
-/// those in any of the folders whose name is in the line, together with the names of all folders between.
+/// Returns the files that a command line names, for [`Workspace::protect`]: those that its words lead to from any of the folders, those
+/// below the folders whose name is in the line, together with the names of all folders between, and programs that `PATH` finds elsewhere,
+/// if a link leads from there into one of the folders.
 ///
 /// So it does not matter how the line leads to them. What they load or start in turn is unknown.
 ///
@@ -27,13 +28,21 @@ pub fn files_in_line(line: &str, folders: &[&Path]) -> io::Result<Vec<PathBuf>> 
     let home = std::env::var_os("HOME")
         .map(PathBuf::from)
         .unwrap_or_default();
-    let first = folders.first().copied().unwrap_or(Path::new("/"));
-    let words = lines::words(line).into_iter().map(|word| {
-        let in_home = word.strip_prefix("~/").map(|rest| home.join(rest));
-        in_home.unwrap_or_else(|| first.join(word))
-    });
-    // Its folders are not among them: `cargo test src` reads `src`.
-    let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
+    let roots: Vec<PathBuf> = (folders.iter())
+        .filter_map(|it| it.canonicalize().ok())
+        .collect();
+    let mut files = Vec::new();
+    for word in lines::words(line) {
+        let mut paths: Vec<PathBuf> = match word.strip_prefix("~/") {
+            Some(rest) => vec![home.join(rest)],
+            None => folders.iter().map(|folder| folder.join(&word)).collect(),
+        };
+        // Its folders are not among them: `cargo test src` reads `src`.
+        paths.retain(|path| path.is_file());
+        files.extend(paths);
+        let programs = ways::programs(Path::new(&word), folders).into_iter();
+        files.extend(programs.filter(|it| roots.iter().any(|root| ways::leads_into(root, it))));
+    }
     for folder in folders {
         files.extend(lines::files_below(folder, line.as_bytes())?);
     }
@@ -59,9 +68,23 @@ impl Workspace {
         protected.extend(files.into_iter().map(Into::into));
     }
 
-    /// Protects what `PATH` finds in the workspace.
-    pub(crate) fn protect_searched(&self) {
-        self.protect(searched::folders_in(self.root()));
+    /// Protects what `PATH` finds in the workspace, also by links from elsewhere. Its relative folders begin in the workspace, in the
+    /// working directory, and in other folders in which programs are started.
+    ///
+    /// ```
+    /// use gadgetry_builtins::Workspace;
+    /// let folder = tempfile::tempdir()?;
+    /// let workspace = Workspace::open(folder.path())?;
+    /// workspace.protect_searched([workspace.root().join("server")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn protect_searched(&self, folders: impl IntoIterator<Item = impl Into<PathBuf>>) {
+        let here = std::env::current_dir().unwrap_or_default();
+        let folders = folders.into_iter().map(|it| here.join(it.into()));
+        let folders: Vec<PathBuf> = folders.collect();
+        let mut all: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+        all.extend([self.root(), &here]);
+        self.protect(searched::found_in(self.root(), &all));
     }
 
     /// Returns the files that [`protect`](Self::protect) was given.

@@ -7,39 +7,25 @@ use std::path::{Path, PathBuf};
 
 use super::repository::ways;
 
-/// Returns the folders of `PATH` that are in a workspace, whose path has no links, and what the links in them lead to. A program that a
-/// call writes there would run in place of one with the same name.
-pub(super) fn folders_in(root: &Path) -> Vec<PathBuf> {
+/// Returns the folders of `PATH` that are in a workspace, whose path has no links, and links in all folders of `PATH` that lead into it.
+/// A program that a call writes there would run in place of one with the same name.
+pub(super) fn found_in(root: &Path, folders: &[&Path]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in folders() {
-        let mut is_inside = ways::normal(&folder).starts_with(root);
-        let end = ways::follow(&folder, &mut |entry, _| {
-            is_inside |= entry.starts_with(root) && entry != root;
-        });
-        let end = end.ok().flatten();
-        is_inside |= end.as_ref().is_some_and(|end| end.starts_with(root));
-        if !is_inside {
-            continue;
-        }
-        if end.as_deref() != Some(root)
+    for folder in ways::searched(folders) {
+        // Not those of the workspace itself, which cannot be protected.
+        if fs::canonicalize(&folder).is_ok_and(|it| it != root)
             && let Ok(entries) = fs::read_dir(&folder)
         {
             let links = entries.flatten();
             let links = links.filter(|it| it.file_type().is_ok_and(|kind| kind.is_symlink()));
-            found.extend(links.map(|it| it.path()));
+            let links = links.map(|it| it.path());
+            found.extend(links.filter(|link| ways::leads_into(root, link)));
         }
-        found.push(folder);
+        if ways::leads_into(root, &folder) {
+            found.push(folder);
+        }
     }
     found
-}
-
-/// The folders of `PATH`. Relative ones, and empty ones, begin in the working directory.
-fn folders() -> Vec<PathBuf> {
-    let all = env::var_os("PATH").unwrap_or_default();
-    let here = env::current_dir().unwrap_or_default();
-    env::split_paths(&all)
-        .map(|folder| here.join(folder))
-        .collect()
 }
 
 /// Returns the program of a name that `PATH` has outside of folders: what the program itself starts must not be the work of its agents.

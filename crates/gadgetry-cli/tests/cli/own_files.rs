@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 
+use super::acp::{self, Editor};
 use super::workshop::{Ended, Workshop, call, reply};
 
 /// A script that leaves a mark.
@@ -19,9 +21,14 @@ fn program(workshop: &Workshop, name: &str, text: &str) {
 
 /// `PATH` with folders of the workshop first.
 fn path(workshop: &Workshop, folders: &[&str]) -> OsString {
+    path_of(folders.iter().map(|it| workshop.path(it)))
+}
+
+/// `PATH` with folders first.
+fn path_of(folders: impl IntoIterator<Item = PathBuf>) -> OsString {
     let usual = std::env::var_os("PATH").expect("a path");
-    let ours = folders.iter().map(|it| workshop.path(it));
-    std::env::join_paths(ours.chain(std::env::split_paths(&usual))).expect("a path")
+    let folders = folders.into_iter();
+    std::env::join_paths(folders.chain(std::env::split_paths(&usual))).expect("a path")
 }
 
 fn command(line: &str) -> String {
@@ -73,6 +80,86 @@ fn what_path_finds_in_the_workspace() {
     check("mkdir -p later/bin; cp evil later/bin/sh; cp evil later/bin/guard; true");
     check("mv .venv v; mkdir -p .venv/bin; cp evil .venv/bin/guard; mv modules m; true");
     check("rm modules/.bin/tool; cp evil modules/.bin/tool; true");
+}
+
+/// Programs that `PATH` has elsewhere, with links into the workspace, as package managers make them.
+#[test]
+fn what_path_finds_elsewhere() {
+    let guard = "#!/bin/sh\nexit 0\n";
+    let check = |conf: &str, options: &[&str]| {
+        let line = "for f in dist/*; do cat evil > $f; done; true";
+        let write = "!!!ARG:filePath\ndist/guard\n!!!ARG:content\nevil\n";
+        let script = command(line) + &reply(&call("WriteFile:w", write)) + &reply("Done.");
+        let (workshop, elsewhere) = (Workshop::new(&script), Workshop::new(""));
+        program(&workshop, "dist/guard", guard);
+        program(&workshop, "evil", EVIL);
+        let link = elsewhere.path("my-guard");
+        symlink(workshop.path("dist/guard"), link).expect("a link");
+        workshop.write("conf.toml", conf);
+        workshop.write(
+            "own.toml",
+            "[[gadget]]\nname = 'Own'\ndescription = 'Does it'\ncommand = ['my-guard']\n",
+        );
+        let folders = [elsewhere.path("")];
+        let mut agent = workshop.command(&[&AGENT[..6], options].concat());
+        let path = path_of(folders);
+        let ended = Ended::of(agent.arg("--yes").env("PATH", path));
+        assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
+        assert_eq!(workshop.read("dist/guard"), guard, "{conf}{options:?}");
+    };
+    let hook = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'my-guard'\n";
+    let server = "[mcp.servers.s]\ncommand = 'my-guard'\nenabled = false\n";
+    check(hook, &["--sandbox"]);
+    check(server, &["--sandbox"]);
+    let own = ["--gadgets", "own.toml", "--builtins", "all"];
+    check("", &[&own[..], &["--sandbox"]].concat());
+    // What no command line names: another program may start it.
+    check("", &["--sandbox"]);
+}
+
+/// Relative folders of `PATH` begin where programs are started, also if that is not the working directory.
+#[test]
+fn relative_folders_of_path() {
+    let check = |folder: &str, conf: &str, line: &str| {
+        let script = command(line) + &command("true") + &reply("Done.");
+        let (workshop, elsewhere) = (Workshop::new(&script), Workshop::new(""));
+        program(&workshop, "bin/guard", "#!/bin/sh\nexit 0\n");
+        program(&workshop, "server/bin/guard", "#!/bin/sh\nexit 0\n");
+        program(&workshop, "evil", EVIL);
+        workshop.write("conf.toml", conf);
+        let script = format!("script:{}", workshop.path("script.jsonl").display());
+        let conf = workshop.path("conf.toml");
+        let mut acp = elsewhere.command(&["acp", "--model", &script, "--sandbox"]);
+        acp.args(["--approval", "allow RunCommand", "--config"])
+            .arg(conf);
+        let mut editor = Editor::of({
+            acp.env("PATH", path_of([folder.into()]));
+            acp
+        });
+        editor.begin();
+        let (_, begun) = editor.ask("session/new", acp::folder(&workshop));
+        let session = begun["result"]["sessionId"].clone();
+        let (_, answer) = editor.ask("session/prompt", acp::prompt(&session, "Go!"));
+        let ended = editor.leave();
+        assert!(!workshop.has("ran"), "{line}: {answer} {ended:?}");
+        for name in ["bin/guard", "server/bin/guard"] {
+            assert_eq!(
+                workshop.read(name),
+                "#!/bin/sh\nexit 0\n",
+                "{line}: {answer}"
+            );
+        }
+        format!("{begun}{answer}")
+    };
+    let hook = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'guard'\n";
+    let ended = check("bin", hook, "cat evil > bin/guard; true");
+    assert!(ended.contains("end_turn"), "{ended}");
+    check("bin", hook, "cp evil bin/cat; cp evil bin/sh; true");
+    let cat = "[[hooks]]\nevent = 'PreToolUse'\ncommand = 'cat > /dev/null'\n";
+    let ended = check(".", cat, "cp evil cat; true");
+    assert!(ended.contains("PATH has the workspace itself"), "{ended}");
+    let server = "[mcp.servers.s]\ncommand = 'guard'\ncwd = 'server'\nenabled = false\n";
+    check("bin", server, "cat evil > server/bin/guard; true");
 }
 
 /// `sh` of hooks and `git` of `--worktree` are not those of the workspace, even if they were there before.

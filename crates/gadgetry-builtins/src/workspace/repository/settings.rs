@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::ways::is_absent;
+use super::ways::{is_absent, programs};
 use super::{about, lines};
 
 /// Bytes of a file of settings. Git reads larger ones, but no one has them.
@@ -124,8 +124,10 @@ fn named_in(mut files: Vec<PathBuf>, tops: &[PathBuf]) -> io::Result<Vec<PathBuf
             }
             // A command line: the program may be any of its words.
             ("fsmonitor", _) if !is_truth(value) => {
+                let folders: Vec<&Path> = tops.iter().map(PathBuf::as_path).collect();
                 for word in lines::words(value) {
                     named.extend(relative_to_tops(&at_home(&word)));
+                    named.extend(programs(&path_of(&word), &folders));
                 }
                 let line = path_of(value).into_os_string();
                 for top in tops {

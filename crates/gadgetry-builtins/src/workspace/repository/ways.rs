@@ -1,5 +1,6 @@
 //! The way of a path, link by link.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -65,6 +66,40 @@ pub(crate) fn follow(
         left.extend(names(&target));
     }
     Ok(Some(here))
+}
+
+/// Returns whether an absolute path leads through a folder, whose own path has no links: what is in the folder decides then where it ends.
+pub(crate) fn leads_into(folder: &Path, path: &Path) -> bool {
+    let mut is_inside = normal(path).starts_with(folder);
+    let end = follow(path, &mut |entry, _| {
+        is_inside |= entry.starts_with(folder) && entry != folder;
+    });
+    let end = end.ok().flatten();
+    is_inside || end.is_some_and(|end| end.starts_with(folder))
+}
+
+/// The folders of `PATH`. Relative ones, and empty ones, begin in each of the folders in which a program is started.
+pub(crate) fn searched(folders: &[&Path]) -> Vec<PathBuf> {
+    let all = env::var_os("PATH").unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in env::split_paths(&all) {
+        if entry.is_absolute() {
+            found.push(entry);
+        } else {
+            found.extend(folders.iter().map(|it| it.join(&entry)));
+        }
+    }
+    found
+}
+
+/// Returns the files of a name that `PATH` has, for programs that are started in one of the folders.
+pub(crate) fn programs(name: &Path, folders: &[&Path]) -> Vec<PathBuf> {
+    if name.components().count() != 1 {
+        return Vec::new();
+    }
+    let mut found: Vec<PathBuf> = searched(folders).iter().map(|it| it.join(name)).collect();
+    found.retain(|path| path.is_file());
+    found
 }
 
 /// Returns whether an error says that Git could not read a file either. One whose path is too long may get a shorter one.
