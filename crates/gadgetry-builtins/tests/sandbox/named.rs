@@ -58,6 +58,12 @@ const CASES: &[Case] = &[
         file: "my f.sh",
         after: "git status",
     },
+    Case {
+        before: "git init -q . && git add a.txt && git config core.fsmonitor \"\\\"./Bob's/f.sh\\\"\" && mkdir \"Bob's\" && touch \"Bob's/f.sh\"",
+        plants: "cd Bob*; EVIL f.sh",
+        file: "Bob's/f.sh",
+        after: "git status",
+    },
     // A repository whose settings are elsewhere.
     Case {
         before: "git init -q . && mkdir -p x/common && mv .git/config .git/objects .git/refs x/common && echo ../x/common > .git/commondir",

@@ -24,16 +24,50 @@ const SHOWN: usize = 80;
 /// home directory is `~`.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let unquoted = line.replace(['"', '\'', '\\'], "");
-    let is_end = |c: char| c.is_ascii_whitespace() || ";&|<>()`=".contains(c);
-    let words = unquoted.split(is_end);
-    // What is quoted may have blanks.
-    let words = words.chain(line.split(['"', '\''])).map(str::trim);
+    let words = unquoted.split(is_end).map(str::to_owned);
+    // What is quoted may have blanks, also where a program takes the quotes for its own.
+    let quoted = line.split(['"', '\'']).map(|it| it.trim().to_owned());
+    let words = words.chain(quoted).chain(words_of_shell(line));
     let words = words.filter(|word| !word.is_empty()).map(|word| {
         let in_home = ["$HOME/", "${HOME}/"];
         let after = in_home.iter().find_map(|it| word.strip_prefix(it));
-        after.map_or_else(|| word.to_owned(), |after| format!("~/{after}"))
+        after.map_or_else(|| word.clone(), |after| format!("~/{after}"))
     });
-    words.collect()
+    let words: BTreeSet<String> = words.collect();
+    words.into_iter().collect()
+}
+
+/// Returns whether a character ends a word that is not quoted.
+fn is_end(c: char) -> bool {
+    c.is_ascii_whitespace() || ";&|<>()`=".contains(c)
+}
+
+/// Returns the words of a line without their quotes, as a shell reads them.
+fn words_of_shell(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(end), c) if c == end => quote = None,
+            (Some('"'), '\\') => {
+                let next = characters.next();
+                let is_written = next.is_some_and(|it| !"\"\\$`\n".contains(it));
+                word.extend(is_written.then_some('\\').into_iter().chain(next));
+            }
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '\\') => word.extend(characters.next()),
+            (None, c) if is_end(c) => words.push(std::mem::take(&mut word)),
+            (Some(_) | None, c) => word.push(c),
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// Returns a line, or the name of a file, without what quotes a part of it. So a quotation mark in a name makes no difference.
+fn unquoted(bytes: &[u8]) -> Vec<u8> {
+    let bytes = bytes.iter().copied();
+    bytes.filter(|it| !b"\"'\\".contains(it)).collect()
 }
 
 /// Returns the files below a folder whose name is in a command line, with the names of all folders between.
@@ -71,11 +105,7 @@ fn not_found(line: &[u8], why: &str) -> io::Error {
 
 /// The same for a number of entries.
 fn files_within(folder: &Path, line: &[u8], most: usize) -> io::Result<Vec<PathBuf>> {
-    let line: Vec<u8> = line
-        .iter()
-        .copied()
-        .filter(|it| !b"\"'\\".contains(it))
-        .collect();
+    let line = unquoted(line);
     let patterns: Vec<Vec<u8>> = line
         .split(|byte| is_between(*byte))
         .filter_map(pattern)
@@ -106,9 +136,9 @@ fn files_within(folder: &Path, line: &[u8], most: usize) -> io::Result<Vec<PathB
             }
             let entry = entry.map_err(unread)?;
             let name = entry.file_name();
-            let name = name.as_encoded_bytes();
-            let is_literal = has_name(&line, name);
-            if !is_literal && !patterns.iter().any(|it| matches(it, name)) {
+            let name = unquoted(name.as_encoded_bytes());
+            let is_literal = has_name(&line, &name);
+            if !is_literal && !patterns.iter().any(|it| matches(it, &name)) {
                 continue;
             }
             let path = entry.path();
@@ -226,6 +256,9 @@ mod tests {
             "a.py",
             "a.txt",
             "b/a.py",
+            "bob's tools/it's.sh",
+            "a\"b\\c.py",
+            "'",
         ] {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -256,11 +289,36 @@ mod tests {
         let my = &["scripts/my guard.py"];
         check("python \"$CLAUDE_PROJECT_DIR\"/scripts/my\\ guard.py", my);
         check("python \"$PWD\"/scripts/\"my guard.py\"", my);
+        let its = &["bob's tools/it's.sh"];
+        check("sh \"bob's tools/it's.sh\"", its);
+        check("cd bob\\'s\\ tools; sh \"./it's.sh\"", its);
+        check("sh 'bob'\\''s tools/it'\\''s.sh'", its);
+        check("sh \"$(pwd)/bob's tools\"/it?.sh", its);
+        check("sh bob*/*.sh", its);
+        check("sh 'a\"b\\c.py'", &["a\"b\\c.py"]);
         check("sh a.py", &["a.py"]);
         check("cat a.txt*", &["a.txt"]);
         check("cat *.txt *", &[]);
         check("sh a.py.old guard.sh a", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn words_of_command_lines() {
+        let check = |line: &str, expected: &[&str]| {
+            let found = words(line);
+            for word in expected {
+                assert!(found.iter().any(|it| it == word), "{line}: {found:?}");
+            }
+        };
+        check("sh a&&b;c|d", &["sh", "a", "b", "c", "d"]);
+        check("X=a 'b c'\\ d", &["X", "a", "b c", "b c d"]);
+        check("\"./Bob's/f.sh\"", &["./Bob's/f.sh"]);
+        check(
+            "sh ./it\\'s.sh \"\\$a \\b\\\"\"",
+            &["./it's.sh", "$a \\b\""],
+        );
+        check("$HOME/a \"${HOME}/it's\"", &["~/a", "~/it's"]);
     }
 
     /// What cannot be looked at as a whole is an error, not the end of what there is.
