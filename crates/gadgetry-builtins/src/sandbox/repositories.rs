@@ -188,7 +188,15 @@ impl Repositories {
 
     /// Follows an absolute path, keeps what is on its way in the workspace, and has what is at its end protected.
     pub(super) fn add_way(&mut self, path: &Path) -> io::Result<()> {
-        let (ways, end) = self.way(path)?;
+        let (mut ways, end) = self.way(path)?;
+        // What is missing may be in a folder that is missing as well. Another file in such a folder is not at fault, so the end counts,
+        // unless links or `..` lead to it.
+        if end.as_deref() == Some(path)
+            && let Some((missing, None)) = ways.last_mut()
+            && let Some(end) = self.inside(path)
+        {
+            *missing = end;
+        }
         self.ways.extend(ways);
         let Some(end) = end else {
             return Ok(());

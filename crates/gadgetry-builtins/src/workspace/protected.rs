@@ -1,5 +1,7 @@
 //! Files of the workspace that the program itself runs or reads: scripts of its hooks, its settings.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -7,9 +9,18 @@ use std::sync::PoisonError;
 use super::repository::{lines, ways};
 use super::{FileError, Workspace, WorkspacePath, searched};
 
+/// Changes of the folder in a line that are followed.
+const CHANGES: usize = 8;
+
+/// Bytes of a path that is looked for.
+const LONGEST: usize = 1000;
+
 /// Returns the files that a command line names, for [`Workspace::protect`]: those that its words lead to from any of the folders, those
 /// below the folders whose name is in the line, together with the names of all folders between, and programs that `PATH` finds elsewhere,
 /// if a link leads from there into one of the folders.
+///
+/// A file that does not exist is among them if a word leads to it, also after `cd` or a variable, and if the word has an ending
+/// (`guard.sh`), or is that of a program with a folder (`./guard`): a call could make it, and the line would run it.
 ///
 /// So it does not matter how the line leads to them. What they load or start in turn is unknown.
 ///
@@ -32,6 +43,10 @@ pub fn files_in_line(line: &str, folders: &[&Path]) -> io::Result<Vec<PathBuf>> 
         .filter_map(|it| it.canonicalize().ok())
         .collect();
     let mut files = Vec::new();
+    // First, since it limits the line.
+    for folder in folders {
+        files.extend(lines::files_below(folder, line.as_bytes())?);
+    }
     for word in lines::words(line) {
         let mut paths: Vec<PathBuf> = match word.strip_prefix("~/") {
             Some(rest) => vec![home.join(rest)],
@@ -43,10 +58,47 @@ pub fn files_in_line(line: &str, folders: &[&Path]) -> io::Result<Vec<PathBuf>> 
         let programs = ways::programs(Path::new(&word), folders).into_iter();
         files.extend(programs.filter(|it| roots.iter().any(|root| ways::leads_into(root, it))));
     }
-    for folder in folders {
-        files.extend(lines::files_below(folder, line.as_bytes())?);
-    }
+    let missing = missing(line, &roots, &home).into_iter();
+    files.extend(missing.filter(|it| roots.iter().any(|root| ways::leads_into(root, it))));
     Ok(files)
+}
+
+/// Returns the paths that may be those of files of a line, and that do not exist.
+fn missing(line: &str, folders: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+    let started = lines::started(line);
+    let mut starts = folders.to_vec();
+    let changes = started.iter().filter(|(program, _)| program == "cd");
+    for (_, folder) in changes.take(CHANGES) {
+        starts.extend(folders.iter().map(|it| it.join(after_variable(folder))));
+    }
+    let mut found = BTreeSet::new();
+    for word in lines::words(line) {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        let has_ending = name.trim_matches('.').contains('.');
+        let is_program = word.contains('/') && started.iter().any(|(it, _)| *it == word);
+        let in_home = word.strip_prefix("~/");
+        let rest = in_home.unwrap_or_else(|| after_variable(&word));
+        let is_path = !word.starts_with('-') && !rest.contains(['*', '?', '[', '{', '$', '~']);
+        // Longer ones could not be looked at, and not be made.
+        if word.len() > LONGEST || !is_path || !has_ending && !is_program {
+            continue;
+        }
+        if in_home.is_some() {
+            found.insert(home.join(rest));
+            continue;
+        }
+        found.extend(starts.iter().map(|start| start.join(rest)));
+        found.extend(word.starts_with('/').then(|| PathBuf::from(&word)));
+    }
+    let is_missing = |it: &PathBuf| fs::metadata(it).is_err_and(|error| ways::is_absent(&error));
+    found.into_iter().filter(is_missing).collect()
+}
+
+/// Returns what follows a variable or a command at the beginning of a word, of which only a `/` may be left.
+fn after_variable(word: &str) -> &str {
+    let has_one = word.starts_with(['$', '/']);
+    let after = word.split_once('/').filter(|_| has_one);
+    after.map_or(word, |(_, after)| after)
 }
 
 impl Workspace {

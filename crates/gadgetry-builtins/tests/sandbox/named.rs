@@ -1,6 +1,7 @@
 //! What settings of Git name in ways that are easy to overlook.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::json;
@@ -264,6 +265,47 @@ async fn what_the_program_runs() {
     assert_eq!(stage.content("tools/guard.sh"), "true\n");
     let write = json!({ "filePath": "tools/other.sh", "content": "x" });
     assert!(stage.call("WriteFile", write).await.is_ok());
+}
+
+/// A file of the program that does not exist yet: nothing is left in its place, and what is made next to it stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_exist_yet() {
+    as_ordinary_user("sandbox::named::what_does_not_exist_yet");
+    let prepared = |mode| {
+        let stage = stage(mode);
+        let workspace = stage.builtins.workspace();
+        workspace.protect([workspace.root().join("local/guard.sh")]);
+        stage
+    };
+    for plants in [
+        "mkdir local; echo x > local/guard.sh",
+        "mkdir x local; echo x > x/guard.sh; mv x/guard.sh local",
+        "mkdir x; echo x > x/guard.sh; ln -s x local",
+        "mkdir -p x/y; echo x > x/y/guard.sh; ln -s x/y local",
+        "mkdir local; ln -s ../a.txt local/guard.sh; chmod 0 local",
+        "mkdir -p local/guard.sh",
+    ] {
+        for mode in MODES {
+            let stage = prepared(mode);
+            let call = json!({ "command": plants });
+            let ended = stage.call("RunCommand", call).await;
+            let guard = fs::symlink_metadata(stage.work().join("local/guard.sh"));
+            let is_absent = guard.is_err_and(|it| it.kind() == ErrorKind::NotFound);
+            assert!(is_absent, "{mode:?}: {plants}: {ended:?}");
+        }
+    }
+    let stage = prepared(MODES[0]);
+    let command = "mkdir local && echo x > local/other.sh; echo x > local/guard.sh";
+    let ended = stage.call("RunCommand", json!({ "command": command }));
+    let ended = ended.await.unwrap();
+    assert!(ended.contains("local/guard.sh was renamed to local/guard.sh.untrusted-"));
+    assert_eq!(stage.content("local/other.sh"), "x\n");
+    let write = |path: &str| json!({ "filePath": path, "content": "x" });
+    let refused = "is, or contains, a program, a script or settings of the agent itself";
+    let other = stage.call("WriteFile", write("local/other.sh")).await;
+    assert!(other.is_ok(), "{other:?}");
+    let guard = write("local/guard.sh");
+    stage.check("WriteFile", guard, Err(refused)).await;
 }
 
 /// A folder of the program's own, such as its data: nothing is made in it.

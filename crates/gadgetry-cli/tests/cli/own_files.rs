@@ -162,6 +162,47 @@ fn relative_folders_of_path() {
     check("bin", server, "cat evil > server/bin/guard; true");
 }
 
+/// Files of hooks that do not exist yet are not made by a call.
+#[test]
+fn hooks_whose_files_are_missing() {
+    let check = |hook: &str, line: &str| {
+        let write = "!!!ARG:filePath\nlocal/guard.sh\n!!!ARG:content\necho EVIL > ran\n";
+        let script = command("mkdir local x; echo x > local/other; true")
+            + &reply(&call("WriteFile:w", write))
+            + &command(line)
+            + &command("true")
+            + &reply("Done.");
+        let workshop = Workshop::new(&script);
+        program(&workshop, "evil", EVIL);
+        let hooks = format!("[[hooks]]\nevent = 'PreToolUse'\ncommand = '{hook}; exit 0'\n");
+        workshop.write("conf.toml", &hooks);
+        let ended = Ended::of(&mut workshop.command(&AGENT));
+        for mark in ["ran", "local/ran"] {
+            assert!(!workshop.has(mark), "{hook}: {line}: {ended:?}");
+        }
+        assert_eq!(ended.stdout, "Done.\n", "{hook}: {line}: {ended:?}");
+        ended
+    };
+    let copy = "cp evil local/guard.sh";
+    for hook in [
+        "[ -f local/guard.sh ] && sh local/guard.sh",
+        "[ -f \"$PWD/local/guard.sh\" ] && sh \"$PWD/local/guard.sh\"",
+        "test -f $(pwd)/local/guard.sh && . $(pwd)/local/guard.sh",
+        "cd local && test -f guard.sh && ./guard.sh",
+    ] {
+        check(hook, copy);
+        check(
+            hook,
+            "mv local old; cp evil x/guard.sh; ln -s x local; true",
+        );
+    }
+    check(
+        "if test -x ./local/guard; then ./local/guard; fi",
+        "cp evil local/guard",
+    );
+    check("test -x x.sh && ./x.sh", "ln -s evil x.sh");
+}
+
 /// `sh` of hooks and `git` of `--worktree` are not those of the workspace, even if they were there before.
 #[test]
 fn programs_of_our_own_are_from_elsewhere() {

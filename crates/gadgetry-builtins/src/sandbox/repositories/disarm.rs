@@ -191,6 +191,9 @@ impl Disarming<'_> {
 
     /// Renames what is now at a path, unless it was there before.
     fn disarm_way(&mut self, workspace: &Dir, path: &Path, before: Option<&Way>) -> io::Result<()> {
+        let Some(before) = before else {
+            return self.disarm_made(workspace, path);
+        };
         let Some((folder, name)) = parent_of(workspace, path)? else {
             return Ok(());
         };
@@ -206,8 +209,29 @@ impl Disarming<'_> {
             identity: (found.dev(), found.ino()),
             link,
         };
-        if before != Some(&now) {
+        if *before != now {
             self.done.rename(&folder, &name, path);
+        }
+        Ok(())
+    }
+
+    /// Renames what is now at a path at which nothing was, or the first link on the way to it.
+    fn disarm_made(&mut self, workspace: &Dir, path: &Path) -> io::Result<()> {
+        let mut folder = workspace.try_clone()?;
+        let mut here = PathBuf::new();
+        for name in path {
+            here.push(name);
+            let Some(found) = there(folder.symlink_metadata(name))? else {
+                return Ok(());
+            };
+            if here == path || found.is_symlink() {
+                self.done.rename(&folder, name, &here);
+                return Ok(());
+            }
+            match open_folder(&folder, name)? {
+                Some(inner) => folder = inner,
+                None => return Ok(()),
+            }
         }
         Ok(())
     }

@@ -37,6 +37,25 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words.into_iter().collect()
 }
 
+/// Words of a shell before that of a program.
+const BEFORE: [&str; 15] = [
+    "!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nohup", "sudo", "then",
+    "time", "until", "while",
+];
+
+/// Returns the programs of a line, each with its first argument.
+pub(crate) fn started(line: &str) -> Vec<(String, String)> {
+    let unquoted = line.replace(['"', '\'', '\\'], "");
+    let parts = unquoted.split([';', '&', '|', '(', ')', '`', '\n']);
+    let started = parts.filter_map(|part| {
+        let words = part.split_ascii_whitespace();
+        let mut words = words.skip_while(|it| BEFORE.contains(it) || it.contains('='));
+        let (program, argument) = (words.next()?, words.next());
+        Some((program.to_owned(), argument.unwrap_or_default().to_owned()))
+    });
+    started.collect()
+}
+
 /// Returns whether a character ends a word that is not quoted.
 fn is_end(c: char) -> bool {
     c.is_ascii_whitespace() || ";&|<>()`=".contains(c)
@@ -319,6 +338,21 @@ mod tests {
             &["./it's.sh", "$a \\b\""],
         );
         check("$HOME/a \"${HOME}/it's\"", &["~/a", "~/it's"]);
+    }
+
+    #[test]
+    fn programs_of_command_lines() {
+        let check = |line: &str, expected: &[(&str, &str)]| {
+            let found = started(line);
+            let found: Vec<(&str, &str)> = found.iter().map(|(p, a)| (&**p, &**a)).collect();
+            assert_eq!(found, expected, "{line}");
+        };
+        check("", &[]);
+        check("cd a && X=1 ./b c d", &[("cd", "a"), ("./b", "c")]);
+        check(
+            "if [ -x a/b ]; then exec 'a/b'; fi",
+            &[("[", "-x"), ("a/b", ""), ("fi", "")],
+        );
     }
 
     /// What cannot be looked at as a whole is an error, not the end of what there is.
