@@ -107,6 +107,9 @@ impl OwnFiles {
                     make(folder)?;
                 }
                 workspace.protect([folder]);
+                // Where the folder is elsewhere, a link in it may lead here.
+                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                workspace.protect(entries.map(|it| it.path()).filter(|it| it.is_symlink()));
             } else if sandbox {
                 return Err(Error::input(format_args!(
                     "--sandbox: the workspace is in {}, the folder of gadgetry's own files, which commands must not change; choose another workspace",

@@ -295,6 +295,27 @@ fn the_user_s_folders_are_not_changed() {
     assert!(listed.stdout.contains("Go!"), "{listed:?}");
 }
 
+/// Links in the user's folders that lead into the workspace, as those of a repository of settings do.
+#[test]
+fn links_in_the_user_s_folders() {
+    let line = "echo x > dots/trusted.json; echo x > dots/config.toml; true";
+    let workshop = Workshop::new(&(command(line) + &reply("Done.")));
+    let elsewhere = Workshop::new("");
+    workshop.write("conf.toml", "");
+    fs::create_dir_all(workshop.path("dots")).expect("a folder");
+    fs::create_dir_all(elsewhere.path("gadgetry")).expect("a folder");
+    for (name, text) in [("trusted.json", "{}"), ("config.toml", "")] {
+        workshop.write(&format!("dots/{name}"), text);
+        let link = elsewhere.path("gadgetry").join(name);
+        symlink(workshop.path("dots").join(name), link).expect("a link");
+    }
+    let mut agent = workshop.command(&AGENT);
+    let ended = Ended::of(agent.env("XDG_CONFIG_HOME", elsewhere.path("")));
+    assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
+    assert_eq!(workshop.read("dots/trusted.json"), "{}", "{ended:?}");
+    assert_eq!(workshop.read("dots/config.toml"), "", "{ended:?}");
+}
+
 /// What cannot be protected is refused at the start.
 #[test]
 fn workspaces_that_cannot_be_protected() {

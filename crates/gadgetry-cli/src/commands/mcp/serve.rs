@@ -1,6 +1,8 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
+use std::path;
+use std::sync::Arc;
 
 use gadgetry::Skills;
 use gadgetry::approval::Approvals;
@@ -32,7 +34,12 @@ pub(super) async fn run(
         printer.be_quiet();
     }
     // Stdin is the client's.
-    let config = config(chosen, Asking::Silent, printer)?;
+    let mut config = config(chosen, Asking::Silent, printer)?;
+    if let Some(keys) = &args.keys {
+        // A client that adds one could let others in.
+        let keys = path::absolute(keys).map_err(|error| Error::at(keys.display(), error))?;
+        Arc::make_mut(&mut config.declared).files.push(keys);
+    }
     let http = args.listen.map(|listen| http(args, listen)).transpose()?;
     let options = ApprovalOptions {
         approval: args.approval.clone(),

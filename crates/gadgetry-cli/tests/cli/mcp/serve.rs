@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -182,7 +183,11 @@ struct Http {
 
 impl Http {
     fn start(workshop: &Workshop, more: &[&str]) -> Self {
-        let args = [&SERVE[..], &["--listen", "127.0.0.1:0"], more].concat();
+        Self::of(workshop, &[&SERVE[..], more].concat())
+    }
+
+    fn of(workshop: &Workshop, args: &[&str]) -> Self {
+        let args = [args, &["--listen", "127.0.0.1:0"]].concat();
         let process = workshop.command(&args).spawn().expect("it starts");
         let mut http = Self {
             process,
@@ -195,6 +200,24 @@ impl Http {
         let url = line.strip_prefix("serving ").expect("an address");
         url.trim().clone_into(&mut http.url);
         http
+    }
+
+    /// Sends a message with headers, and returns the answer as it is.
+    fn post(&self, headers: &str, message: &Value) -> String {
+        let rest = self.url.strip_prefix("http://").expect("HTTP");
+        let (address, path) = rest.split_once('/').expect("a path");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let message = message.to_string();
+        write!(
+            stream,
+            "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{headers}\r\n{message}",
+            message.len()
+        )
+        .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
     }
 }
 
@@ -238,6 +261,48 @@ fn over_http_with_keys() {
     let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
     assert!(sent.expect("kill").success());
     assert_eq!(server.process.wait().expect("it ends").code(), Some(0));
+}
+
+/// A client does not add keys for others.
+#[test]
+fn keys_are_not_changed() {
+    let workshop = Workshop::new("");
+    let keys = "key-of-a-client-1234\n";
+    workshop.write("keys.txt", keys);
+    let server = Http::of(
+        &workshop,
+        &[
+            "mcp",
+            "serve",
+            "--no-config",
+            "--builtins",
+            "RunCommand,WriteFile",
+            "--yes",
+            "--sandbox",
+            "--keys",
+            "keys.txt",
+        ],
+    );
+    let headers = format!("Authorization: Bearer {}\r\n", keys.trim());
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    let begun = server.post(&headers, &begin);
+    let is_session = |line: &&str| line.to_ascii_lowercase().starts_with("mcp-session-id:");
+    let session = begun.lines().find(is_session).expect("a session");
+    let headers = format!("{headers}{session}\r\n");
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    server.post(&headers, &initialized);
+    let check = |name: &str, arguments: Value, expected: &str| {
+        let params = json!({ "name": name, "arguments": arguments });
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+        let answer = server.post(&headers, &call);
+        assert!(answer.contains(expected), "{name}: {answer}");
+        assert_eq!(workshop.read("keys.txt"), keys, "{name}");
+    };
+    let line = "echo another-key-12345678 >> keys.txt; echo key >> keys.txt; true";
+    check("RunCommand", json!({ "command": line }), "Read-only");
+    let write = json!({ "filePath": "keys.txt", "content": "another-key-12345678" });
+    check("WriteFile", write, "settings of the agent itself");
 }
 
 #[test]
