@@ -226,6 +226,24 @@ fn programs_of_our_own_are_from_elsewhere() {
     check(commit, &["--worktree", "fix"]);
 }
 
+/// Hooks of a repository that only the environment names.
+#[test]
+fn repositories_of_the_environment() {
+    let line = "echo EVIL > hk/pre-commit; mv hk x; true";
+    let workshop = Workshop::new(&(command(line) + &reply("Done.")));
+    let elsewhere = Workshop::new("");
+    workshop.write("conf.toml", "");
+    program(&workshop, "hk/pre-commit", "#!/bin/sh\n");
+    let made = "git init -q --bare own.git && git -C own.git config core.hooksPath hk";
+    let made = elsewhere.run("sh", &["-c", made]).status();
+    assert!(made.expect("sh runs").success());
+    let mut agent = workshop.command(&AGENT);
+    agent.env("GIT_DIR", elsewhere.path("own.git"));
+    let ended = Ended::of(agent.env("GIT_WORK_TREE", workshop.path("")));
+    assert_eq!(ended.stdout, "Done.\n", "{ended:?}");
+    assert_eq!(workshop.read("hk/pre-commit"), "#!/bin/sh\n", "{ended:?}");
+}
+
 /// Toolboxes protect the same files as agents.
 #[test]
 fn toolboxes_protect_their_files() {

@@ -3,6 +3,7 @@
 mod parse;
 
 use std::collections::BTreeSet;
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -28,9 +29,15 @@ pub(crate) fn named_by_user() -> io::Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// Returns the absolute paths that the user's settings name, and the repositories above a folder.
+/// Returns the absolute paths that the user's settings name, and the repositories above a folder and in the environment.
 pub(crate) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut named = named_by_user()?;
+    let here = env::current_dir().unwrap_or_default();
+    let given = Given::of(|name| env::var_os(name), &[folder, &here]);
+    for git in given.folders {
+        named.extend(named_with(&git, &given.tops)?);
+        named.push(git);
+    }
     for above in folder.ancestors().skip(1) {
         let git = above.join(".git");
         if fs::symlink_metadata(&git).is_ok() {
@@ -44,6 +51,11 @@ pub(crate) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// the like, in its own settings, in those of its submodules, in those that these include, and in those of the user. `git` is its folder,
 /// or the file that names it. The paths may not exist.
 pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
+    named_with(git, &[])
+}
+
+/// The same with more folders of a work tree.
+fn named_with(git: &Path, tops: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let above = git.parent().unwrap_or(Path::new("/"));
     let mut named = Vec::new();
     let folder = match text(git)?.strip_prefix("gitdir:") {
@@ -76,7 +88,7 @@ pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
         git
     };
     let mut files = of_user();
-    let mut tops = vec![top.to_owned()];
+    let mut tops = [tops, &[top.to_owned()]].concat();
     for folder in repositories {
         for name in ["config", "config.worktree"] {
             let file = folder.join(name);
@@ -214,9 +226,38 @@ fn entries(folder: &Path, is_deep: bool) -> io::Result<Entries> {
     Ok(found)
 }
 
+/// The repository that an environment names.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Given {
+    folders: Vec<PathBuf>,
+    /// Its work tree: the folder in which Git runs, unless it is named as well.
+    tops: Vec<PathBuf>,
+}
+
+impl Given {
+    /// Git may run in any of the folders.
+    fn of(variable: impl Fn(&str) -> Option<OsString>, folders: &[&Path]) -> Self {
+        let paths = |name: &str| -> Vec<PathBuf> {
+            let Some(path) = variable(name).filter(|it| !it.is_empty()) else {
+                return Vec::new();
+            };
+            folders.iter().map(|folder| folder.join(&path)).collect()
+        };
+        let given = [paths("GIT_DIR"), paths("GIT_COMMON_DIR")].concat();
+        if given.is_empty() {
+            return Self::default();
+        }
+        let named = paths("GIT_WORK_TREE").into_iter();
+        Self {
+            folders: given,
+            tops: named.chain(folders.iter().map(PathBuf::from)).collect(),
+        }
+    }
+}
+
 /// The settings of the user and of the system.
 fn of_user() -> Vec<PathBuf> {
-    files_of(|name| std::env::var_os(name))
+    files_of(|name| env::var_os(name))
 }
 
 /// The same for an environment.
@@ -237,7 +278,7 @@ fn files_of(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// Settings that the environment has: keys without their sections, and values.
 fn of_environment() -> Vec<(String, String)> {
-    values_of(|name| std::env::var_os(name))
+    values_of(|name| env::var_os(name))
 }
 
 /// The same for an environment.
@@ -312,7 +353,7 @@ fn at_home(value: &str) -> PathBuf {
     };
     let (user, rest) = after.split_once('/').unwrap_or((after, ""));
     let home = if user.is_empty() {
-        std::env::var_os("HOME").map(PathBuf::from)
+        env::var_os("HOME").map(PathBuf::from)
     } else {
         home_of(user)
     };
@@ -337,10 +378,31 @@ mod tests {
         let check = |value: &str, expected: &Path| assert_eq!(at_home(value), expected, "{value}");
         check("hooks", Path::new("hooks"));
         check(":(optional)hooks", Path::new("hooks"));
-        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
         check("~/hooks", &home.join("hooks"));
         check(":(optional)~/hooks", &home.join("hooks"));
         check("~root/hooks", &home_of("root").unwrap().join("hooks"));
+    }
+
+    #[test]
+    fn repositories_of_an_environment() {
+        let check = |variables: &[(&str, &str)], folders: &[&str], tops: &[&str]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(it, _)| *it == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let given = Given::of(variable, &[Path::new("/a"), Path::new("/b")]);
+            let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect();
+            let (folders, tops) = (paths(folders), paths(tops));
+            assert_eq!(given, Given { folders, tops }, "{variables:?}");
+        };
+        check(&[("GIT_WORK_TREE", "w")], &[], &[]);
+        check(&[("GIT_DIR", "")], &[], &[]);
+        check(&[("GIT_DIR", "x")], &["/a/x", "/b/x"], &["/a", "/b"]);
+        let both = [("GIT_DIR", "/x"), ("GIT_WORK_TREE", "w")];
+        check(&both, &["/x", "/x"], &["/a/w", "/b/w", "/a", "/b"]);
+        let common = [("GIT_COMMON_DIR", "/c")];
+        check(&common, &["/c", "/c"], &["/a", "/b"]);
     }
 
     #[test]
