@@ -7,6 +7,8 @@
 //! {\"name\": \"rm\", &quot;n&quot;: 1.50}     {name:rm,n:1.5}
 //! ```
 
+use std::ops::Range;
+
 use crate::dialect::heads::{head_length, uncolored};
 use crate::escapes::unescaped;
 use crate::visible::is_invisible;
@@ -44,6 +46,9 @@ pub(super) struct Significant {
     text: String,
     /// For each byte of the text.
     marks: Vec<Mark>,
+    /// The heads of lines, in their order. Those with nothing between them are one: a text may consist of them, so that no search may walk
+    /// through one.
+    heads: Vec<Range<usize>>,
 }
 
 /// What is known about a byte.
@@ -83,7 +88,7 @@ impl Significant {
 
     /// Returns `true` if a line has a head.
     pub(super) fn has_heads(&self) -> bool {
-        self.marks.iter().any(|mark| mark.is_head)
+        !self.heads.is_empty()
     }
 
     /// Returns the characters without those in the heads of lines.
@@ -110,14 +115,18 @@ impl Significant {
 
     /// Returns the end of the head of a line, if a place is in one.
     pub(super) fn after_head(&self, at: usize) -> usize {
-        let rest = self.marks.get(at..).unwrap_or_default();
-        at + rest.iter().take_while(|mark| mark.is_head).count()
+        self.head(at).map_or(at, |head| head.end)
     }
 
     /// Returns the start of the head of a line, if a place is after one.
     pub(super) fn before_head(&self, at: usize) -> usize {
-        let before = self.marks.get(..at).unwrap_or_default();
-        at - before.iter().rev().take_while(|mark| mark.is_head).count()
+        let head = at.checked_sub(1).and_then(|before| self.head(before));
+        head.map_or(at, |head| head.start)
+    }
+
+    fn head(&self, at: usize) -> Option<&Range<usize>> {
+        let next = self.heads.partition_point(|head| head.end <= at);
+        self.heads.get(next).filter(|head| head.contains(&at))
     }
 
     /// Appends a text that is [`unescaped`]. It may be the rest of a text before it.
@@ -186,6 +195,12 @@ impl Significant {
         self.marks.resize(self.text.len(), other);
         if let Some(first) = self.marks.get_mut(first) {
             *first = mark;
+        }
+        let end = self.text.len();
+        match self.heads.last_mut() {
+            Some(last) if mark.is_head && last.end == first => last.end = end,
+            _ if mark.is_head => self.heads.push(first..end),
+            _ => {}
         }
     }
 }
@@ -264,4 +279,37 @@ fn number(text: &str) -> (usize, String) {
         format!("{value:e}")
     };
     (end, shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Significant, Tags};
+
+    /// Compares the places around heads with those that a walk over the text finds.
+    #[test]
+    fn heads_begin_and_end_where_a_walk_finds_it() {
+        for text in [
+            "",
+            "x",
+            "12| x",
+            "a:1:\na:2:\n",
+            "é\n+ é:7: é\n\n-\n",
+            "x\n- \n3\ny",
+        ] {
+            let mut all = Significant::new(Tags::Kept);
+            for text in [text, "rm\n", text] {
+                all.add(text);
+            }
+            for at in 0..=all.text().len() {
+                let is_head = |at: &usize| all.is_head(*at);
+                let after = at + (at..all.text().len()).take_while(is_head).count();
+                let before = at - (0..at).rev().take_while(is_head).count();
+                assert_eq!(
+                    (all.before_head(at), all.after_head(at)),
+                    (before, after),
+                    "{text} {at}"
+                );
+            }
+        }
+    }
 }

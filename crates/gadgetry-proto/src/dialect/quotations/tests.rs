@@ -561,7 +561,7 @@ fn data_is_compared_as_it_is_sent() {
 fn the_search_has_an_end() {
     let form = "{\"name\": \"rm\", \"parameters\": {}}";
     let call = &crate::dialect::find(form, &registry(), &Limits::default())[0];
-    for data in ["x ", "rm(x", "{rm", ":rm"] {
+    for data in ["x ", "rm(x", "{rm", ":rm", "rm:1:\n"] {
         let data = data.repeat(1 << 20);
         let most = SEARCHED / data.len();
         let mut quoted = quoted(Role::User, vec![text(data)]);

@@ -5,6 +5,7 @@ use std::iter;
 
 use serde_json::Value;
 
+use super::STEP;
 use crate::dialect::significant::{Significant, Tags};
 
 /// Maximum bytes between two values of a call, or its name and a value.
@@ -28,6 +29,13 @@ impl Steps {
         Some(())
     }
 
+    /// Takes the steps in whose time so many bytes are searched; all that are left, and `None`, if these are too few.
+    fn take_for(&mut self, bytes: usize) -> Option<()> {
+        let left = self.0.checked_sub(bytes / STEP);
+        self.0 = left.unwrap_or(0);
+        left.map(|_| ())
+    }
+
     /// Returns the steps that are left.
     pub(super) fn left(&self) -> usize {
         self.0
@@ -38,6 +46,8 @@ impl Steps {
 pub(super) struct Wanted {
     name: String,
     values: Vec<String>,
+    /// Maximum bytes of the values with what is between them.
+    longest: usize,
 }
 
 impl Wanted {
@@ -51,9 +61,11 @@ impl Wanted {
                 && !significant_value(value, Tags::Kept).is_empty();
             (!is_lost).then_some(kept)
         });
+        let values: Vec<String> = values.collect::<Option<_>>()?;
         Some(Self {
             name: Significant::of(name, tags).text().to_owned(),
-            values: values.collect::<Option<_>>()?,
+            longest: 2 * GAP + values.iter().map(|value| value.len() + GAP).sum::<usize>(),
+            values,
         })
     }
 
@@ -72,7 +84,7 @@ impl Wanted {
             let is_call = data.is_word(start, end)
                 && match self.values.as_slice() {
                     [] => place.has_no_arguments(start, end),
-                    values => place.is_call(end, values) || place.is_named_last(start, values),
+                    values => place.is_call(end, values) || place.is_named_last(start, self),
                 };
             is_call || steps.take().is_none()
         })
@@ -128,16 +140,19 @@ impl<'d> Place<'d> {
     }
 
     /// Returns `true` if the values of a call are before its name: `{"arguments": {…}, "name": "rm"`.
-    fn is_named_last(&mut self, name: usize, values: &[String]) -> bool {
+    fn is_named_last(&mut self, name: usize, wanted: &Wanted) -> bool {
         let before = &self.text()[..self.data.before_head(name)];
         if !before.ends_with([':', '=']) {
             return false;
         }
-        let longest = 2 * GAP + values.iter().map(|value| value.len() + GAP).sum::<usize>();
-        let from = before.floor_char_boundary(before.len().saturating_sub(longest));
+        let from = before.floor_char_boundary(before.len().saturating_sub(wanted.longest));
+        // There may be many names with long texts without a bracket before them.
+        if self.steps.take_for(before.len() - from).is_none() {
+            return false;
+        }
         before[from..].match_indices('{').any(|(open, _)| {
             let mut at = from + open;
-            let has_all = values.iter().all(|value| {
+            let has_all = wanted.values.iter().all(|value| {
                 let next = self.after_value(at, value, false);
                 at = next.unwrap_or(at);
                 next.is_some()
@@ -291,6 +306,10 @@ mod tests {
             ("rm(", "\n- 7: ", ":rm"),
             ("", "rm({{{{{{{{", ""),
             ("", "rm:", ""),
+            ("", ":rm", ""),
+            ("", "rm:1:\n", ""),
+            ("", "rm:1:\n", "rm:"),
+            ("x:", "rm-1-\n", "{rm"),
             ("", "{xxxxxxxx[", ":rm"),
         ] {
             let data = format!("{begin}{}{end}", unit.repeat(SIZE / unit.len()));
@@ -304,6 +323,20 @@ mod tests {
                     assert!(is_in || steps.left() > 0, "{begin}{unit}{end} {most}");
                 }
             }
+        }
+    }
+
+    /// Between a long value and its name could be much text, which is searched before each of many names.
+    #[test]
+    fn a_search_before_a_name_takes_steps() {
+        let mut all = Significant::new(Tags::Kept);
+        all.add(&":rm".repeat(1000));
+        let parameters = json!({"a": "x".repeat(1 << 20)});
+        let wanted = Wanted::new("rm", &parameters, Tags::Kept).expect("values");
+        for (most, is_enough) in [(10_000, false), (1 << 20, true)] {
+            let mut steps = Steps::new(most);
+            let is_in = wanted.is_in(&all, &mut steps);
+            assert_eq!((is_in, steps.left() > 0), (!is_enough, is_enough));
         }
     }
 }
