@@ -11,6 +11,12 @@ const LINE_NUMBER: usize = 7;
 /// Signs of comments, quotations, lists and changes.
 const SIGNS: &str = "+-*#/>|;%!~.$";
 
+/// The one character for `ESC [`.
+const C1: char = '\u{9b}';
+
+/// A sequence that chooses the characters of ASCII, after its first character.
+const CHARACTERS: &str = "(B";
+
 /// Returns the length of what a program may have put before the first line of a text: signs, and line numbers with what belongs to them.
 ///
 /// ```text
@@ -70,18 +76,19 @@ fn is_line_number(text: &str) -> bool {
 pub(super) fn uncolored(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
-    for (at, _) in text.match_indices('[') {
+    for (at, bracket) in text.match_indices(['[', C1]) {
         if at < done {
             continue;
         }
         let before = &text[done..at];
-        // What a colour precedes, or its first character, also as `^[`.
-        let kept = before.trim_end_matches('\u{1b}');
-        let kept = kept.strip_suffix("^[").unwrap_or(kept);
-        let is_sequence = kept.len() < before.len() || done > 0 && before.is_empty();
-        if let Some(length) = color(&text[at..], is_sequence) {
-            out.push_str(kept);
-            done = at + length;
+        let kept = without_escape(before);
+        let is_sequence =
+            kept.len() < before.len() || done > 0 && before.is_empty() || bracket != "[";
+        let after = at + bracket.len();
+        if let Some(length) = color(&text[after..], is_sequence) {
+            // `ESC ( B ESC [ m` ends all colours in many terminals.
+            out.push_str(kept.strip_suffix(CHARACTERS).map_or(kept, without_escape));
+            done = after + length;
         }
     }
     if done == 0 {
@@ -91,11 +98,19 @@ pub(super) fn uncolored(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the length of a sequence that colours text or clears a line. If that is not known of it, `[m` may begin a list, too.
+/// Returns a text without the character at its end that begins a sequence, also as `^[`.
+fn without_escape(text: &str) -> &str {
+    let kept = text.trim_end_matches('\u{1b}');
+    kept.strip_suffix("^[").unwrap_or(kept)
+}
+
+/// Returns the length of what follows the bracket of a sequence that colours text or clears a line. If that is not known of it, `[m` may
+/// begin a list, too.
 fn color(text: &str, is_sequence: bool) -> Option<usize> {
-    let numbers = text[1..].trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, ';' | ':');
+    let numbers = text.trim_start_matches(is_number);
     let rest = numbers.strip_prefix(['m', 'K'])?;
-    let has_numbers = numbers.len() + 1 < text.len();
+    let has_numbers = numbers.len() < text.len();
     let is_in_list = |c: char| c.is_alphanumeric() || matches!(c, '_' | ',' | '.' | ']' | '-');
     let is_color = has_numbers || is_sequence || !rest.starts_with(is_in_list);
     is_color.then_some(text.len() - rest.len())

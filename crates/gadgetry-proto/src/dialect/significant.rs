@@ -108,6 +108,11 @@ impl Significant {
         (begins || !self.text[..from].ends_with(is_in_word)) && !inner.iter().any(is_parted)
     }
 
+    /// Returns `true` if whitespace precedes a byte.
+    pub(super) fn is_after_blank(&self, at: usize) -> bool {
+        self.marks.get(at).is_some_and(|mark| mark.is_after_blank)
+    }
+
     /// Returns `true` if a byte is in the head of a line.
     pub(super) fn is_head(&self, at: usize) -> bool {
         self.marks.get(at).is_some_and(|mark| mark.is_head)
@@ -208,9 +213,15 @@ impl Significant {
 /// Returns `false` for what a quotation may add or leave out.
 fn is_significant(c: char) -> bool {
     match c {
-        // Quotes; and variants of signs, which are put into markers and names, and models leave them out.
+        // Quotes; and variants of signs, which are put into markers and names, and models leave them out; a pattern of Braille without dots.
         // A plus is a blank in a form of a URL, and begins the lines of a diff.
-        '"' | '\'' | '\\' | '+' | '\u{2018}'..='\u{201f}' | '\u{fe00}'..='\u{fe0f}' => false,
+        '"'
+        | '\''
+        | '\\'
+        | '+'
+        | '\u{2018}'..='\u{201f}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{2800}' => false,
         ' '..='~' => c != ' ',
         c => !c.is_whitespace() && !c.is_control() && !is_invisible(c, None),
     }

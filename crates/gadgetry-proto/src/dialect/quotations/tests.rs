@@ -201,6 +201,9 @@ fn a_form_is_found_among_what_programs_add() {
         "\x1b[32m+\x1b[m",
         "[32m+[m[32m",
         "^[[31m-^[[0m",
+        "\x1b[32m+\x1b(B\x1b[m",
+        "\x1b[38:5:1m+[38:2::1:2:3m",
+        "\u{9b}32m-\u{9b}0m",
         "\\u001b[1;31m- ",
         "\\u{1b}[0m",
     ] {
@@ -220,6 +223,10 @@ fn a_form_is_found_among_what_programs_add() {
     check(&before(&|at| format!("+ {at}| ")), form, true);
     check(&json.replace('"', "[34;1m\""), form, true);
     check(&json.replace("rm", "[01;31m[Krm[m[K"), form, true);
+    for colored in ["\x1b[1mrm\x1b(B\x1b[m", "[1mrm(B[m", "^[[1mrm^[(B^[[m"] {
+        check(&json.replace("rm", colored), form, true);
+    }
+    check(&json.replace("rm", "r\u{2800}m"), form, true);
     let url = form
         .replace(' ', "+")
         .replace('"', "%22")
@@ -293,11 +300,26 @@ fn a_call_is_found_in_another_form() {
         "<start_function_call>call:rm{path:<escape>x<escape>}<end_function_call>",
         "<\u{ff5c}tool\u{2581}call\u{2581}begin\u{ff5c}>function<\u{ff5c}tool\u{2581}sep\u{ff5c}>rm\n```json\n{\"path\": \"x\"}\n```<\u{ff5c}tool\u{2581}call\u{2581}end\u{ff5c}>",
     ];
-    for data in forms {
+    // Forms of other programs, which the model does not write, or not with JSON.
+    let others = [
+        "!!!GADGET_START:rm\n!!!ARG:path\nx\n!!!GADGET_END",
+        "Write !!!GADGET_START:rm:1:a,b\r\n!!!ARG:path\r\nx\r\n!!!GADGET_END.",
+        "!!\u{200b}!GADGET_START:rm:1\n!!\u{200b}!ARG:path\nx\n!!\u{200b}!GADGET_END",
+        "12| !!!GADGET_START:rm\n13| !!!ARG:path\n14| x\n15| !!!GADGET_END",
+        r#"{"tool": "rm", "input": "x"}"#,
+        r#"[{"id": 1, "tool_name": "rm", "tool_input": "x"}]"#,
+        "{\n- \"action\": \"rm\",\n- \"action_input\": \"x\", \"id\": 1\n}",
+        r#"{"name": "rm", "arguments": "x"}"#,
+        r#"<rm path="x"/>"#,
+        r#"<rm path="x" as="y">"#,
+        r#"<tool name="rm" path="x"></tool>"#,
+    ];
+    for data in forms.into_iter().chain(others) {
         for reply in forms {
             check(data, reply, true);
             let other = data.replace("\"x\"", "\"y\"").replace("\\\"x", "\\\"y");
-            let other = other.replace(">x<", ">y<");
+            let other = other.replace(">x<", ">y<").replace("\nx", "\ny");
+            let other = other.replace("| x", "| y");
             check(&other, reply, false);
             check(&data.replace("rm", "ls"), reply, false);
         }
@@ -340,111 +362,6 @@ fn the_text_of_a_wrapper_in_a_value_is_a_value() {
         );
         check(&form, &format!("<tool_call>{form}</tool_call>"), true);
         check(&form, &form, true);
-    }
-}
-
-#[test]
-fn numbers_have_one_notation() {
-    let reply = |limit: &str| {
-        format!("{{\"name\": \"search\", \"arguments\": {{\"query\": \"a\", \"limit\": {limit}}}}}")
-    };
-    for (data, limit, expected) in [
-        ("1.50", "1.5", true),
-        ("1e3", "1000", true),
-        ("1000.0", "1e3", true),
-        ("100000000000000000000", "1e20", true),
-        ("-0.50", "-0.5", true),
-        ("15", "1.5", false),
-        ("-5", "5", false),
-        ("5", "-5", false),
-    ] {
-        check(&reply(data), &reply(limit), expected);
-        check(
-            &format!("search(query=\"a\", limit={data})"),
-            &reply(limit),
-            expected,
-        );
-    }
-}
-
-#[test]
-fn a_request_is_not_a_quotation() {
-    for (data, reply) in [
-        (
-            "Translate text \"Hello world\" to \"fr\"",
-            "translate(text=\"Hello world\", to=\"fr\")",
-        ),
-        (
-            "Use translate with text=\"Hello\", to=\"fr\".",
-            "translate(text=\"Hello\", to=\"fr\")",
-        ),
-        ("search query: rust async", "search(query=\"rust async\")"),
-        ("search: rust async", "search(query=\"rust async\")"),
-        (
-            "Read file `src/main.rs`.",
-            "ReadFile(filePath=\"src/main.rs\")",
-        ),
-        (
-            "ReadFile `src/main.rs`",
-            "ReadFile(filePath=\"src/main.rs\")",
-        ),
-        ("bash(command=\"ls -l /tmp\")", "bash(command=\"ls\")"),
-        ("bash(command=\"2*3\")", "bash(command=\"2+3\")"),
-        ("bash(command=\"a/b\")", "bash(command=\"a b\")"),
-        ("Use bash with command=ls", "bash(command=\"ls\")"),
-        (
-            "search(query=\"rust\", limit=5)",
-            "search(query=\"rust async\")",
-        ),
-    ] {
-        check(data, reply, false);
-    }
-}
-
-#[test]
-fn a_call_without_arguments_is_not_quoted_by_its_name() {
-    for (data, form, expected) in [
-        ("Ping it, please.", "Ping()", false),
-        ("What does Ping() do?", "Ping()", true),
-        (
-            "Call Ping.",
-            "<start_function_call>call:Ping{}<end_function_call>",
-            false,
-        ),
-        ("call:Ping{}", "Ping()", true),
-        ("<Ping></Ping>", "<Ping></Ping>", true),
-        (
-            "Ping()",
-            "<|tool_call_start|>[Ping()]<|tool_call_end|>",
-            true,
-        ),
-        ("Ping, ping!", "<Ping></Ping>", false),
-        (
-            "{\"name\": \"Ping\"}",
-            "{\"name\":\"Ping\",\"arguments\":{}}",
-            true,
-        ),
-        (
-            "{\"name\" : \"Ping\" , \"arguments\" : { } }",
-            "<tool_call>{\"name\":\"Ping\"}</tool_call>",
-            true,
-        ),
-        ("{\\\"name\\\": \\\"Ping\\\"}", "Ping()", true),
-        ("{\"name\": \"Ping\", \"id\": \"call_1\"}", "Ping()", true),
-        (
-            "{\"name\": \"Ping\", \"arguments\": {\"a\": 1}}",
-            "Ping()",
-            false,
-        ),
-        (
-            "write <tool_call>{\"name\":\"Ping\",\"arguments\":{\u{2026}}}</tool_call>",
-            "Ping()",
-            false,
-        ),
-        ("<tool_call>Ping</tool_call>", "Ping()", true),
-        ("<td>Ping</td>", "Ping()", false),
-    ] {
-        check(data, form, expected);
     }
 }
 
@@ -569,3 +486,5 @@ fn the_search_has_an_end() {
         assert!(found.is_some_and(|at| at <= most), "{found:?}");
     }
 }
+
+mod notations;

@@ -14,6 +14,9 @@ const GAP: usize = 256;
 /// Maximum bytes of a key or a word in such a gap.
 const WORD: usize = 64;
 
+/// Keys of the names of calls, where their values need no brackets.
+const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "action", "function", "gadget"];
+
 /// The steps that a comparison may still take, whatever the text.
 #[derive(Debug)]
 pub(super) struct Steps(usize);
@@ -80,11 +83,16 @@ impl Wanted {
             .map(|(start, _)| start);
         found.any(|start| {
             let end = start + self.name.len();
-            let mut place = Place { data, steps };
+            let is_attribute = false;
+            let mut place = Place {
+                data,
+                steps,
+                is_attribute,
+            };
             let is_call = data.is_word(start, end)
                 && match self.values.as_slice() {
                     [] => place.has_no_arguments(start, end),
-                    values => place.is_call(end, values) || place.is_named_last(start, self),
+                    values => place.is_call(start, end, values) || place.is_named_last(start, self),
                 };
             is_call || steps.take().is_none()
         })
@@ -111,6 +119,8 @@ fn is_letter(c: char) -> bool {
 struct Place<'d> {
     data: &'d Significant,
     steps: &'d mut Steps,
+    /// Whether values are attributes of an element, so that another attribute may follow them.
+    is_attribute: bool,
 }
 
 impl<'d> Place<'d> {
@@ -123,20 +133,52 @@ impl<'d> Place<'d> {
     }
 
     /// Returns `true` if the values of a call follow a name.
-    fn is_call(&mut self, name_end: usize, values: &[String]) -> bool {
-        let mut at = self.data.after_head(name_end);
-        // After a name in a sentence comes a word.
-        if self.after(at).starts_with(is_letter) {
-            return false;
+    fn is_call(&mut self, name: usize, name_end: usize, values: &[String]) -> bool {
+        let at = self.data.after_head(name_end);
+        let is_word = self.after(at).starts_with(is_letter);
+        if is_word && block_key(self.data, at).is_none() {
+            // After a name in a sentence comes a word; in an element, an attribute.
+            self.is_attribute = self.data.is_after_blank(name_end) && self.opens_element(name);
+            return self.is_attribute && self.has_values(at, values, true).is_some();
         }
-        let mut is_first = true;
-        for value in values {
-            let Some(next) = self.after_value(at, value, is_first) else {
-                return false;
-            };
-            (at, is_first) = (next, false);
+        if self.has_values(at, values, false).is_some() {
+            return true;
         }
-        true
+        // `{"tool": "rm", "input": "x"}` has no sign between its values, but around them.
+        self.after(at).starts_with(',')
+            && self.is_field(name)
+            && self.has_values(at, values, true).is_some_and(|end| {
+                self.after(self.data.after_head(end))
+                    .starts_with(['}', ','])
+            })
+    }
+
+    /// Returns the end of values that follow one another, with or without a sign before the first.
+    fn has_values(&mut self, from: usize, values: &[String], has_sign: bool) -> Option<usize> {
+        let mut values = values.iter();
+        let first = self.after_value(from, values.next()?, has_sign)?;
+        values.try_fold(first, |at, value| self.after_value(at, value, true))
+    }
+
+    /// Returns `true` if a name is that of an element, or its attribute `name`.
+    fn opens_element(&self, name: usize) -> bool {
+        let before = &self.text()[..self.data.before_head(name)];
+        let near = &before[before.ceil_char_boundary(before.len().saturating_sub(WORD))..];
+        let of_name = near.strip_suffix("name=");
+        near.ends_with('<')
+            || of_name.is_some_and(|near| near[near.rfind('>').unwrap_or(0)..].contains('<'))
+    }
+
+    /// Returns `true` if a name is the value of a key that names a call, in an object.
+    fn is_field(&self, name: usize) -> bool {
+        let before = &self.text()[..self.data.before_head(name)];
+        let key = before.strip_suffix([':', '=']).unwrap_or_default();
+        NAME_KEYS.iter().any(|it| {
+            key.strip_suffix(it).is_some_and(|before| {
+                let end = self.data.before_head(before.len());
+                before[..end.min(before.len())].ends_with(['{', ','])
+            })
+        })
     }
 
     /// Returns `true` if the values of a call are before its name: `{"arguments": {…}, "name": "rm"`.
@@ -153,7 +195,7 @@ impl<'d> Place<'d> {
         before[from..].match_indices('{').any(|(open, _)| {
             let mut at = from + open;
             let has_all = wanted.values.iter().all(|value| {
-                let next = self.after_value(at, value, false);
+                let next = self.after_value(at, value, true);
                 at = next.unwrap_or(at);
                 next.is_some()
             });
@@ -169,13 +211,13 @@ impl<'d> Place<'d> {
     }
 
     /// Returns the end of a value after a gap. Before the first value, the gap has a sign that only notations have there.
-    fn after_value(&mut self, from: usize, value: &str, is_first: bool) -> Option<usize> {
-        let mut has_sign = !is_first;
+    fn after_value(&mut self, from: usize, value: &str, mut has_sign: bool) -> Option<usize> {
         let mut seen = from;
         for at in iter::once(from).chain(gap_ends(self.data, from)) {
             self.steps.take()?;
             let passed = self.data.after_head(seen).min(at);
-            has_sign |= self.text()[passed..at].contains(['(', '{', '[', '<', '|']);
+            has_sign |= self.text()[passed..at].contains(['(', '{', '[', '<', '|'])
+                || block_key(self.data, passed) == Some(at);
             seen = at;
             // Brackets are passed first, as they belong to no value.
             let is_before = !value.is_empty() && self.after(at).starts_with(is_bracket);
@@ -196,8 +238,24 @@ impl<'d> Place<'d> {
             at = self.find(at, wanted)? + wanted.len_utf8();
         }
         let is_end = |c: char| matches!(c, ',' | ')' | ']' | '}' | '<' | '>' | '|' | ';');
-        let rest = self.after(self.data.after_head(at));
-        (rest.is_empty() || rest.starts_with(is_end)).then_some(at)
+        let end = self.data.after_head(at);
+        let rest = self.after(end);
+        let is_at_end = rest.is_empty()
+            || rest.starts_with(is_end)
+            || block_marker(self.text(), end).is_some()
+            || self.is_attribute && (rest.starts_with("/>") || self.begins_attribute(end));
+        is_at_end.then_some(at)
+    }
+
+    /// Returns `true` if another attribute of an element is there.
+    fn begins_attribute(&self, at: usize) -> bool {
+        let near = near(self.after(at), WORD);
+        let word = near.find(|c: char| !is_letter(c) && c != '-').unwrap_or(0);
+        let is_parted = |at: usize| self.data.is_after_blank(at);
+        word > 0
+            && near[word..].starts_with('=')
+            && is_parted(at)
+            && !(at + 1..at + word).any(is_parted)
     }
 
     /// Returns the place of a character: there, or after brackets and the head of a line, or else in that head.
@@ -227,7 +285,13 @@ impl<'d> Place<'d> {
         let is_tag = before.ends_with(['<', '=']) && after.starts_with("></")
             || before.ends_with('<') && after.starts_with("/>")
             || before.ends_with("<tool_call>") && after.starts_with("</tool_call>");
-        if is_tag || after.starts_with("()") {
+        // A block of gadgetry, which may have an id after the name.
+        let is_block = before.ends_with("!!!gadget_start:")
+            && block_marker(self.text(), end).is_none_or(|it| it.starts_with("gadget_end"))
+            && near(after, 2 * WORD)
+                .split_once("gadget_end")
+                .is_some_and(|(id, _)| !id.contains("arg:"));
+        if is_tag || is_block || after.starts_with("()") {
             return true;
         }
         if after.starts_with(is_letter) {
@@ -268,22 +332,47 @@ fn gap_ends(data: &Significant, from: usize) -> impl Iterator<Item = usize> {
             at += head;
             return Some(at);
         }
+        if let Some(end) = block_key(data, at) {
+            at = end;
+            return Some(at);
+        }
         // Not those that change the value after them, as `-` does.
         if ",:=(){}[]<>|/.;_`".contains(first) {
             at += first.len_utf8();
             return Some(at);
         }
         let is_word = |c: char| is_letter(c) || matches!(c, '-' | '.');
-        let near = &rest[..rest.floor_char_boundary(WORD.min(rest.len()))];
+        let near = near(rest, WORD);
         let word = near.find(|c: char| !is_word(c)).filter(|word| *word > 0)?;
         let ends = |c: char| matches!(c, ':' | '=' | '>' | '|' | ',' | '{' | '}' | ']' | '<');
         let next = data.after_head(at + word);
-        if !data.text()[next..].starts_with(ends) {
+        if !data.text()[next..].starts_with(ends) && block_key(data, next).is_none() {
             return None;
         }
         at += word;
         Some(at)
     })
+}
+
+/// Returns the end of the key that a marker in one of gadgetry's own blocks has after it: `!!!ARG:path`, with the value in the next line.
+fn block_key(data: &Significant, at: usize) -> Option<usize> {
+    let key = block_marker(data.text(), at)?.strip_prefix("arg:")?;
+    let start = data.text().len() - key.len();
+    let end = start + near(key, WORD).len();
+    (start + 1..end).find(|at| data.is_after_blank(*at))
+}
+
+/// Returns a text from the word of a marker on. Some of the signs before the word may be the head of its line.
+fn block_marker(text: &str, at: usize) -> Option<&str> {
+    let signs = text.as_bytes()[at..].iter().take("!!!".len());
+    let (before, word) = text.split_at(at + signs.take_while(|it| **it == b'!').count());
+    let is_marker = word.starts_with("arg:") || word.starts_with("gadget_");
+    (is_marker && before.ends_with("!!!")).then_some(word)
+}
+
+/// Returns the beginning of a text.
+fn near(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most.min(text.len()))]
 }
 
 #[cfg(test)]

@@ -1,0 +1,145 @@
+//! Notations of values, and sentences that have none.
+
+use serde_json::json;
+
+use super::check;
+
+#[test]
+fn numbers_have_one_notation() {
+    let reply = |limit: &str| {
+        format!("{{\"name\": \"search\", \"arguments\": {{\"query\": \"a\", \"limit\": {limit}}}}}")
+    };
+    for (data, limit, expected) in [
+        ("1.50", "1.5", true),
+        ("1e3", "1000", true),
+        ("1000.0", "1e3", true),
+        ("100000000000000000000", "1e20", true),
+        ("-0.50", "-0.5", true),
+        ("15", "1.5", false),
+        ("-5", "5", false),
+        ("5", "-5", false),
+    ] {
+        check(&reply(data), &reply(limit), expected);
+        check(
+            &format!("search(query=\"a\", limit={data})"),
+            &reply(limit),
+            expected,
+        );
+    }
+}
+
+#[test]
+fn values_of_a_block_or_an_element_are_in_their_order() {
+    for data in [
+        "!!!GADGET_START:translate:1\n!!!ARG:text\nHello\n you\n!!!ARG:to\nfr\n!!!GADGET_END",
+        "!!!GADGET_START:translate\n!!!ARG:text\nHello you\n!!!ARG:to\nfr",
+        "<translate text=\"Hello you\" to='fr'/>",
+        "<invoke name=\"translate\"\n  text=\"Hello you\"\n  to='fr'></invoke>",
+        r#"{"tool": "translate", "text": "Hello you", "to": "fr"}"#,
+    ] {
+        let reply = |text: &str| {
+            let parameters = json!({"text": text, "to": "fr"});
+            json!({"name": "translate", "arguments": parameters}).to_string()
+        };
+        check(data, &reply("Hello you"), true);
+        check(data, &reply("Hello"), false);
+        check(data, &reply("you"), false);
+    }
+}
+
+#[test]
+fn a_request_is_not_a_quotation() {
+    for (data, reply) in [
+        (
+            "Translate text \"Hello world\" to \"fr\"",
+            "translate(text=\"Hello world\", to=\"fr\")",
+        ),
+        (
+            "Use translate with text=\"Hello\", to=\"fr\".",
+            "translate(text=\"Hello\", to=\"fr\")",
+        ),
+        ("search query: rust async", "search(query=\"rust async\")"),
+        ("search: rust async", "search(query=\"rust async\")"),
+        (
+            "Call the tool: search, query: rust async",
+            "search(query=\"rust async\")",
+        ),
+        (
+            "{task: search, query: rust async}",
+            "search(query=\"rust async\")",
+        ),
+        ("a < search query=rust", "search(query=\"rust async\")"),
+        ("<b>search query=rust</b>", "search(query=\"rust\")"),
+        (
+            "Read file `src/main.rs`.",
+            "ReadFile(filePath=\"src/main.rs\")",
+        ),
+        (
+            "ReadFile `src/main.rs`",
+            "ReadFile(filePath=\"src/main.rs\")",
+        ),
+        ("bash(command=\"ls -l /tmp\")", "bash(command=\"ls\")"),
+        ("bash(command=\"2*3\")", "bash(command=\"2+3\")"),
+        ("bash(command=\"a/b\")", "bash(command=\"a b\")"),
+        ("Use bash with command=ls", "bash(command=\"ls\")"),
+        (
+            "search(query=\"rust\", limit=5)",
+            "search(query=\"rust async\")",
+        ),
+    ] {
+        check(data, reply, false);
+    }
+}
+
+#[test]
+fn a_call_without_arguments_is_not_quoted_by_its_name() {
+    for (data, form, expected) in [
+        ("Ping it, please.", "Ping()", false),
+        ("What does Ping() do?", "Ping()", true),
+        (
+            "Call Ping.",
+            "<start_function_call>call:Ping{}<end_function_call>",
+            false,
+        ),
+        ("call:Ping{}", "Ping()", true),
+        ("<Ping></Ping>", "<Ping></Ping>", true),
+        (
+            "Ping()",
+            "<|tool_call_start|>[Ping()]<|tool_call_end|>",
+            true,
+        ),
+        ("Ping, ping!", "<Ping></Ping>", false),
+        (
+            "{\"name\": \"Ping\"}",
+            "{\"name\":\"Ping\",\"arguments\":{}}",
+            true,
+        ),
+        (
+            "{\"name\" : \"Ping\" , \"arguments\" : { } }",
+            "<tool_call>{\"name\":\"Ping\"}</tool_call>",
+            true,
+        ),
+        ("{\\\"name\\\": \\\"Ping\\\"}", "Ping()", true),
+        ("{\"name\": \"Ping\", \"id\": \"call_1\"}", "Ping()", true),
+        (
+            "{\"name\": \"Ping\", \"arguments\": {\"a\": 1}}",
+            "Ping()",
+            false,
+        ),
+        (
+            "write <tool_call>{\"name\":\"Ping\",\"arguments\":{\u{2026}}}</tool_call>",
+            "Ping()",
+            false,
+        ),
+        ("<tool_call>Ping</tool_call>", "Ping()", true),
+        ("<td>Ping</td>", "Ping()", false),
+        ("!!!GADGET_START:Ping:1\n!!!GADGET_END", "Ping()", true),
+        (
+            "!!!GADGET_START:Ping\n!!!ARG:a\n1\n!!!GADGET_END",
+            "Ping()",
+            false,
+        ),
+    ] {
+        check(data, form, expected);
+    }
+}
