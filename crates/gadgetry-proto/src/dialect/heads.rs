@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 
-/// Maximum bytes of the head of a line.
-const HEAD: usize = 128;
+/// Maximum bytes of the head of a line, which may have a long path.
+const HEAD: usize = 1024;
 
 /// Maximum digits of a line number.
 const LINE_NUMBER: usize = 7;
 
 /// Signs of comments, quotations, lists and changes.
-const SIGNS: &str = "+-*#/>|;%!~.$";
+const SIGNS: &str = "+-*#/>|;%!~.$\u{2022}\u{2502}";
+
+/// Signs that are these only before whitespace, because forms begin with them, too.
+const SPACED: &str = "<:@=?";
 
 /// The one character for `ESC [`.
 const C1: char = '\u{9b}';
@@ -29,20 +32,21 @@ pub(super) fn head_length(text: &str) -> usize {
 }
 
 fn unsigned(line: &str) -> &str {
-    line.trim_start_matches(|c: char| c.is_whitespace() || SIGNS.contains(c))
-}
-
-/// Removes a line number before a line, also two of them, or what `git blame` and `grep -n` show there.
-fn unnumbered(line: &str) -> &str {
-    let mut rest = blamed(line).unwrap_or(line);
-    // As `grep -n` does: `src/main.rs:12:`.
-    if let Some((file, after)) = rest.split_once(':')
-        && !file.contains(char::is_whitespace)
-        && let Some((number, after)) = after.split_once([':', '-'])
-        && is_line_number(number)
-    {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || SIGNS.contains(c));
+        let spaced = rest.strip_prefix(|c: char| SPACED.contains(c));
+        let Some(after) = spaced.filter(|it| it.starts_with([' ', '\t'])) else {
+            return rest;
+        };
         rest = after;
     }
+}
+
+/// Removes a line number before a line, also two of them, or what `git blame` and `grep` show there.
+fn unnumbered(line: &str) -> &str {
+    let rest = blamed(line).unwrap_or(line);
+    let mut rest = located(rest).unwrap_or(rest);
     for _ in 0..2 {
         let open = rest.trim_start();
         let open = open.trim_start_matches(['[', '(', '#', 'L', 'l']);
@@ -55,17 +59,63 @@ fn unnumbered(line: &str) -> &str {
     rest
 }
 
-/// Returns what follows a commit, its author and its time: `1a2b3c4d (Ann 2026-01-01 12:00:00 +0100 12)`.
+/// Returns what follows a file and a line number, or only a file, as `grep` shows them:
+///
+/// ```text
+/// src/a.rs:12:  src/a.rs-12-  HEAD:src/a.rs:12:  my notes/a.md:12:  src/a.rs:
+/// ```
+fn located(line: &str) -> Option<&str> {
+    // Neither a file, nor before one.
+    let near = &line[..line.find(['"', '{', '<', '>', '|']).unwrap_or(line.len())];
+    let mut parts = near
+        .match_indices([':', '-', '='])
+        .filter(|part| part.0 > 0);
+    let numbered = parts.find_map(|(at, sign)| {
+        let after = &line[at + 1..];
+        let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = is_line_number(&after[..after.len() - rest.len()]);
+        let rest = rest
+            .strip_prefix(sign)
+            .or_else(|| (sign == ":").then(|| rest.strip_prefix("-")).flatten());
+        rest.filter(|_| is_number)
+    });
+    let file = || {
+        let (file, _) = near.split_once(':')?;
+        let is_file = file.contains(['.', '/']) && !file.contains(char::is_whitespace);
+        is_file.then(|| &line[file.len() + 1..])
+    };
+    numbered.or_else(file)
+}
+
+/// Returns what follows a commit, its author and its time: `1a2b3c4d (Ann 2026-01-01 12:00:00 +0100 12)`. The commit may be left out.
 fn blamed(line: &str) -> Option<&str> {
     let line = line.trim_start_matches('^');
     let after = line.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    let is_commit = (7..=40).contains(&(line.len() - after.len())) && after.starts_with(' ');
-    let mut ends = after.match_indices(')').filter(|_| is_commit);
+    let length = line.len() - after.len();
+    let is_commit = (7..=40).contains(&length) && after.starts_with([' ', '\t']);
+    let mut ends = after
+        .match_indices(')')
+        .filter(|_| is_commit || line.starts_with('('));
     let (end, _) = ends.find(|(end, _)| {
-        let number = after[..*end].rsplit(' ').next();
-        number.is_some_and(is_line_number)
+        let before = &after[..*end];
+        let most = before.ceil_char_boundary(end.saturating_sub(LINE_NUMBER + 1));
+        let Some((_, number)) = before[most..].rsplit_once([' ', '\t']) else {
+            return false;
+        };
+        let time = before[..before.len() - number.len()].trim_end();
+        is_line_number(number) && (is_commit || ends_in_zone(time))
     })?;
     Some(&after[end + 1..])
+}
+
+/// Returns `true` if a time with its difference to that of the world is at the end, as `+0100`.
+fn ends_in_zone(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes
+        .split_last_chunk()
+        .is_some_and(|(_, zone): (_, &[u8; 5])| {
+            matches!(zone[0], b'+' | b'-') && zone[1..].iter().all(u8::is_ascii_digit)
+        })
 }
 
 fn is_line_number(text: &str) -> bool {

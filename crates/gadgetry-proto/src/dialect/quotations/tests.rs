@@ -220,6 +220,31 @@ fn a_form_is_found_among_what_programs_add() {
             |at: usize| format!("^1a2b3c4d src/a.rs ({author} 2026-01-02 03:04:05 +0100 {at}) ");
         check(&before(&blame), form, true);
     }
+    let long = "a-1/b c/".repeat(40);
+    for head in [
+        "notes/page.xml-AT-",
+        "my notes/page.xml:AT:",
+        "my notes/page.xml-AT-",
+        "HEAD:notes/page.xml:AT:",
+        "HEAD:notes/page.xml=AT=",
+        "notes/page.xml:",
+        "^1a2b3c4d\t( Ann\t2026-01-02 03:04:05 +0100\tAT)",
+        "         (Ann 2026-01-02 03:04:05 +0100 AT) ",
+        "< ",
+        "? ",
+        ": ",
+        "@ ",
+        "= ",
+        "\u{2502} ",
+        "\u{2022} ",
+        &format!("{}:AT:", long.replace('-', "_")),
+    ] {
+        let head = |at: usize| head.replace("AT", &at.to_string());
+        check(&before(&head), form, true);
+        let lines = xml.lines().enumerate();
+        let lines: Vec<String> = lines.map(|(at, line)| head(at + 7) + line).collect();
+        check(&lines.join("\n"), form, true);
+    }
     check(&before(&|at| format!("+ {at}| ")), form, true);
     check(&json.replace('"', "[34;1m\""), form, true);
     check(&json.replace("rm", "[01;31m[Krm[m[K"), form, true);
@@ -347,6 +372,21 @@ fn each_call_of_a_form_is_looked_for() {
         &[false, true],
     );
     check(&format!("{two}; {one}"), &[false, true]);
+}
+
+/// Values that look as if a program had put their beginning before a line.
+#[test]
+fn the_head_of_a_line_may_belong_to_a_call() {
+    for path in ["a:12:b", "a-13-ab", "x-1-x", "a.b:c", "- 7: x", "= x"] {
+        let reply = json!({"name": "rm", "arguments": {"path": path}}).to_string();
+        for data in [
+            format!("rm(path={path})"),
+            format!("<function=rm>\n<parameter=path>\n{path}\n</parameter>"),
+            format!("# <function=rm>\n# <parameter=path>\n# {path}\n# </parameter>"),
+        ] {
+            check(&data, &reply, true);
+        }
+    }
 }
 
 #[test]

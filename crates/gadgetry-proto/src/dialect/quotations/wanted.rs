@@ -81,19 +81,29 @@ impl Wanted {
             .text()
             .match_indices(&self.name)
             .map(|(start, _)| start);
+        // What looks like the head of a line may be a part of the call.
+        let views = if data.has_heads() {
+            &[true, false][..]
+        } else {
+            &[false]
+        };
         found.any(|start| {
             let end = start + self.name.len();
-            let is_attribute = false;
-            let mut place = Place {
-                data,
-                steps,
-                is_attribute,
-            };
             let is_call = data.is_word(start, end)
-                && match self.values.as_slice() {
-                    [] => place.has_no_arguments(start, end),
-                    values => place.is_call(start, end, values) || place.is_named_last(start, self),
-                };
+                && views.iter().any(|has_heads| {
+                    let mut place = Place {
+                        data,
+                        steps,
+                        has_heads: *has_heads,
+                        is_attribute: false,
+                    };
+                    match self.values.as_slice() {
+                        [] => place.has_no_arguments(start, end),
+                        values => {
+                            place.is_call(start, end, values) || place.is_named_last(start, self)
+                        }
+                    }
+                });
             is_call || steps.take().is_none()
         })
     }
@@ -119,6 +129,8 @@ fn is_letter(c: char) -> bool {
 struct Place<'d> {
     data: &'d Significant,
     steps: &'d mut Steps,
+    /// Whether the heads of lines are passed.
+    has_heads: bool,
     /// Whether values are attributes of an element, so that another attribute may follow them.
     is_attribute: bool,
 }
@@ -132,9 +144,35 @@ impl<'d> Place<'d> {
         &self.text()[at..]
     }
 
+    fn is_head(&self, at: usize) -> bool {
+        self.has_heads && self.data.is_head(at)
+    }
+
+    fn after_head(&self, at: usize) -> usize {
+        if self.has_heads {
+            self.data.after_head(at)
+        } else {
+            at
+        }
+    }
+
+    fn before_head(&self, at: usize) -> usize {
+        if self.has_heads {
+            self.data.before_head(at)
+        } else {
+            at
+        }
+    }
+
     /// Returns `true` if the values of a call follow a name.
     fn is_call(&mut self, name: usize, name_end: usize, values: &[String]) -> bool {
-        let at = self.data.after_head(name_end);
+        let at = self.after_head(name_end);
+        // Words after a name in a head belong to a sentence, not to what a program puts before a line.
+        let in_head = &self.text()[name_end..at];
+        let is_in_head = self.is_head(name_end.saturating_sub(1));
+        if is_in_head && (in_head.len() > WORD || in_head.contains(is_letter)) {
+            return false;
+        }
         let is_word = self.after(at).starts_with(is_letter);
         if is_word && block_key(self.data, at).is_none() {
             // After a name in a sentence comes a word; in an element, an attribute.
@@ -147,10 +185,9 @@ impl<'d> Place<'d> {
         // `{"tool": "rm", "input": "x"}` has no sign between its values, but around them.
         self.after(at).starts_with(',')
             && self.is_field(name)
-            && self.has_values(at, values, true).is_some_and(|end| {
-                self.after(self.data.after_head(end))
-                    .starts_with(['}', ','])
-            })
+            && self
+                .has_values(at, values, true)
+                .is_some_and(|end| self.after(self.after_head(end)).starts_with(['}', ',']))
     }
 
     /// Returns the end of values that follow one another, with or without a sign before the first.
@@ -162,7 +199,7 @@ impl<'d> Place<'d> {
 
     /// Returns `true` if a name is that of an element, or its attribute `name`.
     fn opens_element(&self, name: usize) -> bool {
-        let before = &self.text()[..self.data.before_head(name)];
+        let before = &self.text()[..self.before_head(name)];
         let near = &before[before.ceil_char_boundary(before.len().saturating_sub(WORD))..];
         let of_name = near.strip_suffix("name=");
         near.ends_with('<')
@@ -171,11 +208,11 @@ impl<'d> Place<'d> {
 
     /// Returns `true` if a name is the value of a key that names a call, in an object.
     fn is_field(&self, name: usize) -> bool {
-        let before = &self.text()[..self.data.before_head(name)];
+        let before = &self.text()[..self.before_head(name)];
         let key = before.strip_suffix([':', '=']).unwrap_or_default();
         NAME_KEYS.iter().any(|it| {
             key.strip_suffix(it).is_some_and(|before| {
-                let end = self.data.before_head(before.len());
+                let end = self.before_head(before.len());
                 before[..end.min(before.len())].ends_with(['{', ','])
             })
         })
@@ -183,7 +220,7 @@ impl<'d> Place<'d> {
 
     /// Returns `true` if the values of a call are before its name: `{"arguments": {…}, "name": "rm"`.
     fn is_named_last(&mut self, name: usize, wanted: &Wanted) -> bool {
-        let before = &self.text()[..self.data.before_head(name)];
+        let before = &self.text()[..self.before_head(name)];
         if !before.ends_with([':', '=']) {
             return false;
         }
@@ -205,7 +242,7 @@ impl<'d> Place<'d> {
 
     /// Returns `true` if there is only a gap between two places.
     fn gap_has_end(&mut self, from: usize, end: usize) -> bool {
-        gap_ends(self.data, from)
+        gap_ends(self.data, self.has_heads, from)
             .map_while(|at| self.steps.take().map(|()| at))
             .any(|at| at == end)
     }
@@ -213,9 +250,9 @@ impl<'d> Place<'d> {
     /// Returns the end of a value after a gap. Before the first value, the gap has a sign that only notations have there.
     fn after_value(&mut self, from: usize, value: &str, mut has_sign: bool) -> Option<usize> {
         let mut seen = from;
-        for at in iter::once(from).chain(gap_ends(self.data, from)) {
+        for at in iter::once(from).chain(gap_ends(self.data, self.has_heads, from)) {
             self.steps.take()?;
-            let passed = self.data.after_head(seen).min(at);
+            let passed = self.after_head(seen).min(at);
             has_sign |= self.text()[passed..at].contains(['(', '{', '[', '<', '|'])
                 || block_key(self.data, passed) == Some(at);
             seen = at;
@@ -233,12 +270,18 @@ impl<'d> Place<'d> {
 
     /// Returns the end of a value, which must end there. Brackets and heads of lines may be in it.
     fn value_end(&mut self, from: usize, value: &str) -> Option<usize> {
+        // What looks like the head of a line may be the value's own.
+        let end = self.value_end_by(from, value, false);
+        end.or_else(|| self.value_end_by(from, value, true))
+    }
+
+    fn value_end_by(&mut self, from: usize, value: &str, keeps_heads: bool) -> Option<usize> {
         let mut at = from;
         for wanted in value.chars() {
-            at = self.find(at, wanted)? + wanted.len_utf8();
+            at = self.find(at, wanted, keeps_heads)? + wanted.len_utf8();
         }
         let is_end = |c: char| matches!(c, ',' | ')' | ']' | '}' | '<' | '>' | '|' | ';');
-        let end = self.data.after_head(at);
+        let end = self.after_head(at);
         let rest = self.after(end);
         let is_at_end = rest.is_empty()
             || rest.starts_with(is_end)
@@ -258,29 +301,41 @@ impl<'d> Place<'d> {
             && !(at + 1..at + word).any(is_parted)
     }
 
-    /// Returns the place of a character: there, or after brackets and the head of a line, or else in that head.
-    fn find(&mut self, from: usize, wanted: char) -> Option<usize> {
+    /// Returns the place of a character: there, or after brackets and the head of a line, or in that head, which may also be looked at first.
+    fn find(&mut self, from: usize, wanted: char, keeps_heads: bool) -> Option<usize> {
         let mut in_head = None;
-        for (offset, c) in self.after(from).char_indices().take(GAP) {
+        let mut at = from;
+        for _ in 0..GAP {
             self.steps.take()?;
-            let at = from + offset;
-            let is_head = self.data.is_head(at);
+            let Some(c) = self.after(at).chars().next() else {
+                break;
+            };
+            let is_head = self.is_head(at);
             if c == wanted {
-                in_head = in_head.or(Some(at));
-                if !is_head {
+                if !is_head || keeps_heads {
                     return Some(at);
                 }
+                in_head = in_head.or(Some(at));
             } else if !is_head && !is_bracket(c) {
                 break;
             }
+            let end = if is_head { self.after_head(at) } else { at };
+            // Of a long head, only its beginning and its end are looked at.
+            at = if is_head && in_head.is_some() {
+                end
+            } else if at - from > GAP / 4 && end - at > GAP / 2 {
+                self.text().ceil_char_boundary(end - GAP / 2)
+            } else {
+                at + c.len_utf8()
+            };
         }
         in_head
     }
 
     /// Returns `true` if a name at this place is that of a call without arguments.
     fn has_no_arguments(&mut self, start: usize, end: usize) -> bool {
-        let before = &self.text()[..self.data.before_head(start)];
-        let end = self.data.after_head(end);
+        let before = &self.text()[..self.before_head(start)];
+        let end = self.after_head(end);
         let after = self.after(end);
         let is_tag = before.ends_with(['<', '=']) && after.starts_with("></")
             || before.ends_with('<') && after.starts_with("/>")
@@ -300,12 +355,12 @@ impl<'d> Place<'d> {
         // `{"name": "Ping"}`, `{"name": "Ping", "arguments": {}}`
         let is_named = before.ends_with([':', '=']);
         let text = self.text();
-        let brace = gap_ends(self.data, end)
+        let brace = gap_ends(self.data, self.has_heads, end)
             .map_while(|at| self.steps.take().map(|()| at))
             .find(|at| text[end..*at].ends_with(['{', '}']));
         brace.is_some_and(|at| {
             let is_open = text[..at].ends_with('{');
-            let next = self.after(self.data.after_head(at));
+            let next = self.after(self.after_head(at));
             is_open && next.starts_with('}') || !is_open && is_named
         })
     }
@@ -316,9 +371,10 @@ impl<'d> Place<'d> {
 /// ```text
 /// ,arguments:{path:x}}     after "," "arguments:" "{" "path:"; "x}" may be a word and its end
 /// ```
-fn gap_ends(data: &Significant, from: usize) -> impl Iterator<Item = usize> {
+fn gap_ends(data: &Significant, has_heads: bool, from: usize) -> impl Iterator<Item = usize> {
+    let after_head = move |at| if has_heads { data.after_head(at) } else { at };
     let mut at = from;
-    // Heads of lines are not counted, up to a multiple of the rest.
+    // Heads of lines are not counted: they are as many as other characters at most.
     let mut of_heads = 0;
     iter::from_fn(move || {
         let rest = data.text().get(at..)?;
@@ -326,9 +382,9 @@ fn gap_ends(data: &Significant, from: usize) -> impl Iterator<Item = usize> {
             return None;
         }
         let first = rest.chars().next()?;
-        let head = data.after_head(at) - at;
+        let head = after_head(at) - at;
         if head > 0 {
-            of_heads = (of_heads + head).min(4 * GAP);
+            of_heads += head;
             at += head;
             return Some(at);
         }
@@ -345,7 +401,7 @@ fn gap_ends(data: &Significant, from: usize) -> impl Iterator<Item = usize> {
         let near = near(rest, WORD);
         let word = near.find(|c: char| !is_word(c)).filter(|word| *word > 0)?;
         let ends = |c: char| matches!(c, ':' | '=' | '>' | '|' | ',' | '{' | '}' | ']' | '<');
-        let next = data.after_head(at + word);
+        let next = after_head(at + word);
         if !data.text()[next..].starts_with(ends) && block_key(data, next).is_none() {
             return None;
         }

@@ -68,6 +68,8 @@ fn a_request_is_not_a_quotation() {
             "{task: search, query: rust async}",
             "search(query=\"rust async\")",
         ),
+        ("Use rm on src/a.rs:12: (x)", "rm(path=\"x\")"),
+        ("rm - see notes/2026-01-02: [x]", "rm(path=\"x\")"),
         ("a < search query=rust", "search(query=\"rust async\")"),
         ("<b>search query=rust</b>", "search(query=\"rust\")"),
         (
