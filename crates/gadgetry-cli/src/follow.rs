@@ -47,7 +47,7 @@ pub(crate) struct Followed<'a> {
     pub(crate) format: Option<Format>,
 }
 
-/// Returns a text with styles, for a terminal of so many columns.
+/// Returns a text with styles, for a terminal of this width in columns.
 pub(crate) type Format = fn(&str, usize) -> String;
 
 /// Runs it to its end, shows it, and turns its outcome into an exit code. Questions go to the session's user and to the approver.

@@ -4,7 +4,7 @@ use super::markdown::Markdown;
 use super::screen::Colors;
 use super::terminal;
 
-/// Returns Markdown as the conversation shows it, for a terminal of so many columns. Nothing in it commands the terminal but styles.
+/// Returns Markdown as the conversation shows it, for a terminal of this width. Nothing in it commands the terminal but styles.
 pub(crate) fn formatted(text: &str, columns: usize) -> String {
     let mut markdown = Markdown::default();
     markdown.push(text);

@@ -32,7 +32,7 @@ impl Steps {
         Some(())
     }
 
-    /// Takes the steps in whose time so many bytes are searched; all that are left, and `None`, if these are too few.
+    /// Takes the steps in whose time this number of bytes is searched; all that are left, and `None`, if these are too few.
     fn take_for(&mut self, bytes: usize) -> Option<()> {
         let left = self.0.checked_sub(bytes / STEP);
         self.0 = left.unwrap_or(0);
