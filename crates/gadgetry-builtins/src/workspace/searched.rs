@@ -1,5 +1,6 @@
 //! Programs that are found by their names, in the folders of `PATH`.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io;
@@ -11,9 +12,10 @@ use super::repository::ways;
 /// A program that a call writes there would run in place of one with the same name.
 pub(super) fn found_in(root: &Path, folders: &[&Path]) -> Vec<PathBuf> {
     let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
     for folder in ways::searched(folders) {
-        // Not those of the workspace itself, which cannot be protected.
-        if fs::canonicalize(&folder).is_ok_and(|it| it != root)
+        // Not those of the workspace itself, which cannot be protected. Often `/bin` is `/usr/bin`.
+        if fs::canonicalize(&folder).is_ok_and(|it| it != root && seen.insert(it))
             && let Ok(entries) = fs::read_dir(&folder)
         {
             let links = entries.flatten();

@@ -12,7 +12,7 @@ use super::ways::is_absent;
 const DEPTH: usize = 40;
 
 /// Entries of folders that are looked at for one line.
-const ENTRIES: usize = 100_000;
+const ENTRIES: usize = 250_000;
 
 /// Bytes of a line, each of which is compared with each entry.
 const LINE: usize = 1 << 14;
