@@ -139,7 +139,7 @@ impl Shell {
         if !notes.is_empty() {
             let notes = notes.join("; ");
             text = format!(
-                "\n[{notes}: in the sandbox, commands cannot make what Git or Mercurial runs code from]\n"
+                "\n[{notes}: in the sandbox, commands cannot make what Git, Mercurial or this agent runs code from]\n"
             );
         }
         if !missing.is_empty() {

@@ -250,7 +250,7 @@ async fn repositories_are_read_and_not_made() {
             let note = match renamed {
                 "" => String::new(),
                 renamed => format!(
-                    "\n[{renamed}: in the sandbox, commands cannot make what Git or Mercurial runs code from]\n"
+                    "\n[{renamed}: in the sandbox, commands cannot make what Git, Mercurial or this agent runs code from]\n"
                 ),
             };
             let expected = format!("status={expected}{note}");

@@ -9,7 +9,7 @@
 //!
 //! | layer | what it takes away |
 //! |---|---|
-//! | mounts ([`view`]) | changing anything but the workspace, `/tmp` and the like, which are its own, and what Git or Mercurial runs code from |
+//! | mounts ([`view`]) | changing anything but the workspace, `/tmp` and the like, which are its own, and what Git, Mercurial or the agent runs code from |
 //! | PID namespace | signals and limits of other processes; staying after the command |
 //! | network and IPC namespaces, seccomp ([`syscalls`]) | sockets, new namespaces, mounts |
 //! | capabilities, `no_new_privs` | the rights of root |
