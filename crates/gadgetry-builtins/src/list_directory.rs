@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::{blocking, preview_of, reads, whole_workspace};
-use crate::workspace::{Entry, EntryKind, Walk, Workspace};
+use crate::workspace::{Entry, EntryKind, REPLACED, Walk, Workspace};
 
 /// Entries that are listed.
 const ENTRIES: usize = 1000;
@@ -73,7 +73,8 @@ fn list(
     let is_cancelled = || context.cancellation().is_cancelled();
     let path = workspace.resolve(&params.directory_path)?;
     context.check_approved(&reads(workspace, &path))?;
-    let mut text = format!("path={path} maxDepth={}\n\n#T|N|S|A\n", params.max_depth);
+    let (shown, depth) = (path.on_one_line(), params.max_depth);
+    let mut text = format!("path={shown} maxDepth={depth}\n\n#T|N|S|A\n");
     let (mut rows, mut more) = (0, false);
     let walk = Walk {
         depth: params.max_depth,
@@ -127,7 +128,7 @@ fn row(entry: &Entry<'_>, now: SystemTime, text: &mut String) {
     let size = size.map_or(0, cap_std::fs::Metadata::len);
     let modified = metadata.and_then(|metadata| metadata.modified().ok());
     let age = modified.and_then(|modified| now.duration_since(modified.into_std()).ok());
-    let name = entry.path.on_one_line().replace('|', "?");
+    let name = entry.path.on_one_line().replace('|', REPLACED);
     let age = age.unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{kind}|{name}|{size}|{}", short(age));

@@ -95,7 +95,8 @@ fn read(
             )));
         }
         let bytes = workspace.read(&path, IMAGE_LIMIT)?;
-        let text = format!("path={path} type={mime_type} bytes={}", bytes.len());
+        let (shown, length) = (path.on_one_line(), bytes.len());
+        let text = format!("path={shown} type={mime_type} bytes={length}");
         return Ok(GadgetOutput::new(text).with_image(mime_type, bytes));
     }
     let encoding = Encoding::of(&head);
@@ -125,7 +126,8 @@ fn read(
                     "{error}; read a part of it with startLine and endLine"
                 ))
             })?;
-            format!("path={path}\n\n{}", String::from_utf8_lossy(&bytes))
+            let text = String::from_utf8_lossy(&bytes);
+            format!("path={}\n\n{text}", path.on_one_line())
         }
         (start, end) => {
             let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
@@ -144,7 +146,7 @@ fn read(
     };
     if encoding != Encoding::Utf8 {
         let name = format!(" encoding={}", encoding.name());
-        text.insert_str("path=".len() + path.to_string().len(), &name);
+        text.insert_str("path=".len() + path.on_one_line().len(), &name);
     }
     Ok(GadgetOutput::new(text))
 }
@@ -202,7 +204,8 @@ fn range(
         )));
     }
     Ok(format!(
-        "path={path} lines={start}-{number}\n\n{}",
+        "path={} lines={start}-{number}\n\n{}",
+        path.on_one_line(),
         String::from_utf8_lossy(&text)
     ))
 }

@@ -60,7 +60,8 @@ impl Gadget for WriteFile {
                 if is_new { " (new file)" } else { "" },
             );
             let unit = if bytes == 1 { "byte" } else { "bytes" };
-            let result = format!("path={path}\n\nWrote {bytes} {unit}{new}");
+            let shown = path.on_one_line();
+            let result = format!("path={shown}\n\nWrote {bytes} {unit}{new}");
             Ok((path, changed.after, result))
         })
         .await?;

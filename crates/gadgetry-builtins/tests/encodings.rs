@@ -78,8 +78,19 @@ async fn names_that_are_not_utf_8() {
     let outside = json!({ "filePath": "../d\u{fffd}" });
     assert!(stage.call("ReadFile", outside).await.is_err());
     fs::write(path(b"d\xe9/caf\xe8.txt"), "other\n").unwrap();
-    let words = "several names that are not UTF-8 are shown like this";
+    let words = "several names are shown like this";
     stage.check("ReadFile", read.clone(), Err(words)).await;
+    // Nor is this a part of a line.
+    fs::write(path(b"two\nlines|x.txt"), "three\n").unwrap();
+    let shown = "two\u{fffd}lines\u{fffd}x.txt";
+    let list = json!({ "directoryPath": "." });
+    let listed = stage.call("ListDirectory", list).await.unwrap();
+    assert!(listed.contains(&format!("\nF|{shown}|6|")), "{listed}");
+    for written in [shown, "two\nlines|x.txt"] {
+        let content = "path=two\u{fffd}lines|x.txt\n\nthree\n";
+        let read = json!({ "filePath": written });
+        stage.check("ReadFile", read, Ok(content)).await;
+    }
     // A file of exactly this name is that file.
     fs::write(path("d\u{fffd}".as_bytes()), "a file").unwrap();
     let read = json!({ "filePath": "d\u{fffd}" });

@@ -379,7 +379,7 @@ async fn files_are_searched() {
     fs::create_dir(stage.work().join("odd")).unwrap();
     fs::create_dir(stage.work().join("odd").join("a.txt\nsrc")).unwrap();
     fs::write(stage.work().join("odd").join(forged), "needle").unwrap();
-    let named = "odd/a.txt?src/lib.rs:9:forged?:1:needle\n1 match in 1 file\n";
+    let named = "odd/a.txt\u{fffd}src/lib.rs:9:forged\u{fffd}:1:needle\n1 match in 1 file\n";
     check(json!({ "pattern": "needle" }), Ok(named)).await;
 }
 
@@ -407,7 +407,7 @@ async fn previews_say_what_a_call_would_touch() {
         "WriteFile",
         json!({ "filePath": "a\nb/x", "content": "x\n" }),
         path("a\nb/x"),
-        Some("--- /dev/null\n+++ b/a?b/x\n@@ -0,0 +1 @@\n+x\n"),
+        Some("--- /dev/null\n+++ b/a\u{fffd}b/x\n@@ -0,0 +1 @@\n+x\n"),
     )
     .await;
     check(

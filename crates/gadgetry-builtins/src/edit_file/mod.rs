@@ -86,8 +86,9 @@ impl Gadget for EditFile {
             let (strategy, (first, last)) = done.map_or(("exact", (0, 0)), |edited| {
                 (edited.strategy.as_str(), edited.lines)
             });
+            let shown = path.on_one_line();
             let result = format!(
-                "path={path} status=success strategy={strategy} lines={first}-{last}\n\n{diff}"
+                "path={shown} status=success strategy={strategy} lines={first}-{last}\n\n{diff}"
             );
             Ok((path, changed.after, result))
         })

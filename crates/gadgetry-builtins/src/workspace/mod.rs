@@ -35,6 +35,7 @@ pub use checkpoint::Checkpoint;
 pub use editor::{Editor, EditorAnswer, Terminal};
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
+pub(crate) use path::REPLACED;
 pub use path::WorkspacePath;
 pub use protected::files_in_line;
 pub use searched::program_outside;

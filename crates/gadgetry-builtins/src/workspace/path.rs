@@ -10,6 +10,23 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(pub(super) PathBuf);
 
+/// Text in place of what a line cannot have. A path with it means the one file that is shown like this.
+pub(crate) const REPLACED: &str = "\u{fffd}";
+
+/// Returns whether a character may begin another line, or is not seen.
+fn breaks_line(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Returns whether the name of a file is shown as `text`, also between the separators of a list.
+pub(super) fn is_shown_as(name: &OsStr, text: &str) -> bool {
+    let name = name.to_string_lossy();
+    let is_same = |(c, shown): (char, char)| {
+        c == shown || shown == char::REPLACEMENT_CHARACTER && (breaks_line(c) || c == '|')
+    };
+    name.chars().count() == text.chars().count() && name.chars().zip(text.chars()).all(is_same)
+}
+
 impl WorkspacePath {
     /// Returns it as a path relative to the workspace; `.` for the workspace itself.
     pub fn as_path(&self) -> &Path {
@@ -27,8 +44,7 @@ impl WorkspacePath {
 
     /// Returns its text as a part of one line: a line break in a name would begin a line that looks like another file.
     pub(crate) fn on_one_line(&self) -> String {
-        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-        self.to_string().replace(breaks, "?")
+        self.to_string().replace(breaks_line, REPLACED)
     }
 
     pub(crate) fn root() -> Self {

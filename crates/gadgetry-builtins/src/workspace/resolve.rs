@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, File, Metadata};
 
 use super::Workspace;
 use super::error::FileError;
-use super::path::WorkspacePath;
+use super::path::{WorkspacePath, is_shown_as};
 use super::place::{Place, open_file, refuse_git, refuse_repository};
 use super::repository::is_in_repository;
 
@@ -112,13 +112,13 @@ impl Workspace {
             written.components().collect()
         };
         if path.contains(char::REPLACEMENT_CHARACTER) {
-            return self.not_utf8(&relative);
+            return self.shown(&relative);
         }
         Ok(relative)
     }
 
-    /// The path with the names of the files that are shown like this because they are not UTF-8.
-    fn not_utf8(&self, shown: &Path) -> Result<PathBuf, FileError> {
+    /// The path with the names of the files that are shown like this because they are not UTF-8, or no part of a line.
+    fn shown(&self, shown: &Path) -> Result<PathBuf, FileError> {
         let mut path = PathBuf::new();
         for name in shown.components() {
             let name = name.as_os_str();
@@ -136,11 +136,11 @@ impl Workspace {
             // A folder that cannot be read has no such name.
             let entries = self.dir().read_dir(folder).into_iter().flatten().flatten();
             let names = entries.map(|entry| entry.file_name());
-            let mut names = names.filter(|it| it.to_string_lossy() == text);
+            let mut names = names.filter(|it| is_shown_as(it, &text));
             let found = names.next();
             if names.next().is_some() {
                 return Err(FileError::Path(
-                    "several names that are not UTF-8 are shown like this; a command can rename them",
+                    "several names are shown like this; a command can rename them",
                 ));
             }
             path.push(found.as_deref().unwrap_or(name));
