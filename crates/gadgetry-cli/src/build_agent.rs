@@ -212,7 +212,11 @@ impl<'o> Parts<'o> {
             let has_commands = has_builtin(&options.source, RUN_COMMAND);
             mode.know(&gadgets, &edits, has_commands);
         }
-        let gadgets = gadgets.into_iter().map(|it| match &self.checkpoints {
+        let gadgets = gadgets.into_iter().map(|it| match &self.mode {
+            Some(mode) => mode.watch(it),
+            None => it,
+        });
+        let gadgets = gadgets.map(|it| match &self.checkpoints {
             Some(checkpoints) => checkpoints.watch(it),
             None => it,
         });

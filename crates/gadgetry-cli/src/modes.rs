@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::ValueEnum;
 use gadgetry::control::{BeforeGadget, Hook, RunContext, Start};
+use gadgetry::proto::call::Outcome;
 use gadgetry::{DynGadget, Permission};
 use gadgetry_builtins::{ReadOnly, has_sandbox};
 use tokio::task::spawn_blocking;
+
+use crate::wrapped::wrapped;
 
 /// The built-in gadget that runs commands.
 pub(crate) const RUN_COMMAND: &str = "RunCommand";
@@ -168,15 +171,39 @@ impl CurrentMode {
     }
 }
 
+/// Reason for the model that a call does not run.
+const DENIED: &str =
+    "Denied: this is plan mode, in which nothing is changed. Make it a step of your plan.";
+
+impl CurrentMode {
+    /// The same gadget, whose calls are denied if the mode has changed since a hook or the user has let them pass.
+    pub(crate) fn watch(&self, gadget: Arc<dyn DynGadget>) -> Arc<dyn DynGadget> {
+        let (mode, name) = (self.clone(), gadget.spec().name.clone());
+        wrapped(gadget, move |work, _| {
+            let (mode, name) = (mode.clone(), name.clone());
+            Box::pin(async move {
+                if mode.denies(&name).await {
+                    return Outcome::error(DENIED);
+                }
+                work.await
+            })
+        })
+    }
+
+    /// Returns whether the calls of a gadget do not run now.
+    async fn denies(&self, gadget: &str) -> bool {
+        if self.get() != Mode::Plan || !self.gadgets().changing.contains(gadget) {
+            return false;
+        }
+        let is_confined = gadget == RUN_COMMAND && self.gadgets().has_commands;
+        !is_confined || !spawn_blocking(has_sandbox).await.unwrap_or(false)
+    }
+}
+
 impl Hook for CurrentMode {
     async fn before_gadget(&self, _: &RunContext, start: &Start) -> BeforeGadget {
-        if self.get() != Mode::Plan || !self.gadgets().changing.contains(&start.gadget_name) {
-            return BeforeGadget::Proceed;
-        }
-        let is_confined = start.gadget_name == RUN_COMMAND && self.gadgets().has_commands;
-        if !is_confined || !spawn_blocking(has_sandbox).await.unwrap_or(false) {
-            let reason = "Denied: this is plan mode, in which nothing is changed. Make it a step of your plan.";
-            return BeforeGadget::Deny(reason.to_owned());
+        if self.denies(&start.gadget_name).await {
+            return BeforeGadget::Deny(DENIED.to_owned());
         }
         BeforeGadget::Proceed
     }
@@ -184,6 +211,9 @@ impl Hook for CurrentMode {
 
 #[cfg(test)]
 mod tests {
+    use gadgetry::agent::{SingleCall, single_call};
+    use gadgetry::proto::event::CallAnswer;
+
     use super::*;
 
     #[test]
@@ -198,6 +228,40 @@ mod tests {
         check(Mode::Plan, None);
         check(Mode::AcceptEdits, Some(PLANS_NO_MORE));
         check(Mode::Ask, None);
+    }
+
+    /// A hook, or the user, may have let the call pass before.
+    #[tokio::test]
+    async fn a_call_that_was_let_pass_is_denied() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let builtins = gadgetry_builtins::Builtins::in_dir(&folder).expect("a workspace");
+        let gadgets = builtins.gadgets();
+        let current = CurrentMode::new(Mode::Ask);
+        current.know(&gadgets, &["WriteFile"], true);
+        let write = gadgets.iter().find(|it| it.spec().name == "WriteFile");
+        let write = current.watch(Arc::clone(write.expect("it is built in")));
+        for (mode, name, expected) in [
+            (Mode::Plan, "a", Some(DENIED)),
+            (Mode::AcceptEdits, "b", None),
+            (Mode::Ask, "c", None),
+        ] {
+            current.set(mode);
+            let parameters = serde_json::json!({ "filePath": name, "content": "x" }).to_string();
+            let agent = single_call(Arc::clone(&write), &parameters, 1).expect("an agent");
+            let mut call = SingleCall::default();
+            let run = agent.without_approvals().ask("").expect("a run");
+            run.observe(&mut call).await.expect("it ends");
+            let denied = match call.answer {
+                Some(CallAnswer::Error(reason)) => Some(reason),
+                Some(CallAnswer::Result(_)) | None => None,
+            };
+            assert_eq!(denied.as_deref(), expected, "{mode:?}");
+            assert_eq!(
+                folder.path().join(name).exists(),
+                expected.is_none(),
+                "{mode:?}"
+            );
+        }
     }
 
     #[cfg(feature = "chat")]
