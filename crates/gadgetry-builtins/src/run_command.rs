@@ -139,6 +139,7 @@ impl RunCommand {
             folder: folder.clone(),
             workspace: Some(self.0.workspace.name()),
             is_sandboxed,
+            is_read_only,
         }))
         .bound_to(state::identity(&metadata));
         if let Some(folder) = folder {

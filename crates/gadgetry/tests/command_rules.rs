@@ -113,6 +113,7 @@ fn make(folder: Option<&str>, workspace: Option<&str>, is_sandboxed: bool) -> Su
         folder: folder.map(str::to_owned),
         workspace: workspace.map(str::to_owned),
         is_sandboxed,
+        ..CommandLine::default()
     })
 }
 

@@ -285,6 +285,7 @@ mod tests {
                 folder: Some("sub".to_owned()),
                 workspace: workspace.map(str::to_owned),
                 is_sandboxed,
+                ..CommandLine::default()
             }));
             let run = RunInfo::new("order-7", "haiku");
             let request = ApprovalRequest::new(run, "RunCommand", preview);

@@ -50,8 +50,13 @@ impl ApprovalRequest {
     /// folder of a file or the host of a URL, then all calls of the gadget. A wider rule for commands is only suggested for
     /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool in its current
     /// definition. A rule for a command is about this folder of this workspace, and about the sandbox if the command runs in it.
+    ///
+    /// None for a command that can change nothing: the rule would allow it to run where it can.
     pub fn suggestions(&self) -> Vec<Rule> {
         let subject = self.preview.subject.as_ref();
+        if matches!(subject, Some(Subject::Command(command)) if command.is_read_only) {
+            return Vec::new();
+        }
         let gadget = Named {
             name: &self.gadget,
             origin: self.preview.origin.as_ref(),

@@ -109,6 +109,8 @@ pub struct CommandLine {
     pub workspace: Option<String>,
     /// Whether it runs in a sandbox.
     pub is_sandboxed: bool,
+    /// Whether it can change nothing there. No rule is suggested then, because one would let it run with other rights, too.
+    pub is_read_only: bool,
 }
 
 impl CommandLine {
