@@ -10,7 +10,7 @@ use landlock::{
 };
 
 use super::job::{Job, Mode, Rights};
-use super::view::{DEVICES, OWN};
+use super::view::{DEVICES, own};
 
 /// The oldest kernel interface that confines all ways of writing, truncation included: Linux 6.2.
 const REQUIRED: ABI = ABI::V3;
@@ -20,7 +20,8 @@ const REQUIRED: ABI = ABI::V3;
 pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<String>> {
     match job.mode {
         Mode::Namespaces => {
-            let own = OWN.into_iter().chain(["/dev/pts"]).map(PathBuf::from);
+            let own = own(&job.workspace, &job.rights).into_iter();
+            let own = own.chain(["/dev/pts"]).map(PathBuf::from);
             let workspace = (job.rights != Rights::Read).then(|| job.workspace.clone());
             let paths: Vec<PathBuf> = own.chain(workspace).collect();
             Ok(match apply(&paths, None, CompatLevel::BestEffort)? {

@@ -181,6 +181,7 @@ impl Sandbox {
         let private = Private::new().map_err(failed)?;
         let temporary = private.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
+        let of_view = view::temporary(workspace, &rights);
         let job = Job {
             rights,
             ..Job::new(self.mode, workspace, cwd, private.path(), line, grace)
@@ -191,7 +192,7 @@ impl Sandbox {
         command.env(
             "TMPDIR",
             match self.mode {
-                Mode::Namespaces => Path::new("/tmp"),
+                Mode::Namespaces => of_view,
                 Mode::Landlock => &temporary,
             },
         );

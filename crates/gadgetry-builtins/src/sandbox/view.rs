@@ -63,12 +63,32 @@ pub(super) fn enter(workspace: &Path, rights: &Rights) -> io::Result<Dir> {
     }
     fs::create_dir_all(workspace).or_else(existing)?;
     mount_bind_recursive(by_handle(&folder), workspace)?;
-    remount_read_only(|path| {
-        (path.starts_with(workspace) && *rights != Rights::Read)
-            || writable.contains(path)
-            || DEVICES.iter().any(|it| path == Path::new(it))
+    remount(|path| {
+        if writable.contains(path) || DEVICES.iter().any(|it| path == Path::new(it)) {
+            // These are ours, and have the devices.
+            None
+        } else if path.starts_with(workspace) && *rights != Rights::Read {
+            Some(MountFlags::NODEV)
+        } else {
+            // A file system that is read-only has devices that are not.
+            Some(MountFlags::NODEV | MountFlags::RDONLY)
+        }
     })?;
     Dir::open_ambient_dir(workspace, ambient_authority())
+}
+
+/// Returns the folder for temporary files of a command: `/tmp`, unless the workspace is in it and the command may not write there.
+pub(super) fn temporary(workspace: &Path, rights: &Rights) -> &'static Path {
+    let folders = own(workspace, rights);
+    let folder = folders.iter().find(|it| **it != "/var/tmp");
+    Path::new(folder.copied().unwrap_or(OWN[0]))
+}
+
+/// Returns the folders of its own in which Landlock lets a command write: none that the workspace is in if that is read-only, because a
+/// read-only mount refuses no named pipe.
+pub(super) fn own(workspace: &Path, rights: &Rights) -> Vec<&'static str> {
+    let is_above = |it: &str| *rights == Rights::Read && workspace.starts_with(it);
+    OWN.into_iter().filter(|it| !is_above(it)).collect()
 }
 
 /// Moves this process to the folder that it is in by its new path, which leads to the mounts of this view: from its old one, names lead
@@ -181,8 +201,8 @@ fn own_devices(devices: &[(&str, Option<fs::File>)]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes all mounts read-only but those that `writable` names.
-fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
+/// Adds to the flags of all mounts those of their paths; a mount without any stays as it is.
+fn remount(added: impl Fn(&Path) -> Option<MountFlags>) -> io::Result<()> {
     let mounts = fs::read("/proc/self/mountinfo")?;
     for line in mounts
         .split(|byte| *byte == b'\n')
@@ -194,16 +214,16 @@ fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
             return Err(io::Error::other("an unknown form of /proc/self/mountinfo"));
         };
         let path = unescaped(path);
-        if writable(&path) {
+        let Some(added) = added(&path) else {
             continue;
-        }
-        let flags = MountFlags::BIND | MountFlags::RDONLY | kept(options);
+        };
+        let flags = MountFlags::BIND | added | kept(options);
         match mount_remount(&path, flags, "") {
             // If not, it is covered by another mount, so that no path leads to it, or a mount of another user, such as FUSE, which does
             // not even let root look at it.
             Ok(()) | Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::ACCESS) => {}
             Err(error) => {
-                let message = format!("{} cannot be made read-only", path.display());
+                let message = format!("{} cannot be mounted with less rights", path.display());
                 return Err(what(&message, error));
             }
         }
@@ -214,6 +234,7 @@ fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
 /// The flags of a mount that may not be taken from it. Those about times stay if none of them is named.
 fn kept(options: &[u8]) -> MountFlags {
     let flag = |option: &[u8]| match option {
+        b"ro" => MountFlags::RDONLY,
         b"nosuid" => MountFlags::NOSUID,
         b"nodev" => MountFlags::NODEV,
         b"noexec" => MountFlags::NOEXEC,

@@ -8,7 +8,7 @@ use gadgetry::approval::Answer;
 use gadgetry_builtins::ReadOnly;
 use serde_json::json;
 
-use super::{INNER, MODES, Mode, as_ordinary_user, with_repositories};
+use super::{INNER, MODES, Mode, as_ordinary_user, outside, with_repositories};
 use crate::stage::{Stage, run, tree};
 
 /// A stage whose commands are confined by `mode` while the switch is on, and not at all otherwise.
@@ -132,6 +132,36 @@ async fn everything_is_read() {
     }
 }
 
+/// That a mount is read-only stops neither pipes nor devices.
+#[tokio::test(flavor = "multi_thread")]
+async fn pipes_and_devices_of_the_workspace() {
+    as_ordinary_user("sandbox::read_only::pipes_and_devices_of_the_workspace");
+    for mode in MODES {
+        let (stage, switch) = stage(mode);
+        assert_eq!(outside(&stage.work(), "mkfifo pipe"), "");
+        // `zero`, by a node of its own, which only root can make.
+        let is_made = outside(&stage.work(), "mknod zero c 1 5").is_empty();
+        switch.set(true);
+        let refused = async |command: &str| {
+            let ended = stage.call("RunCommand", json!({ "command": command }));
+            let ended = ended.await.unwrap();
+            assert!(
+                ended.starts_with("status=2\n") || ended.starts_with("status=1\n"),
+                "{mode:?} {command}: {ended}"
+            );
+        };
+        refused("exec sh -c 'echo x > pipe'").await;
+        if is_made && mode == Mode::Namespaces {
+            refused("head -c 1 zero").await;
+            let sandboxed = Stage::with(|builtins| mode.builtins(builtins));
+            assert_eq!(outside(&sandboxed.work(), "mknod zero c 1 5"), "");
+            let read = json!({ "command": "head -c 1 zero | wc -c" });
+            let ended = sandboxed.call("RunCommand", read).await.unwrap();
+            assert!(ended.contains("Permission denied"), "{ended}");
+        }
+    }
+}
+
 /// A command that was approved as one that can change nothing does not run otherwise.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switch_is_part_of_what_is_approved() {
@@ -141,6 +171,7 @@ async fn the_switch_is_part_of_what_is_approved() {
     let off = switch.clone();
     let said = run(&stage, &[], &calls, move |request| {
         let notes = request.preview.notes.join("\n");
+        assert_eq!(request.suggestions().is_empty(), off.is_on());
         if off.is_on() {
             assert!(
                 notes.contains("in the sandbox: no network, no writing"),
