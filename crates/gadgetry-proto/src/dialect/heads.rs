@@ -27,7 +27,8 @@ const CHARACTERS: &str = "(B";
 /// ```
 pub(super) fn head_length(text: &str) -> usize {
     let near = &text[..text.floor_char_boundary(HEAD.min(text.len()))];
-    let line = near.split(['\n', '\r']).next().unwrap_or_default();
+    let ends = ['\n', '\r', '\u{2028}', '\u{2029}'];
+    let line = near.split(ends).next().unwrap_or_default();
     line.len() - unsigned(unnumbered(unsigned(line))).len()
 }
 
