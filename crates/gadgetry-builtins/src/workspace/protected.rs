@@ -12,6 +12,12 @@ use super::{FileError, Workspace, WorkspacePath, searched};
 /// Changes of the folder in a line that are followed.
 const CHANGES: usize = 8;
 
+/// Endings of scripts.
+const ENDINGS: [&str; 18] = [
+    "bash", "bat", "cjs", "cmd", "exe", "fish", "js", "jsx", "lua", "mjs", "php", "pl", "ps1",
+    "py", "rb", "sh", "ts", "zsh",
+];
+
 /// Bytes of a path that is looked for.
 const LONGEST: usize = 1000;
 
@@ -19,8 +25,8 @@ const LONGEST: usize = 1000;
 /// below the folders whose name is in the line, together with the names of all folders between, and programs that `PATH` finds elsewhere,
 /// if a link leads from there into one of the folders.
 ///
-/// A file that does not exist is among them if a word leads to it, also after `cd` or a variable, and if the word has an ending
-/// (`guard.sh`), or is that of a program with a folder (`./guard`): a call could make it, and the line would run it.
+/// A file that does not exist is among them if a word leads to it, also after `cd` or a variable, and if the word has the ending of a
+/// script (`guard.sh`), or a folder and no ending (`./guard`): a call could make it, and the line would run it.
 ///
 /// So it does not matter how the line leads to them. What they load or start in turn is unknown.
 ///
@@ -74,13 +80,17 @@ fn missing(line: &str, folders: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for word in lines::words(line) {
         let name = word.rsplit('/').next().unwrap_or_default();
-        let has_ending = name.trim_matches('.').contains('.');
-        let is_program = word.contains('/') && started.iter().any(|(it, _)| *it == word);
+        let ending = name.trim_matches('.').rsplit_once('.');
+        // Data has other endings: `echo done > log.txt` starts nothing.
+        let is_program = match ending {
+            Some((_, ending)) => ENDINGS.contains(&ending),
+            None => word.contains('/'),
+        };
         let in_home = word.strip_prefix("~/");
         let rest = in_home.unwrap_or_else(|| after_variable(&word));
         let is_path = !word.starts_with('-') && !rest.contains(['*', '?', '[', '{', '$', '~']);
         // Longer ones could not be looked at, and not be made.
-        if word.len() > LONGEST || !is_path || !has_ending && !is_program {
+        if word.len() > LONGEST || !is_path || !is_program {
             continue;
         }
         if in_home.is_some() {
