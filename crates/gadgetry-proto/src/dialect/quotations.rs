@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use wanted::{Steps, Wanted};
+use wanted::{STEP, Steps, Wanted};
 
 use crate::call::Parameters;
 use crate::dialect::significant::{Significant, Tags};
@@ -33,9 +33,6 @@ pub const PROJECT_INSTRUCTIONS: &str = "project_instructions";
 
 /// Bytes of data that are searched for the calls of one reply. After that, every call counts as a quotation.
 const SEARCHED: usize = 256 << 20;
-
-/// Bytes that are searched in the time of one step of a comparison.
-const STEP: usize = 32;
 
 /// Significant characters of wrappers of forms, before and after them.
 const WRAPPERS: [&[&str]; 2] = [

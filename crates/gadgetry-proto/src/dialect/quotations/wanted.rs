@@ -5,7 +5,6 @@ use std::iter;
 
 use serde_json::Value;
 
-use super::STEP;
 use crate::dialect::significant::{Significant, Tags};
 
 /// Maximum bytes between two values of a call, or its name and a value.
@@ -16,6 +15,9 @@ const WORD: usize = 64;
 
 /// Keys of the names of calls, where their values need no brackets.
 const NAME_KEYS: [&str; 6] = ["name", "tool", "tool_name", "action", "function", "gadget"];
+
+/// Bytes that are searched in the time of one step of a comparison.
+pub(super) const STEP: usize = 32;
 
 /// The steps that a comparison may still take, whatever the text.
 #[derive(Debug)]
