@@ -71,10 +71,8 @@ pub fn files_in_line(line: &str, folders: &[&Path]) -> io::Result<Vec<PathBuf>> 
 
 /// Returns the paths that may be those of files of a line, and that do not exist.
 fn missing(line: &str, folders: &[PathBuf], home: &Path) -> Vec<PathBuf> {
-    let started = lines::started(line);
     let mut starts = folders.to_vec();
-    let changes = started.iter().filter(|(program, _)| program == "cd");
-    for (_, folder) in changes.take(CHANGES) {
+    for folder in lines::changed_to(line).iter().take(CHANGES) {
         starts.extend(folders.iter().map(|it| it.join(after_variable(folder))));
     }
     let mut found = BTreeSet::new();

@@ -43,17 +43,17 @@ const BEFORE: [&str; 15] = [
     "time", "until", "while",
 ];
 
-/// Returns the programs of a line, each with its first argument.
-pub(crate) fn started(line: &str) -> Vec<(String, String)> {
+/// Returns the folders that a line changes to by `cd`.
+pub(crate) fn changed_to(line: &str) -> Vec<String> {
     let unquoted = line.replace(['"', '\'', '\\'], "");
     let parts = unquoted.split([';', '&', '|', '(', ')', '`', '\n']);
-    let started = parts.filter_map(|part| {
+    let folders = parts.filter_map(|part| {
         let words = part.split_ascii_whitespace();
         let mut words = words.skip_while(|it| BEFORE.contains(it) || it.contains('='));
-        let (program, argument) = (words.next()?, words.next());
-        Some((program.to_owned(), argument.unwrap_or_default().to_owned()))
+        let is_change = words.next() == Some("cd");
+        words.next().filter(|_| is_change).map(str::to_owned)
     });
-    started.collect()
+    folders.collect()
 }
 
 /// Returns whether a character ends a word that is not quoted.
@@ -341,17 +341,17 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_command_lines() {
-        let check = |line: &str, expected: &[(&str, &str)]| {
-            let found = started(line);
-            let found: Vec<(&str, &str)> = found.iter().map(|(p, a)| (&**p, &**a)).collect();
-            assert_eq!(found, expected, "{line}");
+    fn folders_that_command_lines_change_to() {
+        let check = |line: &str, expected: &[&str]| {
+            assert_eq!(changed_to(line), expected, "{line}");
         };
         check("", &[]);
-        check("cd a && X=1 ./b c d", &[("cd", "a"), ("./b", "c")]);
+        check("cd", &[]);
+        check("cd a && X=1 ./b c d", &["a"]);
+        check("if [ -x a/b ]; then exec 'a/b'; fi", &[]);
         check(
-            "if [ -x a/b ]; then exec 'a/b'; fi",
-            &[("[", "-x"), ("a/b", ""), ("fi", "")],
+            "if true; then cd \"a/b\"; fi; X=1 cd c | echo cd d",
+            &["a/b", "c"],
         );
     }
 
