@@ -6,6 +6,7 @@ use gadgetry::DynGadget;
 use gadgetry_builtins::{Checkpoint, FileError, NAMES};
 use tokio::task::spawn_blocking;
 
+use crate::modes::RUN_COMMAND;
 use crate::subagents::RUN_AGENT;
 use crate::workspaces::Workspaces;
 use crate::wrapped::wrapped;
@@ -40,7 +41,7 @@ impl Checkpoints {
 
     /// Returns whether a gadget of this name may change files without the workspace's knowledge.
     pub(crate) fn are_for(gadget: &str) -> bool {
-        gadget == "RunCommand" || !NAMES.contains(&gadget) && !OTHERS.contains(&gadget)
+        gadget == RUN_COMMAND || !NAMES.contains(&gadget) && !OTHERS.contains(&gadget)
     }
 
     /// The same gadget; what its calls change is recorded if it may change files.

@@ -15,8 +15,7 @@ pub(super) struct Undoing {
 }
 
 /// Says that changes by commands are not recorded, and why.
-#[expect(clippy::needless_pass_by_value, reason = "for `Option::map`")]
-pub(super) fn not_covered(problem: String) -> String {
+pub(super) fn not_covered(problem: &str) -> String {
     format!("/undo does not cover commands here: {problem}")
 }
 

@@ -430,7 +430,8 @@ impl Talk {
     /// another program.
     pub(super) async fn undo(&mut self, count: usize) -> Result<Vec<Report>, Error> {
         let workspace = self.user.workspaces.current();
-        let not_covered = self.user.checkpoints.problem().map(not_covered);
+        let problem = self.user.checkpoints.problem();
+        let not_covered = problem.as_deref().map(not_covered);
         let undoing = changes::undo(workspace.as_deref(), count, not_covered)?;
         self.details_mut()?.undone.extend(undoing.changes);
         self.store().await?;
@@ -484,7 +485,13 @@ impl Talk {
     /// Takes the reason that the conversation is not kept, or that changes by commands cannot be undone, once.
     pub(super) fn take_problem(&mut self) -> Option<String> {
         let problem = self.problem.take();
-        problem.or_else(|| self.user.checkpoints.take_problem().map(not_covered))
+        problem.or_else(|| {
+            self.user
+                .checkpoints
+                .take_problem()
+                .as_deref()
+                .map(not_covered)
+        })
     }
 
     /// Returns whether another program can continue the session.

@@ -77,7 +77,7 @@ impl Talk {
             undoing.reports.push(Report::Note(Tone::Alert, words));
         }
         if let Some(problem) = self.user.checkpoints.problem() {
-            let words = not_covered(problem);
+            let words = not_covered(&problem);
             undoing.reports.push(Report::Note(Tone::Alert, words));
         }
         self.turns.truncate(index);
