@@ -150,9 +150,10 @@ pub(super) fn number(written: &str) -> Value {
         .unwrap_or_else(|| Value::from(written))
 }
 
-/// A number of JSON, as the nearest that a value holds.
+/// A number of JSON, as the nearest that a value holds; `-0` is a float, as no integer has that sign.
 fn plain_number(written: &str) -> Value {
-    let small = written.parse::<i64>().map(Value::from).ok();
+    let small = written.parse::<i64>().ok().filter(|_| written != "-0");
+    let small = small.map(Value::from);
     let large = || written.parse::<u64>().map(Value::from).ok();
     let float = || written.parse().ok().and_then(Number::from_f64);
     let nearest = small.or_else(large);
