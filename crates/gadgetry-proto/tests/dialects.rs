@@ -370,6 +370,10 @@ fn hostile_texts() {
         "<function=Calc>",
         "<function=Calc><parameter=a>",
         "<parameter=a>",
+        "<parameter=",
+        "<function=Calc>\n<parameter=",
+        "<invoke name=\"Calc\"><parameter name=\"",
+        "<parameter name=\"a\"",
         "[TOOL_CALLS][",
         "[TOOL_CALLS]Calc{",
         "[",
@@ -406,6 +410,7 @@ fn hostile_texts() {
         for head in [
             "",
             "<function=Calc>",
+            "<invoke name=\"Calc\">",
             "<tool_call>{\"name\":\"Calc\",\"arguments\":[",
             "<Calc>",
             "Calc(text='",

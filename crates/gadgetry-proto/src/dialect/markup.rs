@@ -16,6 +16,8 @@ const HERMES_END: &str = "</tool_call>";
 const QWEN: &str = "<function=";
 pub(super) const PYTHON_TAG: &str = "<|python_tag|>";
 const INVOKE: &str = "invoke name=\"";
+/// Bytes of the tag that opens a parameter, at most: many that nothing closes would each be read to the end of the text.
+const OPENING: usize = 1 << 10;
 /// The prefixes that models write before the names of these tags.
 const PREFIXES: [(&str, Dialect); 5] = [
     ("", Dialect::Anthropic),
@@ -226,18 +228,19 @@ impl<'a> Finder<'a> {
                 };
             };
             let rest = &rest[opening + tags.opening.len()..];
-            let key = &rest[..rest.find(['>', '\n', '"']).unwrap_or(rest.len())];
-            let head = rest[key.len()..].strip_prefix(tags.opened);
-            let Some((attributes, value)) = head.and_then(|head| {
-                if tags.opened == ">" {
-                    Some(("", head))
-                } else {
-                    head.split_once('>')
-                }
-            }) else {
+            let near = &rest[..rest.floor_char_boundary(OPENING.min(rest.len()))];
+            let key = &near[..near.find(['>', '\n', '"']).unwrap_or(near.len())];
+            let opened = near[key.len()..].strip_prefix(tags.opened);
+            // The end of the key is that of the tag, or further attributes follow.
+            let attributes = opened.and_then(|near| match tags.opened {
+                ">" => Some(""),
+                _ => near.find('>').map(|end| &near[..=end]),
+            });
+            let Some(attributes) = attributes else {
                 at = text.len() - rest.len();
                 continue;
             };
+            let value = &rest[key.len() + tags.opened.len() + attributes.len()..];
             let (value, rest) = match value.split_once(tags.closing) {
                 Some(parts) => parts,
                 // Some leave the last closing tag out.
