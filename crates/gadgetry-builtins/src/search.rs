@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::{CallPreview, ExecutionContext, Gadget, GadgetError, GadgetInfo, Subject};
+use gadgetry_validator::regex_length;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
@@ -29,6 +30,9 @@ const HEAP_LIMIT: usize = 16 << 20;
 
 /// Bytes of a compiled expression.
 const REGEX_LIMIT: usize = 4 << 20;
+
+/// Characters that an expression describes, with repetitions. Each byte of a long line may be compared with all of them.
+const REGEX_LENGTH: u64 = 2_000;
 
 /// Searches files for a regular expression.
 #[derive(Debug)]
@@ -88,6 +92,12 @@ fn search(
     context: &ExecutionContext,
 ) -> Result<String, GadgetError> {
     let is_cancelled = &|| context.cancellation().is_cancelled();
+    let length = regex_length(&params.pattern).filter(|_| !params.literal);
+    if length.is_some_and(|length| length > REGEX_LENGTH) {
+        return Err(GadgetError::new(format_args!(
+            "the pattern repeats too much: it describes more than {REGEX_LENGTH} characters; `+` repeats without a count"
+        )));
+    }
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(params.ignore_case)
         .fixed_strings(params.literal)

@@ -8,6 +8,7 @@ mod expand;
 mod fits;
 mod node;
 mod normal;
+mod patterns;
 mod place;
 mod problem;
 #[cfg(feature = "engine")]

@@ -1,5 +1,6 @@
 //! Mode line: filters, then a range of what they leave.
 
+use gadgetry_validator::regex_length;
 use regex::{Regex, RegexBuilder};
 
 use crate::convo::shape::Shape;
@@ -8,6 +9,9 @@ use crate::convo::viewer::{Pattern, ViewRequest};
 
 /// Bytes that a compiled regular expression may take.
 const REGEX_SIZE: usize = 1 << 20;
+
+/// Steps of matching. A byte may take one for each character that an expression describes, so `[a-z]{10000}` may take 10,000.
+const STEPS: u64 = 256 << 20;
 
 /// Lines that a hint suggests to read next, at least.
 const PAGE: usize = 200;
@@ -20,8 +24,20 @@ pub(super) fn view(
     let limit = Limit::parse(request.limit.as_deref())?;
     let mut lines = split(content);
     let total = lines.len();
+    let mut steps = 0;
     for (index, pattern) in request.patterns.iter().enumerate() {
-        lines = filter(&lines, pattern, &compile(index, pattern)?);
+        let regex = compile(index, pattern)?;
+        let length = regex_length(&pattern.regex).unwrap_or(u64::MAX);
+        steps = length
+            .saturating_mul(content.len() as u64)
+            .saturating_add(steps);
+        if steps > STEPS {
+            return Err(format!(
+                "patterns/{index}/regex takes too long for {} bytes; repeat less in it",
+                content.len()
+            ));
+        }
+        lines = filter(&lines, pattern, &regex);
     }
     let (skip, end) = limit.of(lines.len());
     let asked = &lines[skip..end];

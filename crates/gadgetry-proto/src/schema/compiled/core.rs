@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use crate::schema::compiled::error::SchemaError;
 use crate::schema::compiled::normal;
+use crate::schema::compiled::patterns::Patterns;
 use crate::schema::compiled::targets::Targets;
 #[cfg(feature = "engine")]
-use crate::schema::compiled::validators::Validators;
+use crate::schema::compiled::validators::{Validators, pattern_lengths};
 use crate::schema::count;
 
 /// A schema in plain JSON Schema, with its validators.
@@ -19,6 +20,7 @@ pub(super) struct Core {
     targets: Targets,
     /// Number of its nodes.
     size: usize,
+    patterns: Patterns,
 }
 
 impl Core {
@@ -31,7 +33,16 @@ impl Core {
         #[cfg(feature = "engine")]
         let validators = Validators::new(&mut normal)?;
         let mut refers = false;
+        #[cfg_attr(
+            not(feature = "engine"),
+            expect(unused_mut, reason = "as with validators")
+        )]
+        let mut patterns = Patterns::default();
         normal::visit(&mut normal, &mut |node| {
+            #[cfg(feature = "engine")]
+            for (pattern, length) in pattern_lengths(node) {
+                patterns.add(pattern, length);
+            }
             refers |= ["$ref", "$dynamicRef", "$recursiveRef"]
                 .iter()
                 .any(|keyword| node.contains_key(*keyword));
@@ -43,6 +54,7 @@ impl Core {
             validators,
             refers,
             targets,
+            patterns,
         })
     }
 
@@ -62,14 +74,21 @@ impl Core {
         self.size
     }
 
+    pub(super) fn patterns(&self) -> &Patterns {
+        &self.patterns
+    }
+
     #[cfg(feature = "engine")]
     pub(super) fn validators(&self) -> &Validators {
         &self.validators
     }
 
-    /// Returns `true` if a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
+    /// Returns `true` if a key matches a pattern of `patternProperties`; `None` if the pattern is not known, or the key too long for it.
     #[cfg(feature = "engine")]
     pub(super) fn pattern_matches(&self, pattern: &str, key: &str) -> Option<bool> {
+        if self.patterns.is_too_long(key, pattern) {
+            return None;
+        }
         self.validators.pattern_matches(pattern, key)
     }
 

@@ -13,11 +13,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde_json::Map;
 use serde_json::Value;
 
 use crate::schema::compiled::core::Core;
+use crate::schema::compiled::patterns::Patterns;
 use crate::schema::compiled::targets::Targets;
 use crate::schema::count;
 
@@ -55,26 +57,47 @@ pub(super) enum Cost {
 /// Returns the cost of checking `value`.
 pub(super) fn of(core: &Core, value: &Value) -> Cost {
     let nodes = count(value) as u64;
-    if !core.refers() && (core.size() as u64).saturating_mul(nodes) <= SEARCH {
+    let checks = (core.size() as u64).saturating_mul(nodes);
+    let patterns = core.patterns();
+    let matching = if patterns.is_empty() {
+        0
+    } else {
+        patterns.all_checks(bytes(value))
+    };
+    if !core.refers() && checks.saturating_add(matching) <= SEARCH {
         return Cost::Low;
     }
     let budget = STEPS.saturating_add(nodes.saturating_mul(STEPS_PER_NODE));
     let (root, targets) = (core.normal(), core.targets());
-    let verdict = Count::new(root, targets, budget, true).checks(root, value);
+    let verdict = Count::new(root, targets, patterns, budget, true).checks(root, value);
     let Some(verdict) = verdict else {
         return Cost::TooHigh;
     };
     let budget = SEARCH.max(verdict.saturating_mul(2));
-    match Count::new(root, targets, budget, false).checks(root, value) {
+    match Count::new(root, targets, patterns, budget, false).checks(root, value) {
         Some(_) => Cost::Low,
         None => Cost::High,
+    }
+}
+
+/// Returns the bytes of all texts and keys in a value.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| key.len() + bytes(value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
 /// Returns `true` if no subschema takes too many checks by itself, whatever the value.
 pub(super) fn is_finite(root: &Value, targets: &Targets) -> bool {
     let budget = ALONE.saturating_add(count(root) as u64 * 16);
-    let mut count = Count::new(root, targets, budget, false);
+    let patterns = Patterns::default();
+    let mut count = Count::new(root, targets, &patterns, budget, false);
     each(root, &mut |node| count.checks(node, &Value::Null).is_some())
 }
 
@@ -97,6 +120,7 @@ fn each<'s>(node: &'s Value, is: &mut impl FnMut(&'s Value) -> bool) -> bool {
 struct Count<'s> {
     root: &'s Value,
     targets: &'s Targets,
+    patterns: &'s Patterns,
     budget: u64,
     /// Whether what is known of a recursion is remembered.
     remembers: bool,
@@ -114,6 +138,8 @@ struct Count<'s> {
     met: usize,
     /// All checks that were counted one by one.
     work: u64,
+    /// Keys as values. They stay here, so that no other value has their addresses.
+    keys: Vec<Rc<Value>>,
 }
 
 #[derive(Clone, Copy)]
@@ -127,10 +153,17 @@ enum CountedCost {
 struct Above;
 
 impl<'s> Count<'s> {
-    fn new(root: &'s Value, targets: &'s Targets, budget: u64, remembers: bool) -> Self {
+    fn new(
+        root: &'s Value,
+        targets: &'s Targets,
+        patterns: &'s Patterns,
+        budget: u64,
+        remembers: bool,
+    ) -> Self {
         Self {
             root,
             targets,
+            patterns,
             budget,
             remembers,
             total: 0,
@@ -141,6 +174,7 @@ impl<'s> Count<'s> {
             depth: 0,
             met: usize::MAX,
             work: 0,
+            keys: Vec::new(),
         }
     }
 
@@ -247,6 +281,10 @@ impl<'s> Count<'s> {
                 named.values().try_for_each(|node| self.node(node, value))
             }
             ("enum", Value::Array(options)) => self.add(options.len() as u64),
+            ("pattern", Value::String(pattern)) => {
+                self.add(1)?;
+                self.matching(pattern, value.as_str().map_or(0, str::len))
+            }
             _ => match value {
                 Value::Object(map) => self.of_object(keyword, says, map),
                 Value::Array(items) => self.of_array(keyword, says, items),
@@ -280,7 +318,9 @@ impl<'s> Count<'s> {
                 Ok(())
             }
             ("patternProperties", Value::Object(patterns)) => {
-                for node in patterns.values() {
+                let keys = map.keys().map(String::len).sum();
+                for (pattern, node) in patterns {
+                    self.matching(pattern, keys)?;
                     map.values().try_for_each(|value| self.node(node, value))?;
                 }
                 Ok(())
@@ -288,9 +328,22 @@ impl<'s> Count<'s> {
             ("additionalProperties" | "unevaluatedProperties", node) => {
                 map.values().try_for_each(|value| self.node(node, value))
             }
-            ("propertyNames", node) => map.keys().try_for_each(|_| self.node(node, &Value::Null)),
+            ("propertyNames", node) => {
+                // As if all were as long as the longest.
+                let Some(longest) = map.keys().max_by_key(|key| key.len()) else {
+                    return Ok(());
+                };
+                self.add(longest.len() as u64 / 64)?;
+                let key = Rc::new(Value::from(longest.as_str()));
+                self.keys.push(Rc::clone(&key));
+                map.keys().try_for_each(|_| self.node(node, &key))
+            }
             _ => self.add(1),
         }
+    }
+
+    fn matching(&mut self, pattern: &str, bytes: usize) -> Result<(), Above> {
+        self.add(self.patterns.checks(pattern, bytes))
     }
 
     fn of_array(&mut self, keyword: &str, says: &'s Value, items: &[Value]) -> Result<(), Above> {
@@ -318,7 +371,8 @@ mod tests {
     fn the_example_of_the_module_takes_five_checks() {
         let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
         let targets = Targets::new(&schema);
-        let mut count = Count::new(&schema, &targets, 100, true);
+        let patterns = Patterns::default();
+        let mut count = Count::new(&schema, &targets, &patterns, 100, true);
         assert_eq!(count.checks(&schema, &json!({ "a": 1 })), Some(5));
     }
 }

@@ -458,6 +458,37 @@ fn a_value_that_takes_too_much_is_refused_in_words() {
     );
 }
 
+/// There is no clock here: a pattern that is matched all the same makes this take minutes.
+#[test]
+fn a_text_that_takes_a_pattern_too_long_is_refused() {
+    const SLOW: &str = "[a-z]{10000}[0-9]";
+    let check = |schema: Value, value: &Value, problems: &[&str]| {
+        check_problems(&Schema::new(schema).unwrap(), value, problems);
+    };
+    let refused =
+        &["root: too much for its schema to be checked; write it with fewer levels, or less of it"];
+    let property = |pattern: &str| json!({ "properties": { "a": { "pattern": pattern } } });
+    let text = |length: usize| json!({ "a": "a".repeat(length) });
+    check(property(SLOW), &text(100_000), refused);
+    check(property("^\\w+$"), &text(1_000_000), &[]);
+    check(property("^[a-z]{1,255}$"), &text(255), &[]);
+    let referred = json!({ "$ref": "#/$defs/t" });
+    let referring = json!({ "allOf": [referred, referred], "$defs": { "t": property(SLOW) } });
+    check(referring, &text(100_000), refused);
+    let key = json!({ "a".repeat(100_000): 1 });
+    check(
+        json!({ "propertyNames": { "pattern": SLOW } }),
+        &key,
+        refused,
+    );
+    check(
+        json!({ "patternProperties": { SLOW: { "minimum": 2 } } }),
+        &key,
+        refused,
+    );
+    check(json!({ "propertyNames": { "pattern": "^a+$" } }), &key, &[]);
+}
+
 fn check_problems(schema: &Schema, parameters: &Value, problems: &[&str]) {
     let found = schema.validate(parameters);
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();

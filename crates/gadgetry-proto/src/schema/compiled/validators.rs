@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gadgetry_validator::{PATTERNS, ValidationError, Validator, patterns_bytes};
+use gadgetry_validator::{PATTERNS, ValidationError, Validator, pattern_length, patterns_bytes};
 use serde_json::{Map, Value, json};
 
 use crate::schema::compiled::error::SchemaError;
@@ -49,6 +49,15 @@ impl Validators {
         let validator = self.patterns.get(pattern)?;
         Some(validator.is_valid(&Value::from(key)))
     }
+}
+
+/// Returns the lengths of the patterns in a part of a schema, for the costs of matching.
+pub(super) fn pattern_lengths(node: &Map<String, Value>) -> impl Iterator<Item = (&str, u64)> {
+    let pattern = node.get("pattern").and_then(Value::as_str);
+    let by_pattern = node.get("patternProperties").and_then(Value::as_object);
+    let keys = by_pattern.into_iter().flat_map(Map::keys);
+    let all = pattern.into_iter().chain(keys.map(String::as_str));
+    all.map(|pattern| (pattern, pattern_length(pattern).unwrap_or(0)))
 }
 
 /// Returns `true` if the patterns of a schema are too large to compile.
