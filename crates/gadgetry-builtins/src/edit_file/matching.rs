@@ -283,16 +283,19 @@ impl<'t> Lines<'t> {
         if wanted.iter().all(String::is_empty) {
             return Vec::new();
         }
+        // No key has a line break, so lines of keys are found as one text, in linear time: `\nb\nc\n` in `\na\nb\nc\nd\n`.
+        let delimited = |keys: &[String]| format!("\n{}\n", keys.join("\n"));
         let all: Vec<String> = self.all.iter().map(|line| key(line)).collect();
+        let (all, lines) = (delimited(&all), wanted.len());
+        let wanted = delimited(&wanted);
         let mut found = Vec::new();
-        let mut index = 0;
-        while index + wanted.len() <= all.len() {
-            if all[index..index + wanted.len()] == wanted {
-                found.push(self.range(index, wanted.len(), searched));
-                index += wanted.len();
-            } else {
-                index += 1;
-            }
+        let (mut at, mut index) = (0, 0);
+        while let Some(before) = all[at..].find(&wanted) {
+            index += all[at..at + before].matches('\n').count();
+            found.push(self.range(index, lines, searched));
+            index += lines;
+            // The line break at the end may be the one before the next.
+            at += before + wanted.len() - 1;
         }
         found
     }

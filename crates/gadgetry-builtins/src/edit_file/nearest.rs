@@ -33,7 +33,8 @@ impl Alike {
 /// "limit = 10" and "limit = 20" have 10 pairs each and 8 in common, so they are 2 · 8 / 20 = 80 % alike.
 pub(super) fn passages(lines: &[&str], searched: &[&str]) -> Vec<Alike> {
     let count = searched.len();
-    let length: usize = searched.iter().map(|line| line.len()).sum();
+    // An empty line is compared as well.
+    let length: usize = searched.iter().map(|line| line.len() + 1).sum();
     if count == 0 || count > lines.len() || lines.len().saturating_mul(length) > WORK {
         return Vec::new();
     }
