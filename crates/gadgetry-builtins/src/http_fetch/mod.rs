@@ -1,6 +1,7 @@
 //! `HttpFetch`.
 
 mod page;
+mod tables;
 
 use std::net::IpAddr;
 use std::sync::Arc;

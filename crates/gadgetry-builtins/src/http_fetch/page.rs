@@ -4,6 +4,8 @@ use encoding_rs::{Encoding, UTF_8};
 use gadgetry::GadgetError;
 use tokio::task::spawn_blocking;
 
+use super::tables;
+
 /// Columns of text made of HTML.
 const WIDTH: usize = 100;
 
@@ -59,9 +61,12 @@ pub(super) async fn text(
     }
     // Large pages take a while. A panic of the converter is an error of this task.
     let converted = spawn_blocking(move || {
-        html2text::config::plain()
-            .allow_width_overflow()
-            .string_from_read(text.as_bytes(), WIDTH)
+        let config = html2text::config::plain().allow_width_overflow();
+        let page = config.parse_html(text.as_bytes())?;
+        if !tables::are_small(&page) {
+            return Ok(text);
+        }
+        config.render_to_string(config.dom_to_render_tree(&page)?, WIDTH)
     })
     .await;
     match converted {
