@@ -181,19 +181,24 @@ async fn calls_that_fail() {
 #[tokio::test]
 async fn a_call_asks_the_user_a_few_times() {
     let servers = connect(&[("s", odd(&["asks"]))]).await;
-    let call = async |forms: usize, answers: &[&str], asked: usize, expected: &str| {
+    let call = async |(forms, fields): (usize, usize), answers: &[&str], asked, expected: &str| {
         let run = Arc::new(Run::with_answers(answers));
         let token = CancellationToken::new();
-        let parameters = json!({ "forms": forms });
+        let parameters = json!({ "forms": forms, "fields": fields });
         let outcome = call_in(&run, &gadget(&servers, "Call"), parameters, token).await;
         assert_eq!(outcome.result.as_deref(), Ok(expected));
-        assert_eq!(run.questions.lock().unwrap().len(), asked);
+        let questions = run.questions.lock().unwrap().len();
+        assert_eq!(questions, asked, "{forms} of {fields}");
     };
-    call(16, &["x"; 16], 16, "16 accepted, 0 cancelled").await;
+    call((16, 1), &["x"; 16], 16, "16 accepted, 0 cancelled").await;
     let many = "16 accepted, 184 cancelled";
-    call(200, &["x"; 200], 16, many).await;
+    call((200, 1), &["x"; 200], 16, many).await;
     let refused = "0 accepted, 200 cancelled";
-    call(200, &[], 16, refused).await;
+    call((200, 1), &[], 16, refused).await;
+    let one = ["1 accepted, 0 cancelled", "0 accepted, 1 cancelled"];
+    call((1, 3), &["x"; 3], 3, one[0]).await;
+    call((1, 51), &["x"; 51], 0, one[1]).await;
+    call((1, 30_000), &[], 0, one[1]).await;
     servers.close().await;
 }
 

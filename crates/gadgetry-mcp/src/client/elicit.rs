@@ -13,7 +13,7 @@ use super::in_flight::{InFlight, Questions};
 /// Attempts to enter a valid value of one field.
 const ATTEMPTS: usize = 3;
 
-/// Fields of a form.
+/// Fields of a form, at most. A longer one is the mistake of the server, and cancelled before it is read.
 const FIELDS: usize = 50;
 
 /// Characters of a message of the server.
@@ -85,14 +85,14 @@ async fn form(
         consent(user, format!("{opening}\nAnswer yes or no.")).await?;
         return Ok(Some(Map::new()));
     }
+    if schema.properties.len() > FIELDS {
+        return Err(ElicitationAction::Cancel);
+    }
     // A form that cannot be checked is the server's mistake.
     let schema = ordered(schema).ok_or(ElicitationAction::Cancel)?;
     let mut fields = Form::new(schema.clone());
     let mut intro = opening.as_str();
-    for _ in 0..FIELDS {
-        let Some(question) = fields.question() else {
-            break;
-        };
+    while let Some(question) = fields.question() {
         answer(user, intro, &question, &mut fields).await?;
         intro = "";
     }

@@ -92,15 +92,15 @@ def call(name, arguments):
     if mode == "environment":
         return text(json.dumps(dict(os.environ)))
     if mode == "asks":
-        return asked(arguments["forms"])
+        return asked(arguments["forms"], arguments["fields"])
     if mode == "garbage":
         return {"content": "no list"}
     return text("done")
 
 
-def asked(forms):
-    """Asks the user with so many forms at once, and says what the answers were."""
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+def asked(forms, fields):
+    """Asks the user with this number of forms at once, of this number of fields, and says what the answers were."""
+    schema = {"type": "object", "properties": {f"a{field}": {"type": "string"} for field in range(fields)}}
     for number in range(forms):
         params = {"mode": "form", "message": "What?", "requestedSchema": schema}
         send({"id": f"form{number}", "method": "elicitation/create", "params": params})
