@@ -79,7 +79,7 @@ impl<O> DecodedRequest<O> {
             },
             own,
             request: Request::default()
-                .messages(messages.messages)
+                .messages(messages.all)
                 .tool_choice(choice.unwrap_or_default()),
         }
     }
@@ -213,9 +213,11 @@ pub(super) fn tool(tool: &Value, schema: &str) -> Option<GadgetSpec> {
 /// Messages as they are read, one after the other.
 #[derive(Default)]
 pub(super) struct Messages {
-    messages: Vec<Message>,
+    all: Vec<Message>,
     /// The name of each call, by its id.
     names: HashMap<String, String>,
+    /// Whether the last message has results and nothing else.
+    ends_with_results: bool,
 }
 
 impl Messages {
@@ -230,7 +232,9 @@ impl Messages {
             }
         }
         if !content.is_empty() {
-            self.messages.push(Message::new(role, content));
+            let is_result = |part: &Content| matches!(part, Content::GadgetResult { .. });
+            self.ends_with_results = content.iter().all(is_result);
+            self.all.push(Message::new(role, content));
         }
     }
 
@@ -254,9 +258,8 @@ impl Messages {
 
     /// Adds a result to those before it: the results of one reply are one message.
     pub(super) fn push_result(&mut self, result: Content) {
-        let is_result = |part: &Content| matches!(part, Content::GadgetResult { .. });
-        match self.messages.last_mut() {
-            Some(last) if last.content.iter().all(is_result) => last.content.push(result),
+        match self.all.last_mut() {
+            Some(last) if self.ends_with_results => last.content.push(result),
             _ => self.push(Role::User, vec![result]),
         }
     }
@@ -269,8 +272,11 @@ impl Messages {
         {
             self.names.insert(tool_use_id.clone(), name.clone());
         }
-        match self.messages.last_mut() {
-            Some(last) if last.role == Role::Assistant => last.content.push(part),
+        match self.all.last_mut() {
+            Some(last) if last.role == Role::Assistant => {
+                last.content.push(part);
+                self.ends_with_results = false;
+            }
             _ => self.push(Role::Assistant, vec![part]),
         }
     }

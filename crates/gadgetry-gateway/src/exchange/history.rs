@@ -170,7 +170,8 @@ impl Draft<'_, '_> {
     }
 
     fn system(&mut self, message: &Message) {
-        let is_first = self.out.iter().all(|it| it.role == Role::System);
+        // A later one is not pushed as one, so that the last says what all before it are.
+        let is_first = self.out.last().is_none_or(|it| it.role == Role::System);
         let text = joined(&message.content, Cow::Borrowed);
         if is_first {
             self.out.push(Message::text(Role::System, text));
