@@ -37,7 +37,7 @@ impl CallGate {
         let quotations = if registry.is_empty() {
             Quotations::default()
         } else {
-            Quotations::with_data(passed_on(&setup.request.client))
+            Quotations::with_data(passed_on(&setup.request.client)).with_names(names(setup))
         };
         Self {
             gate: Gate::default(),
@@ -60,6 +60,11 @@ impl CallGate {
     /// Appends the pieces that were undecided, because something other than text follows.
     pub(super) fn flush(&mut self, pieces: &mut Vec<Gated>) {
         self.with_rules(pieces, Gate::flush);
+    }
+
+    /// Appends the pieces that the end of a reply which was cut off has decided.
+    pub(super) fn cut_off(&mut self, pieces: &mut Vec<Gated>) {
+        self.with_rules(pieces, Gate::cut_off);
     }
 
     /// Returns `true` if the text of the reply has the form of a call: one that was not executed, if no call was.
@@ -89,6 +94,15 @@ impl CallGate {
         self.quotations
             .decide(pieces, &self.dialects, &self.request.messages);
     }
+}
+
+/// Returns the names of tools that have others in blocks, after these.
+fn names(setup: &Setup) -> impl Iterator<Item = (String, String)> {
+    let renamed = setup
+        .tools()
+        .iter()
+        .filter(|(block_name, tool)| *block_name != tool.name);
+    renamed.map(|(block_name, tool)| (block_name.to_owned(), tool.name.clone()))
 }
 
 /// Returns the texts in fields that are passed on, as `documents`: a template of the upstream may put them into the prompt.

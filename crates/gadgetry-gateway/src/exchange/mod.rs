@@ -535,6 +535,7 @@ impl Exchange {
         ending::remove_cut_block(&mut read, self.setup.secrets().markers.start());
         // A call that only the end of the reply has completed is judged by how it ended.
         self.take_in(read, out);
+        self.text.end_gate(stop_reason.is_clean());
         self.flush_text(out);
         self.tally.counts.forms += u32::from(self.calls.is_empty() && self.text.has_form());
         self.text.end_reply();

@@ -71,6 +71,13 @@ impl TextOut {
         self.gate.flush(&mut self.pieces);
     }
 
+    /// Decides about a form with which a reply ends, if the reply was cut off.
+    pub(super) fn end_gate(&mut self, is_clean: bool) {
+        if !is_clean {
+            self.gate.cut_off(&mut self.pieces);
+        }
+    }
+
     /// Takes the pieces that have passed the gate. Text among them goes to [`TextOut::shown`].
     pub(super) fn take_pieces(&mut self) -> Vec<Gated> {
         mem::take(&mut self.pieces)

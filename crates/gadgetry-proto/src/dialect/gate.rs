@@ -114,6 +114,29 @@ impl Gate {
         }
     }
 
+    /// The reply was cut off, and [`finish`](Self::finish) or [`flush`](Self::flush) follows. A form that is whole is text if what would have
+    /// followed it decides whether it is a call: `I could send <tool_call>…</tool_call>, but that would be wrong.`
+    pub fn cut_off(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
+        let is_whole = match self.form {
+            Some(OpenForm::Ended { .. }) => true,
+            Some(OpenForm::Rest) => !self.is_cut(self.kept.len(), rules),
+            Some(
+                OpenForm::Unknown { .. }
+                | OpenForm::Header
+                | OpenForm::Until { .. }
+                | OpenForm::Object { .. },
+            )
+            | None => false,
+        };
+        let is_marked = self.is_marked(rules);
+        let is_call = self.around().before().is_call(is_marked, "", false);
+        if is_whole && is_call != Some(true) {
+            let text = std::mem::take(&mut self.kept);
+            (self.form, self.base) = (None, 0);
+            self.release(&text, out);
+        }
+    }
+
     fn around(&mut self) -> &mut Surroundings {
         self.around.get_or_insert_default()
     }

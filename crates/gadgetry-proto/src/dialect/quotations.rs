@@ -17,6 +17,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter;
 use std::ops::Range;
 
 use wanted::{STEP, Steps, Wanted};
@@ -65,6 +66,8 @@ const WRAPPERS: [&[&str]; 2] = [
 pub struct Quotations {
     /// Data next to the messages.
     more: Vec<String>,
+    /// Names that data has for gadgets, by their own.
+    names: BTreeMap<String, String>,
     /// The data with and without tags, read when the first call is found.
     data: Vec<Significant>,
     /// The same without the heads of lines.
@@ -81,6 +84,14 @@ impl Quotations {
             more,
             ..Self::default()
         }
+    }
+
+    /// Adds other names of gadgets, after their own: data has those of a client, and the model reads others if some characters cannot be
+    /// in a block.
+    #[must_use]
+    pub fn with_names(mut self, names: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.names.extend(names);
+        self
     }
 
     /// Returns `true` if data in these messages contains a call, or the form in which the model wrote it: texts of the user and of the
@@ -116,17 +127,21 @@ impl Quotations {
             return false;
         };
         self.read(messages);
-        self.data.iter().any(|data| {
+        let other = self.names.get(&call.gadget_name);
+        let names = iter::once(&call.gadget_name).chain(other);
+        let all = names.flat_map(|name| self.data.iter().map(move |data| (name, data)));
+        let mut all = all.map(|(name, data)| {
             self.searched = self.searched.saturating_add(data.text().len());
             let Some(left) = SEARCHED.checked_sub(self.searched) else {
                 return true;
             };
             let mut steps = Steps::new(left / STEP);
-            let wanted = Wanted::new(&call.gadget_name, parameters, data.tags());
+            let wanted = Wanted::new(name, parameters, data.tags());
             let is_found = wanted.is_some_and(|wanted| wanted.is_in(data, &mut steps));
             self.searched = SEARCHED - steps.left() * STEP;
             is_found
-        })
+        });
+        all.any(|is_found| is_found)
     }
 
     fn read(&mut self, messages: &[Message]) {

@@ -1,10 +1,11 @@
 //! Texts without what a quotation may change, for [`Quotations`](super::Quotations).
 //!
 //! What stays are the letters, digits and signs of a text. Whitespace, quotes, backslashes, plus signs, colours and invisible characters
-//! go; the escapes of JSON, HTML and URLs, also nested ones, are decoded; letters are lower case, and numbers have one notation:
+//! go; the escapes of JSON, HTML and URLs, also nested ones, are decoded; letters are lower case, and numbers have one notation, as has
+//! `null`:
 //!
 //! ```text
-//! {\"name\": \"rm\", &quot;n&quot;: 1.50}     {name:rm,n:1.5}
+//! {\"name\": \"rm\", &quot;n&quot;: 1.50, x: None}     {name:rm,n:1.5,x:null}
 //! ```
 
 use std::ops::Range;
@@ -18,6 +19,9 @@ const INLINE: [&str; 20] = [
     "a", "b", "bdi", "bdo", "br", "code", "em", "font", "i", "kbd", "mark", "samp", "small",
     "span", "strong", "tt", "u", "var", "wbr", "pre",
 ];
+
+/// Words of notations for `null`.
+const NOTHING: [&str; 4] = ["None", "null", "nil", "undefined"];
 
 /// Maximum bytes of a quoted attribute of a tag.
 const ATTRIBUTE: usize = 256;
@@ -56,6 +60,8 @@ pub(super) struct Significant {
 struct Mark {
     /// Whether whitespace precedes it.
     is_after_blank: bool,
+    /// Whether it is the first of a text, or a character precedes it that is not significant.
+    is_apart: bool,
     /// Whether it is in the head of a line, which a program may have put there.
     is_head: bool,
 }
@@ -98,14 +104,15 @@ impl Significant {
         kept.map(|(_, c)| c).collect()
     }
 
-    /// Returns `true` if these bytes begin a word, and no whitespace parts them.
+    /// Returns `true` if these bytes begin a word, and no whitespace parts them. Before them may be a letter of a script without blanks
+    /// between words, such as Chinese, or a sign of emphasis.
     pub(super) fn is_word(&self, from: usize, to: usize) -> bool {
-        let is_parted = |mark: &Mark| mark.is_after_blank;
-        let is_in_word = |c: char| c.is_alphanumeric() || c == '_';
-        let before = self.before_head(from);
-        let begins = before < from || self.marks.get(from).is_some_and(is_parted);
+        let is_apart = self.marks.get(from).is_some_and(|mark| mark.is_apart);
+        let before = self.text[..from].trim_end_matches('_');
+        let follows = before.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let begins = is_apart || self.before_head(from) < from || !follows;
         let inner = self.marks.get(from + 1..to).unwrap_or_default();
-        (begins || !self.text[..from].ends_with(is_in_word)) && !inner.iter().any(is_parted)
+        begins && !inner.iter().any(|mark| mark.is_after_blank)
     }
 
     /// Returns `true` if whitespace precedes a byte.
@@ -138,7 +145,10 @@ impl Significant {
     pub(super) fn add(&mut self, text: &str) {
         let text = uncolored(text);
         let mut rest = &*text;
-        let mut mark = Mark::default();
+        let mut mark = Mark {
+            is_apart: true,
+            ..Mark::default()
+        };
         let mut is_line_start = true;
         // The bytes of the text after the head of the line.
         let mut after_head = 0;
@@ -169,6 +179,15 @@ impl Significant {
                     self.push(&number, mark);
                     length
                 }
+                '.' if !self.is_within_word() && begins_fraction(rest) => {
+                    let (length, number) = number(rest);
+                    self.push(&number, mark);
+                    length
+                }
+                'N' | 'n' | 'u' if !self.is_within_word() && nothing(rest).is_some() => {
+                    self.push("null", mark);
+                    nothing(rest).unwrap_or_default()
+                }
                 c if is_significant(c) => {
                     for c in c.to_lowercase() {
                         self.push(c.encode_utf8(&mut [0; 4]), mark);
@@ -180,6 +199,7 @@ impl Significant {
             is_line_start = matches!(first, '\n' | '\r' | '\u{2028}' | '\u{2029}');
             let is_blank = first.is_whitespace() || first == '+';
             mark.is_after_blank = is_blank || mark.is_after_blank && !is_significant(first);
+            mark.is_apart = !is_significant(first);
             rest = &rest[length..];
         }
     }
@@ -192,10 +212,10 @@ impl Significant {
     fn push(&mut self, text: &str, mark: Mark) {
         self.text.push_str(text);
         let first = self.marks.len();
-        let is_after_blank = false;
         let other = Mark {
-            is_after_blank,
-            ..mark
+            is_after_blank: false,
+            is_apart: false,
+            is_head: mark.is_head,
         };
         self.marks.resize(self.text.len(), other);
         if let Some(first) = self.marks.get_mut(first) {
@@ -256,14 +276,36 @@ fn tag(text: &str, tags: Tags, spare: &mut usize) -> Option<usize> {
     is_left_out.then_some(end + 1)
 }
 
+/// Returns the length of a word for `null` at the beginning of a text.
+fn nothing(text: &str) -> Option<usize> {
+    let mut words = NOTHING.iter().filter_map(|word| text.strip_prefix(word));
+    let rest = words.find(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))?;
+    Some(text.len() - rest.len())
+}
+
+/// Returns `true` if a text begins with a number as `.5`.
+fn begins_fraction(text: &str) -> bool {
+    text.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
+}
+
 /// Returns the length of a number, and its one notation, up to the precision of a float.
 fn number(text: &str) -> (usize, String) {
     /// Digits that a float has room for.
     const EXACT: usize = 15;
     let bytes = text.as_bytes();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let length = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+        if let Ok(value) = u64::from_str_radix(&digits[..length], 16) {
+            return (text.len() - digits.len() + length, value.to_string());
+        }
+    }
+    // Python and others part groups of digits, as in `1_000`.
     let digits = |from: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
-        rest.iter().take_while(|it| it.is_ascii_digit()).count()
+        let is_digit = |at: usize| rest.get(at).is_some_and(u8::is_ascii_digit);
+        let is_part =
+            |at: &usize| is_digit(*at) || *at > 0 && rest[*at] == b'_' && is_digit(at + 1);
+        (0..rest.len()).take_while(is_part).count()
     };
     let whole = digits(0);
     let mut end = whole;
@@ -277,7 +319,7 @@ fn number(text: &str) -> (usize, String) {
             end += 1 + sign + exponent;
         }
     }
-    let written = &text[..end];
+    let written = text[..end].replace('_', "");
     let bare = written.trim_start_matches('0');
     if end == whole && bare.len() <= EXACT {
         return (end, if bare.is_empty() { "0" } else { bare }.to_owned());

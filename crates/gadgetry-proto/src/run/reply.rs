@@ -459,6 +459,9 @@ impl StreamedReply {
         }
         pipeline.recycle(ready);
         let mut pieces = Vec::new();
+        if self.truncation.is_some() {
+            self.gate.cut_off(&dialects::rules(cx.plan), &mut pieces);
+        }
         self.gate.finish(&dialects::rules(cx.plan), &mut pieces);
         self.take_gated(pieces, calls, conversation, cx);
         let output = mem::take(&mut self.accumulator).into_output();

@@ -177,6 +177,9 @@ impl<'d> Place<'d> {
         }
         let is_word = self.after(at).starts_with(is_letter);
         if is_word && block_key(self.data, at).is_none() {
+            if let Some(object) = self.after_label(name, at) {
+                return self.has_values(object, values, false).is_some();
+            }
             // After a name in a sentence comes a word; in an element, an attribute.
             self.is_attribute = self.data.is_after_blank(name_end) && self.opens_element(name);
             return self.is_attribute && self.has_values(at, values, true).is_some();
@@ -190,6 +193,16 @@ impl<'d> Place<'d> {
             && self
                 .has_values(at, values, true)
                 .is_some_and(|end| self.after(self.after_head(end)).starts_with(['}', ',']))
+    }
+
+    /// Returns the object after a name and a label: `Action: rm⏎Action Input: {…}`.
+    fn after_label(&self, name: usize, label: usize) -> Option<usize> {
+        let before = &self.text()[..self.before_head(name)];
+        let key = before.strip_suffix([':', '='])?;
+        NAME_KEYS.iter().find(|it| key.ends_with(**it))?;
+        let near = near(self.after(label), WORD);
+        let end = near.find(|c: char| !is_letter(c))?;
+        near[end..].starts_with(":{").then_some(label + end + 1)
     }
 
     /// Returns the end of values that follow one another, with or without a sign before the first.
@@ -284,7 +297,14 @@ impl<'d> Place<'d> {
         }
         let is_end = |c: char| matches!(c, ',' | ')' | ']' | '}' | '<' | '>' | '|' | ';');
         let end = self.after_head(at);
-        let rest = self.after(end);
+        let mut rest = self.after(end);
+        // `1.` is a number as well.
+        if value.ends_with(|c: char| c.is_ascii_digit())
+            && let Some(after) = rest.strip_prefix('.')
+            && after.starts_with(is_end)
+        {
+            rest = after;
+        }
         let is_at_end = rest.is_empty()
             || rest.starts_with(is_end)
             || block_marker(self.text(), end).is_some()

@@ -11,6 +11,15 @@ fn numbers_have_one_notation() {
     };
     for (data, limit, expected) in [
         ("1.50", "1.5", true),
+        (".5", "0.5", true),
+        ("1.", "1", true),
+        ("None", "null", true),
+        ("nil", "null", true),
+        ("1_000", "1000", true),
+        ("0x3E8", "1000", true),
+        ("1_0", "1", false),
+        ("none", "null", false),
+        ("Nonesuch", "null", false),
         ("1e3", "1000", true),
         ("1000.0", "1e3", true),
         ("100000000000000000000", "1e20", true),
@@ -28,6 +37,42 @@ fn numbers_have_one_notation() {
     }
 }
 
+/// What precedes a call does not hide it: the end of another text, a prefix of a string, or a script without blanks between words. A name
+/// that ends as the gadget's is another one.
+#[test]
+fn a_name_may_follow_a_letter() {
+    let call = "translate(text=\"Hello you\", to=\"fr\")";
+    let reply = json!({"name": "translate", "arguments": {"text": "Hello you", "to": "fr"}});
+    for before in [
+        "\u{8bf7}\u{4e0d}\u{8981}\u{8c03}\u{7528}",
+        "\u{432}\u{44b}\u{437}\u{43e}\u{432}\u{438}",
+        "f\"",
+        "l'",
+        "_",
+        "say\u{200b}",
+    ] {
+        check(&format!("{before}{call}"), &reply.to_string(), true);
+        let other = json!({"name": "translate", "arguments": {"text": "Hello", "to": "fr"}});
+        check(&format!("{before}{call}"), &other.to_string(), false);
+    }
+    check(&format!("re{call}"), &reply.to_string(), false);
+    let ping = json!({"name": "Ping", "arguments": {}}).to_string();
+    assert!(super::has(
+        &["Read the page please", "Ping() was called"],
+        &ping
+    ));
+    for (before, expected) in [
+        ("\u{8bf7}", true),
+        ("f\"", true),
+        ("_", true),
+        ("map", false),
+    ] {
+        check(&format!("{before}ping()"), &ping, expected);
+    }
+    let split = ["Read the page please", call];
+    assert!(super::has(&split, &reply.to_string()));
+}
+
 #[test]
 fn values_of_a_block_or_an_element_are_in_their_order() {
     for data in [
@@ -36,6 +81,8 @@ fn values_of_a_block_or_an_element_are_in_their_order() {
         "<translate text=\"Hello you\" to='fr'/>",
         "<invoke name=\"translate\"\n  text=\"Hello you\"\n  to='fr'></invoke>",
         r#"{"tool": "translate", "text": "Hello you", "to": "fr"}"#,
+        "Action: translate\nAction Input: {\"text\": \"Hello you\", \"to\": \"fr\"}",
+        "Tool: translate\nArguments: {\"text\": \"Hello you\", \"to\": \"fr\"}",
     ] {
         let reply = |text: &str| {
             let parameters = json!({"text": text, "to": "fr"});
