@@ -77,7 +77,16 @@ fn as_ordinary_user(name: &str) {
     let program = copy(&std::env::current_exe().unwrap());
     let own = folder.path().join("own");
     fs::create_dir(&own).unwrap();
-    std::os::unix::fs::chown(&own, Some(NOBODY), Some(NOBODY)).unwrap();
+    for folder in ["", "closed", "passable"] {
+        let folder = own.join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    // What `folders_of_another_user` finds.
+    for (name, mode) in [("closed/folder", 0o700), ("passable/folder", 0o711)] {
+        fs::create_dir(own.join(name)).unwrap();
+        fs::set_permissions(own.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
     let ended = Command::new(program)
         .args([name, "--exact", "--nocapture"])
         .uid(NOBODY)
@@ -98,6 +107,28 @@ fn as_ordinary_user(name: &str) {
         ended.status.success() && out.contains("1 passed"),
         "{name} as an ordinary user: {out}{err}"
     );
+}
+
+/// A container often leaves a folder that only root can read. What is in one that can be entered may be the user's all the same.
+#[tokio::test]
+async fn folders_of_another_user() {
+    as_ordinary_user("sandbox::folders_of_another_user");
+    // Only root can make these folders.
+    if std::env::var_os(INNER).is_none() {
+        return;
+    }
+    for mode in MODES {
+        let check = async |folder: &str, expected: &str| {
+            let folder = Path::new(&std::env::var_os("TMPDIR").unwrap()).join(folder);
+            let builtins = gadgetry_builtins::Builtins::in_dir(folder).unwrap();
+            let stage = Stage::with(|_| mode.builtins(builtins));
+            let ended = stage.call("RunCommand", json!({ "command": "echo runs" }));
+            let (Ok(said) | Err(said)) = ended.await;
+            assert!(said.contains(expected), "{mode:?}: {said}");
+        };
+        check("closed", "runs").await;
+        check("passable", "folder cannot be searched").await;
+    }
 }
 
 fn stage(mode: Mode) -> Stage {

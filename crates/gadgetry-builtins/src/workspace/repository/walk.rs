@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{DirExt as _, MetadataExt as _};
 use cap_std::fs::{Dir, Metadata};
@@ -134,18 +134,17 @@ impl Level {
     /// Opens one of its folders; `None` if there is nothing to search in it.
     fn enter(&self, name: &OsStr, search: &mut impl Search) -> io::Result<Option<Self>> {
         let path = self.path.join(name);
-        let mut opened = self.dir.open_dir_nofollow(name);
+        let mut read = self.read(name, search);
         let is_closed = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
-        if opened.as_ref().is_err_and(is_closed) && search.closed(&self.dir, name) {
-            opened = self.dir.open_dir_nofollow(name);
+        if read.as_ref().is_err_and(is_closed) && search.closed(&self.dir, name) {
+            read = self.read(name, search);
         }
-        let dir = match opened {
-            Ok(dir) => dir,
+        let (dir, names) = match read {
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
             Err(error) if self.is_not_ours(name, &error) => return Ok(None),
             Err(error) => return Err(about(&path, &format!("cannot be searched: {error}"))),
         };
-        search.entered(&dir);
-        let names = Names::of(&dir, search)?;
         // One named `.git` or `.hg` was visited as an entry of its folder.
         if !is_repository_name(name) && names.layout.is_complete() {
             let found = Found {
@@ -160,7 +159,15 @@ impl Level {
         Self { dir, path, names }.visited(search).map(Some)
     }
 
-    /// Returns whether a folder is gone, or belongs to another user, so that a command cannot open it either.
+    /// A folder that cannot be read may be opened all the same.
+    fn read(&self, name: &OsStr, search: &mut impl Search) -> io::Result<(Dir, Names)> {
+        let dir = self.dir.open_dir_nofollow(name)?;
+        search.entered(&dir);
+        let names = Names::of(&dir, search)?;
+        Ok((dir, names))
+    }
+
+    /// Returns whether a folder is gone, or belongs to another user, so that a command cannot enter it either.
     fn is_not_ours(&self, name: &OsStr, error: &io::Error) -> bool {
         let is_gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         is_gone || error.kind() == ErrorKind::PermissionDenied && self.is_of_another(name)
@@ -168,10 +175,14 @@ impl Level {
 
     #[cfg(target_os = "linux")]
     fn is_of_another(&self, name: &OsStr) -> bool {
-        self.dir.symlink_metadata(name).is_ok_and(|found| {
-            let owner = cap_std::fs::MetadataExt::uid(&found);
-            owner != rustix::process::geteuid().as_raw()
-        })
+        let entry = self.dir.symlink_metadata(Path::new(name).join("entry"));
+        // What is in a folder with mode 711 cannot be listed, but may be ours.
+        let is_closed = entry.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        is_closed
+            && self.dir.symlink_metadata(name).is_ok_and(|found| {
+                let owner = cap_std::fs::MetadataExt::uid(&found);
+                owner != rustix::process::geteuid().as_raw()
+            })
     }
 
     #[cfg(not(target_os = "linux"))]
