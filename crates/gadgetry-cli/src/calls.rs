@@ -10,6 +10,9 @@ pub(crate) const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "L
 /// Built-in gadgets whose results end with the change of a file.
 pub(crate) const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
 
+/// What is before the result of a command that ran after an edit.
+const AFTER_EDIT: &str = "\n\nafter the edit: ";
+
 /// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
 /// `$` of a shell.
 #[cfg(any(feature = "acp", feature = "chat"))]
@@ -92,6 +95,7 @@ pub(crate) fn failure(gadget: &str, result: &str) -> Option<String> {
 /// Returns what the user reads about the result of a built-in gadget in place of it: the number of lines that were read or changed.
 pub(crate) fn remark(gadget: &str, result: &str) -> Option<String> {
     let body = body(result);
+    let result = of_edit(result);
     if READING.contains(&gadget) {
         return Some(counted(body.lines().count(), "line"));
     }
@@ -105,8 +109,53 @@ pub(crate) fn remark(gadget: &str, result: &str) -> Option<String> {
     Some(format!("+{} -{}", with('+'), with('-')))
 }
 
+/// Returns the result of an edit without those of the commands that ran after it.
+fn of_edit(result: &str) -> &str {
+    result
+        .split_once(AFTER_EDIT)
+        .map_or(result, |(edit, _)| edit)
+}
+
+/// A command that ran after an edit and failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FailedCheck<'r> {
+    pub(crate) command: &'r str,
+    /// How it ended, such as `exit 1`.
+    pub(crate) how: String,
+    pub(crate) output: &'r str,
+}
+
+/// Returns the first command that ran after an edit and failed.
+pub(crate) fn failed_check<'r>(gadget: &str, result: &'r str) -> Option<FailedCheck<'r>> {
+    if !EDITING.contains(&gadget) {
+        return None;
+    }
+    let (_, checks) = result.split_once(AFTER_EDIT)?;
+    checks.split(AFTER_EDIT).find_map(|check| {
+        // The lines of the command are the user's.
+        let Some(status) = check.find("\nstatus=") else {
+            let (command, output) = check.split_once('\n').unwrap_or((check, ""));
+            let how = "not run".to_owned();
+            return Some(FailedCheck {
+                command,
+                how,
+                output,
+            });
+        };
+        let (command, ended) = (&check[..status], &check[status + 1..]);
+        let how = failure("RunCommand", ended)?;
+        let output = body(ended);
+        Some(FailedCheck {
+            command,
+            how,
+            output,
+        })
+    })
+}
+
 /// Returns the change of a file in a result.
 pub(crate) fn change(result: &str) -> Option<&str> {
+    let result = of_edit(result);
     let hunk = if result.starts_with("@@ ") {
         0
     } else {
@@ -123,6 +172,31 @@ pub(crate) fn body(result: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_checks_are_known() {
+        let check = |result: &str, expected: Option<(&str, &str, &str)>| {
+            let result = format!("path=a.rs\n\nWrote 8 bytes (new file){result}");
+            let found = failed_check("WriteFile", &result);
+            let found = found.as_ref();
+            let found = found.map(|it| (it.command, it.how.as_str(), it.output));
+            assert_eq!(found, expected, "{result}");
+            assert_eq!(failed_check("Other", &result), None);
+            let remark = remark("WriteFile", &result);
+            assert_eq!(remark.as_deref(), Some("Wrote 8 bytes (new file)"));
+        };
+        let ran = |command: &str, said: &str| format!("\n\nafter the edit: {command}\n{said}");
+        check("", None);
+        check(&ran("cargo check", "status=0\n\nfine\n"), None);
+        let failed = ran("cargo check", "status=1\n\nno\nstatus=0\n");
+        check(&failed, Some(("cargo check", "exit 1", "no\nstatus=0\n")));
+        let second = ran("true", "status=0") + &ran("a\nb", "status=2\n\n");
+        check(&second, Some(("a\nb", "exit 2", "")));
+        check(
+            &ran("a", "no sandbox\n"),
+            Some(("a", "not run", "no sandbox\n")),
+        );
+    }
 
     #[test]
     fn failed_commands_are_known() {

@@ -7,7 +7,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{CallAnswer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
-use crate::calls::{body, change, error_of, failure, name_of, remark};
+use crate::calls::{body, change, error_of, failed_check, failure, name_of, remark};
 use crate::lines::{longer, short, short_end};
 
 /// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
@@ -156,19 +156,28 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             ..
         } => match answer {
             CallAnswer::Result(text) => {
-                let (mark, how, text) = match failure(gadget_name, text) {
-                    // The end says why.
-                    Some(how) => ("x", format!("ended with {how}"), short_end(body(text))),
-                    // It follows, in full.
-                    None if SHOWN.contains(&gadget_name.as_str()) => {
-                        ("+", "done".to_owned(), String::new())
-                    }
-                    None => {
-                        // The whole of a change does not fit into a line.
-                        let words = change(text).and_then(|_| remark(gadget_name, text));
-                        ("+", "done".to_owned(), words.unwrap_or_else(|| short(text)))
-                    }
-                };
+                let checked = failed_check(gadget_name, text).map(|check| {
+                    let how = format!(
+                        "is done, but `{}` failed: {}",
+                        short(check.command),
+                        check.how
+                    );
+                    ("x", how, short_end(check.output))
+                });
+                let (mark, how, text) =
+                    checked.unwrap_or_else(|| match failure(gadget_name, text) {
+                        // The end says why.
+                        Some(how) => ("x", format!("ended with {how}"), short_end(body(text))),
+                        // It follows, in full.
+                        None if SHOWN.contains(&gadget_name.as_str()) => {
+                            ("+", "done".to_owned(), String::new())
+                        }
+                        None => {
+                            // The whole of a change does not fit into a line.
+                            let words = change(text).and_then(|_| remark(gadget_name, text));
+                            ("+", "done".to_owned(), words.unwrap_or_else(|| short(text)))
+                        }
+                    });
                 let id = id(invocation_id);
                 let separator = if text.is_empty() { "" } else { ": " };
                 format!("  {mark} {id} {how} in {duration_ms} ms{separator}{text}")

@@ -70,6 +70,8 @@ enum Phase {
         /// After the head of the call, such as `exit 1`.
         remark: String,
         text: String,
+        /// About a command that ran after an edit and failed: how it ended, and its last lines.
+        check: String,
         took: Duration,
     },
 }
@@ -217,6 +219,11 @@ impl CallItem {
         let mut fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
         let mut remark = String::new();
         let gadget = &*self.gadget;
+        let check = calls::failed_check(gadget, text).filter(|_| is_ok);
+        let check = check.map(|check| {
+            let head = format!("{} · {}", short(check.command), check.how);
+            format!("after the edit: {head}\n{}", last_lines(check.output))
+        });
         let text = if !is_ok {
             let error = calls::error_of(text);
             let of_command = error.split_once("\n\n").filter(|_| gadget == "RunCommand");
@@ -241,6 +248,7 @@ impl CallItem {
             fate,
             remark,
             text,
+            check: check.unwrap_or_default(),
             took,
         };
     }
@@ -251,6 +259,7 @@ impl CallItem {
             fate: Fate::Skipped,
             remark: "skipped".to_owned(),
             text: excerpt(error),
+            check: String::new(),
             took: Duration::ZERO,
         };
     }
@@ -264,6 +273,7 @@ impl CallItem {
                 fate: Fate::Abandoned,
                 remark: String::new(),
                 text: after(last_lines(&output), ENDED),
+                check: String::new(),
                 took: Duration::ZERO,
             };
         }
@@ -379,7 +389,9 @@ impl CallItem {
                     below(clean(line), DIM);
                 }
             }
-            Phase::Done { fate, text, .. } => {
+            Phase::Done {
+                fate, text, check, ..
+            } => {
                 for line in text.lines() {
                     let is_output = self.gadget == "RunCommand";
                     let style = if *fate == Fate::Failed && !is_output {
@@ -388,6 +400,9 @@ impl CallItem {
                         result_style(text, line)
                     };
                     below(clean(line), style);
+                }
+                for line in check.trim_end().lines() {
+                    below(clean(line), BAD);
                 }
             }
         }

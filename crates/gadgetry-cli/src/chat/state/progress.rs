@@ -21,7 +21,8 @@ impl App {
                 Tone::Plain,
                 "the run had ended; the message begins another one",
             );
-        } else if !prompt.is_empty() {
+        }
+        if !prompt.is_empty() {
             self.transcript.add(Item::Prompt(prompt.to_owned(), false));
         }
         self.seen.clear();
@@ -78,6 +79,12 @@ impl App {
             }
             Ok(()) if self.has_plan && self.queue.is_empty() => self.open(Dialog::plan()),
             Ok(()) => {}
+        }
+        if was_cancelled {
+            // Who interrupts wants nothing to begin. The messages are in the input again, in their order.
+            for text in mem::take(&mut self.queue).iter().rev() {
+                self.editor.take_back(text);
+            }
         }
         let next = self.queue.pop_front();
         self.resent.clone_from(&next);

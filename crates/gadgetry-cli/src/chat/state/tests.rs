@@ -1,6 +1,7 @@
 mod answers;
 mod ends;
 mod typed;
+mod waiting;
 
 use std::time::Duration;
 

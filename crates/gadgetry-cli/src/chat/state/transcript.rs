@@ -1,7 +1,6 @@
 //! Transcript of a conversation, in order. The first items settle as soon as they are complete.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::time::Duration;
 
 use gadgetry::proto::event::Ancestor;
@@ -74,8 +73,11 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
+    /// Adds an item. What is not the model's waits for the end of its reply, below it: a note in the middle of a code block would end it.
     pub(super) fn add(&mut self, item: Item) {
-        self.end_reply();
+        if matches!(item, Item::Call(_) | Item::Reply(..) | Item::Reasoning(..)) {
+            self.end_reply();
+        }
         if self.is_in_rows && matches!(item, Item::Prompt(..)) {
             self.items.push_back(Item::Lines(vec![Line::default()]));
         }
@@ -98,7 +100,7 @@ impl Transcript {
 
     /// Adds text of the model.
     pub(super) fn text(&mut self, text: &str) {
-        if let Some(Item::Reply(reply, false)) = self.items.back_mut() {
+        if let Some((reply, _)) = self.open_reply() {
             reply.push(text);
         } else if !text.trim().is_empty() {
             if self.is_after_call {
@@ -121,11 +123,23 @@ impl Transcript {
 
     /// The text of the model that was open is complete.
     pub(super) fn end_reply(&mut self) {
-        if let Some(Item::Reply(reply, is_complete)) = self.items.back_mut()
-            && !mem::replace(is_complete, true)
-        {
+        if let Some((reply, is_complete)) = self.open_reply() {
+            *is_complete = true;
             reply.markdown.end();
         }
+    }
+
+    /// The text of the model that grows, and whether it is complete.
+    fn open_reply(&mut self) -> Option<(&mut Reply, &mut bool)> {
+        self.items.iter_mut().rev().find_map(|item| match item {
+            Item::Reply(reply, is_complete) if !*is_complete => Some((&mut **reply, is_complete)),
+            Item::Reply(..)
+            | Item::Prompt(..)
+            | Item::Reasoning(..)
+            | Item::Call(_)
+            | Item::Report(_)
+            | Item::Lines(_) => None,
+        })
     }
 
     /// Everything is complete, because no more events come.
@@ -140,9 +154,8 @@ impl Transcript {
 
     /// Removes the text that is not printed yet, because the model's reply is withdrawn.
     pub(super) fn withdraw(&mut self) {
-        if let Some(Item::Reply(_, false)) = self.items.back() {
-            self.items.pop_back();
-        }
+        self.items
+            .retain(|item| !matches!(item, Item::Reply(_, false)));
     }
 
     /// The call with this number.
