@@ -78,8 +78,11 @@ impl Gadget for WriteFile {
             let path = workspace.resolve(&params.file_path)?;
             let (before, after) = (workspace.content(&path)?, params.content.as_bytes());
             let diff = whole(&path.on_one_line(), before.as_deref(), after);
-            let writes = writes(&path, before.as_deref(), after);
-            Ok(commands.noted(&path, writes).diff(diff))
+            let mut preview = writes(&path, before.as_deref(), after);
+            if before.as_deref() == Some(after) {
+                preview = preview.note("the file has this content already");
+            }
+            Ok(commands.noted(&path, preview).diff(diff))
         })
         .await
     }

@@ -100,10 +100,11 @@ impl Subagents {
                 Some(name) => match own_model(name, model, catalog).await {
                     Ok(own) => Some(own),
                     Err(why) => {
-                        let (agent, name) = (file.name(), one_line(name));
+                        let (agent, name, why) = (file.name(), one_line(name), one_line(&why));
+                        // What could be done about it is said when the model is named as that of a run.
+                        let why = why.split([';', '.']).next().unwrap_or_default();
                         notes.push(format!(
-                            "subagent {agent} uses the model of the run, not {name}: {}",
-                            one_line(&why)
+                            "subagent {agent} uses the model of the run, not {name}: {why}"
                         ));
                         None
                     }

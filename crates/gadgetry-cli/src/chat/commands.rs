@@ -100,6 +100,40 @@ const ALSO: [(&str, &str); 3] = [
     ("/sessions", "/resume"),
 ];
 
+/// Commands of other programs, and what does the same here.
+const HABITS: &[(&str, &str)] = &[
+    ("/agents", "/tools lists the subagents"),
+    ("/config", "`gadgetry config` shows the options"),
+    (
+        "/context",
+        "the last line shows the size of the context, /cost the tokens",
+    ),
+    ("/hooks", "`gadgetry config` shows the hooks"),
+    (
+        "/login",
+        "keys are read from the environment; `gadgetry models` names them",
+    ),
+    (
+        "/mcp",
+        "`gadgetry mcp list` lists the servers, /tools their tools",
+    ),
+    (
+        "/memory",
+        "the instructions of a project are in AGENTS.md; /init lets the model write it",
+    ),
+    ("/permissions", "/approvals lists the rules about calls"),
+    ("/plan", "Shift+Tab changes the mode"),
+    (
+        "/review",
+        "`!git diff` shows the changes, and a message asks for a review",
+    ),
+    (
+        "/status",
+        "the last line shows model and mode, /cost the tokens",
+    ),
+    ("/theme", "--theme chooses the colours"),
+];
+
 /// A command that was entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
@@ -226,6 +260,9 @@ fn read(name: &str, argument: &str) -> Option<Entered> {
 }
 
 fn unknown(name: &str, named: &[(String, String)]) -> String {
+    if let Some((_, words)) = HABITS.iter().find(|(habit, _)| *habit == name) {
+        return format!("unknown command {name}; {words}");
+    }
     let names = COMMANDS.iter().map(|it| it.name);
     let names = names.chain(ALSO.iter().map(|(name, _)| *name));
     let names = names.chain(named.iter().map(|(name, _)| &**name));
@@ -294,6 +331,10 @@ mod tests {
         check(
             "/modle x",
             invalid("unknown command /modle; did you mean /model?"),
+        );
+        check(
+            "/permissions",
+            invalid("unknown command /permissions; /approvals lists the rules about calls"),
         );
         check(
             "/xyzzyplugh",

@@ -84,6 +84,10 @@ fn read(path: &str) -> Result<Option<Content>, String> {
     if !path.components().all(is_inside) {
         return Err(OUTSIDE.to_owned());
     }
+    if path.is_dir() {
+        // The model can list it.
+        return Ok(None);
+    }
     if !path.is_file() {
         return Err("it is not a file".to_owned());
     }
@@ -128,7 +132,7 @@ mod tests {
         // Tests run in the folder of their crate.
         check("see @Cargo.toml", true, "");
         check("ask @someone, or @", false, "");
-        check("see @src", false, "src is not attached: it is not a file");
+        check("see @src/", false, "");
         check(
             "see @src/mian.rs",
             false,

@@ -19,6 +19,9 @@ use style::{DOLLAR, FENCE, Styles};
 const LARGEST_BLOCK: usize = 16 << 10;
 /// Marks of quotes and lists that a line begins with, one level each, at most; a line of more is shown as it is.
 const LONGEST_MARKS: usize = 200;
+/// Cells of a table, at most; a block of more is shown as it is. A row has as many as the widest, so that 4,000 columns and 4,000 rows
+/// of one cell, 16 KB, would be 16 million.
+const MOST_CELLS: usize = 16 << 10;
 /// Bytes at the end of a block that are shown while it grows.
 const SHOWN_BYTES: usize = 4 << 10;
 /// Indentation of code.
@@ -238,8 +241,15 @@ fn end_of(text: &str, bytes: usize) -> &str {
     &text[if line < text.len() { line } else { from }..]
 }
 
-/// Returns whether a line is one that the renderer fails on or takes long for.
-fn is_monstrous(line: &str) -> bool {
+/// Returns whether a block is one that the renderer fails on or takes long for.
+fn is_monstrous(lines: &[String]) -> bool {
+    let separators = lines.iter().map(|line| line.matches('|').count());
+    let columns = 1 + separators.max().unwrap_or_default();
+    columns.saturating_mul(lines.len()) > MOST_CELLS || lines.iter().any(|it| is_monstrous_line(it))
+}
+
+/// Returns whether a line is too long, or has too many marks at its beginning.
+fn is_monstrous_line(line: &str) -> bool {
     let is_mark = |c: &char| c.is_ascii_digit() || " \t>-*+.)".contains(*c);
     let marks = line.chars().take_while(is_mark);
     line.len() > LARGEST_BLOCK || marks.filter(|c| !c.is_whitespace()).count() > LONGEST_MARKS
@@ -284,7 +294,7 @@ fn with_inline_math(line: &str) -> String {
 
 fn render(text: &str, width: u16) -> Vec<Line<'static>> {
     let text: Vec<String> = text.lines().map(clean).collect();
-    if text.iter().any(|line| is_monstrous(line)) {
+    if is_monstrous(&text) {
         let lines: Vec<Line<'static>> = text.into_iter().map(Line::raw).collect();
         return wrap_all(&lines, width);
     }
@@ -461,6 +471,25 @@ mod tests {
             pieces.push(&text[from..]);
             prop_assert_eq!(settled(&pieces), settled(&[&text]));
         }
+    }
+
+    #[test]
+    fn a_table_is_not_filled_up_to_millions_of_cells() {
+        let check = |columns: usize, rows: usize, is_table: bool| {
+            let (heads, rule) = ("|h".repeat(columns), "|-".repeat(columns));
+            let text = format!("{heads}|\n{rule}|\n{}", "|x\n".repeat(rows));
+            let shown = settled(&[&text]);
+            assert_eq!(shown.contains('─'), is_table, "{columns}, {rows}");
+            assert!(
+                shown.len() < 20 * MOST_CELLS,
+                "{columns}, {rows}: {}",
+                shown.len()
+            );
+        };
+        check(3, 1_000, true);
+        check(10, 1_000, true);
+        check(100, 1_000, false);
+        check(3_000, 1_000, false);
     }
 
     #[test]

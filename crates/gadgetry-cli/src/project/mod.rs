@@ -27,6 +27,7 @@ use crate::blocks::Blocks;
 use crate::cli::{AgentOptions, SkillOptions};
 use crate::config::Asking;
 use crate::error::Error;
+use crate::lines::counted;
 use crate::printer::Printer;
 
 pub(crate) use consent::Consent;
@@ -161,6 +162,12 @@ impl Project {
             None => Files::default(),
         };
         let is_trusted = !all.files.is_empty();
+        if !is_trusted && !offered.is_empty() {
+            notes.push(format!(
+                "not used: {} of this project with skills, commands or subagents; `gadgetry config trust` shows and trusts them",
+                counted(offered.len(), "file")
+            ));
+        }
         let home = env::var_os("HOME").map(PathBuf::from);
         let home = home.filter(|it| it.is_absolute() && it != folders.root());
         let of_user = Files::find(home.as_deref(), None);

@@ -93,7 +93,7 @@ pub enum JournalError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The storage failed.
-    #[error("the journal cannot be used: {0}")]
+    #[error("runs cannot be stored: {0}")]
     Storage(Box<dyn std::error::Error + Send + Sync>),
 }
 
