@@ -31,6 +31,7 @@ pub(crate) fn title(gadget: &str, parameters: &Value) -> Option<(&'static str, S
         "RunCommand" => ("$", text("command").to_owned()),
         "HttpFetch" => ("Fetch", text("url").to_owned()),
         "TodoWrite" => ("Update", "the steps".to_owned()),
+        "RunAgent" => ("Agent", format!("{}: {}", text("agent"), text("prompt"))),
         _ => return None,
     })
 }

@@ -152,3 +152,38 @@ proptest::proptest! {
         }
     }
 }
+
+/// There is no clock: lines that are compared one by one at each place make this take minutes.
+#[test]
+fn many_equal_lines_take_linear_time() {
+    let (text, search) = ("a\n".repeat(100_000), "a\n".repeat(20_000) + "b");
+    let missing = edit(&text, &wanted(&search, "x"));
+    assert_eq!(missing, Err(EditError::NotFound(Vec::new())));
+    let search = " a\n".repeat(20_000);
+    let all = Edit {
+        replace_all: true,
+        ..wanted(&search, "x\n")
+    };
+    assert_eq!(edit(&text, &all).unwrap().text, "x\n".repeat(5));
+}
+
+proptest::proptest! {
+    #[test]
+    fn passages_are_those_of_a_walk(text in "[ab \n]{0,30}", search in "[ab \n]{1,8}") {
+        let (lines, searched) = (Lines::of(&text), Lines::of(&search));
+        let key = |line: &str| collapsed(line.trim_start());
+        let found = lines.passages(&searched, key);
+        let all: Vec<String> = lines.all.iter().map(|it| key(it)).collect();
+        let wanted: Vec<String> = searched.all.iter().map(|it| key(it)).collect();
+        let mut expected = Vec::new();
+        let mut at = 0;
+        while at + wanted.len() <= all.len() && wanted.iter().any(|it| !it.is_empty()) {
+            let is_there = all[at..at + wanted.len()] == wanted;
+            if is_there {
+                expected.push(lines.range(at, wanted.len(), &searched));
+            }
+            at += if is_there { wanted.len() } else { 1 };
+        }
+        proptest::prop_assert_eq!(found, expected);
+    }
+}

@@ -148,6 +148,10 @@ impl<'a> Listed<'a> {
         let name = Resolver::name_of(spec);
         let gone = today.is_some_and(|today| spec.is_deprecated(today));
         let mut notes = Vec::new();
+        let mut shortcuts = Resolver::shortcuts();
+        if let Some((short, _)) = shortcuts.find(|(_, full)| name.as_deref() == Some(*full)) {
+            notes.push(format!("also {short}"));
+        }
         match spec.mode {
             Mode::Chat => {}
             Mode::Responses => notes.push("Responses API".to_owned()),
@@ -177,7 +181,13 @@ impl<'a> Listed<'a> {
 
     fn is_usable_by(&self, usable: &Usable) -> bool {
         let name = self.name.as_deref();
-        name.is_some_and(|name| usable.has(name, self.spec))
+        name.is_some_and(|name| usable.has(name, self.spec)) && !self.is_placeholder()
+    }
+
+    /// Returns whether the table has it for a price alone: what a fine-tuned model costs, or something that is no model.
+    fn is_placeholder(&self) -> bool {
+        let is_unknown = self.spec.context_window.is_none() && self.spec.price.is_none();
+        is_unknown || self.name.as_deref().is_some_and(|it| it.contains(":ft:"))
     }
 
     /// Returns whether its id or its name has this text in it, which is in lower case.

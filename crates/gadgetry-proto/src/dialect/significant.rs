@@ -107,9 +107,10 @@ impl Significant {
     /// Returns `true` if these bytes begin a word, and no whitespace parts them. Before them may be a letter of a script without blanks
     /// between words, such as Chinese, or a sign of emphasis.
     pub(super) fn is_word(&self, from: usize, to: usize) -> bool {
-        let is_apart = self.marks.get(from).is_some_and(|mark| mark.is_apart);
+        let is_apart = |at: usize| self.marks.get(at).is_some_and(|mark| mark.is_apart);
         let before = self.text[..from].trim_end_matches('_');
         let follows = before.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let is_apart = is_apart(from) || is_apart(before.len());
         let begins = is_apart || self.before_head(from) < from || !follows;
         let inner = self.marks.get(from + 1..to).unwrap_or_default();
         begins && !inner.iter().any(|mark| mark.is_after_blank)

@@ -24,7 +24,7 @@ fn a_note_does_not_end_a_code_block() {
         .keys("/cost\n")
         .step(0, Message::Added("and".to_owned()));
     let (_, live) = played.screen(80, 24);
-    check_order(&live, &["tokens in"]);
+    check_order(&live, &["tokens out"]);
     played.step(0, Message::Read("and".to_owned()));
     played.event(&text("y = 2  # **b**\n```\n\nDone **c**."));
     played.event(
@@ -34,7 +34,7 @@ fn a_note_does_not_end_a_code_block() {
     let (settled, live) = played.screen(80, 24);
     check_order(
         &settled,
-        &["y = 2  # **b**", "Done c.", "tokens in", "> and"],
+        &["y = 2  # **b**", "Done c.", "tokens out", "> and"],
     );
     check_order(&live, &["Next d."]);
 }
