@@ -177,7 +177,9 @@ pub(crate) enum Entered {
     Export(String),
     /// `/quit`.
     Quit,
-    /// Something else, and what is wrong with it.
+    /// A name that no command has, with its slash, and the words about it.
+    Unknown(String, String),
+    /// A command with something wrong, and the words about it.
     Invalid(String),
 }
 
@@ -210,7 +212,7 @@ impl Entered {
         }
         let argument = argument.trim();
         let Some(known) = COMMANDS.iter().find(|it| it.name == name) else {
-            return Some(Self::Invalid(unknown(name, named)));
+            return Some(Self::Unknown(name.to_owned(), unknown(name, named)));
         };
         let is_wrong = match known.argument {
             "" => !argument.is_empty(),
@@ -280,6 +282,10 @@ mod tests {
             assert_eq!(Entered::of(text, &named), expected, "{text:?}");
         };
         let invalid = |text: &str| Some(Entered::Invalid(text.to_owned()));
+        let unknown = |text: &str| {
+            let name = text.split([' ', ';']).nth(2).unwrap_or_default();
+            Some(Entered::Unknown(name.to_owned(), text.to_owned()))
+        };
         let skill = |name: &str, text: &str| Some(Entered::Skill(name.to_owned(), text.to_owned()));
         check("hello", None);
         check("/etc/hosts is wrong", None);
@@ -304,7 +310,7 @@ mod tests {
         check("/fix it\nnow", skill("fix", "it\nnow"));
         check(
             "/fixx",
-            invalid("unknown command /fixx; did you mean /fix?"),
+            unknown("unknown command /fixx; did you mean /fix?"),
         );
         check("/help", Some(Entered::Help));
         check("/undo", Some(Entered::Undo(1)));
@@ -320,7 +326,7 @@ mod tests {
         check("/exit", Some(Entered::Quit));
         check(
             "/exti",
-            invalid("unknown command /exti; did you mean /exit?"),
+            unknown("unknown command /exti; did you mean /exit?"),
         );
         check("/export a b.md", Some(Entered::Export("a b.md".to_owned())));
         check("/model", Some(Entered::Model(None)));
@@ -330,16 +336,16 @@ mod tests {
         check("/tools now", invalid("usage: /tools"));
         check(
             "/modle x",
-            invalid("unknown command /modle; did you mean /model?"),
+            unknown("unknown command /modle; did you mean /model?"),
         );
         check(
             "/permissions",
-            invalid("unknown command /permissions; /approvals lists the rules about calls"),
+            unknown("unknown command /permissions; /approvals lists the rules about calls"),
         );
         check(
             "/xyzzyplugh",
-            invalid("unknown command /xyzzyplugh; /help lists the commands"),
+            unknown("unknown command /xyzzyplugh; /help lists the commands"),
         );
-        check("/", invalid("unknown command /; /help lists the commands"));
+        check("/", unknown("unknown command /; /help lists the commands"));
     }
 }

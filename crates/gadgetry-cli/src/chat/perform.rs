@@ -114,6 +114,9 @@ async fn reports(
             written.map_err(|error| Error::input(format_args!("cannot write {path}: {error}")))?;
             vec![Report::plain(format!("{path} has the conversation"))]
         }
+        Entered::Unknown(name, problem) => {
+            return Err(Error::Input(talk.refusal(&name).unwrap_or(problem)));
+        }
         Entered::Invalid(problem) => return Err(Error::Input(problem)),
         Entered::Help => vec![Report::Table(Report::commands())],
         // A skill is a message, and the others belong to who shows the conversation.

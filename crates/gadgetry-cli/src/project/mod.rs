@@ -27,7 +27,6 @@ use crate::blocks::Blocks;
 use crate::cli::{AgentOptions, SkillOptions};
 use crate::config::Asking;
 use crate::error::Error;
-use crate::lines::counted;
 use crate::printer::Printer;
 
 pub(crate) use consent::Consent;
@@ -162,12 +161,6 @@ impl Project {
             None => Files::default(),
         };
         let is_trusted = !all.files.is_empty();
-        if !is_trusted && !offered.is_empty() {
-            notes.push(format!(
-                "not used: {} of this project with skills, commands or subagents; `gadgetry config trust` shows and trusts them",
-                counted(offered.len(), "file")
-            ));
-        }
         let home = env::var_os("HOME").map(PathBuf::from);
         let home = home.filter(|it| it.is_absolute() && it != folders.root());
         let of_user = Files::find(home.as_deref(), None);
@@ -207,23 +200,23 @@ impl Project {
         let mut skills = named.get(name).into_iter().chain(&self.skills);
         match skills.find(|it| it.name() == name && it.front_matter().user_invocable) {
             Some(skill) => skill.instructions(arguments).map_err(Error::input),
-            None => match self.untrusted(name) {
-                Some(file) => Err(Error::input(format_args!(
-                    "/{name} is a {} of this project, and you have not trusted it as it is now; `gadgetry config trust` shows and trusts such files",
-                    file.kind.name()
-                ))),
-                None => Ok(text),
-            },
+            None => self
+                .refusal(name)
+                .map_or(Ok(text), |why| Err(Error::Input(why))),
         }
     }
 
-    /// A file with this name that a prompt may begin with.
-    fn untrusted(&self, name: &str) -> Option<&File> {
+    /// The reason that a command or a skill of this name is not used, if the user has not trusted it.
+    pub(crate) fn refusal(&self, name: &str) -> Option<String> {
         let mut files = self.untrusted.iter().filter(|it| it.kind != Kind::Agent);
-        files.find(|file| {
+        let file = files.find(|file| {
             let skill = discovery::read(file);
             skill.is_ok_and(|it| it.name() == name && it.front_matter().user_invocable)
-        })
+        })?;
+        Some(format!(
+            "/{name} is a {} of this project, and you have not trusted it as it is now; `gadgetry config trust` shows and trusts such files",
+            file.kind.name()
+        ))
     }
 
     /// The command by a file of this name.

@@ -477,4 +477,19 @@ fn a_conversation_has_commands_by_name() {
     // The decision is kept.
     let shown = workshop.read("no-config/gadgetry/trusted.json");
     assert!(shown.contains("\"trusted\": true"), "{shown}");
+
+    // Of what was declined, the reason is said.
+    write(
+        &workshop,
+        ".claude/commands/fix.md",
+        "Fix $ARGUMENTS at once.",
+    );
+    let mut screen = Screen::start(&workshop, (100, 40), &args, &[]);
+    screen.shows("Use them from now on? [y/N]");
+    screen.say("n");
+    screen.shows("Message, /help for commands");
+    screen.say("/fix the parser");
+    screen.shows("/fix is a command of this project, and you have not trusted it");
+    screen.say("/quit");
+    assert_eq!(screen.ends().0, 0);
 }

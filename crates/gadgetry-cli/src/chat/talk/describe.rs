@@ -113,6 +113,11 @@ impl Base {
 }
 
 impl Talk {
+    /// The reason that a command or a skill of the project is not used, if the user has not trusted it.
+    pub(in crate::chat) fn refusal(&self, command: &str) -> Option<String> {
+        self.base.project.refusal(command.strip_prefix('/')?)
+    }
+
     /// Returns the facts that the screen shows and completes.
     pub(in crate::chat) fn facts(&self) -> &Facts {
         &self.facts

@@ -86,7 +86,10 @@ impl Scene {
         for effect in self.app.update(self.now, message) {
             if let Effect::Send(text) = effect {
                 self.app.update(self.now, Message::Began(text));
-            } else if let Effect::Perform(Entered::Invalid(problem)) = effect {
+            } else if let Effect::Perform(
+                Entered::Invalid(problem) | Entered::Unknown(_, problem),
+            ) = effect
+            {
                 let note = Report::Note(Tone::Bad, problem);
                 self.app.update(self.now, Message::Report(note));
             }
