@@ -95,7 +95,7 @@ fn search(
     let length = regex_length(&params.pattern).filter(|_| !params.literal);
     if length.is_some_and(|length| length > REGEX_LENGTH) {
         return Err(GadgetError::new(format_args!(
-            "the pattern repeats too much: it describes more than {REGEX_LENGTH} characters; `+` repeats without a count"
+            "invalid pattern: with its repetitions, it describes more than {REGEX_LENGTH} characters; `+` repeats without a count"
         )));
     }
     let matcher = RegexMatcherBuilder::new()
