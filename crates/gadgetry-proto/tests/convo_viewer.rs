@@ -44,6 +44,18 @@ fn invalid_limits_are_errors() {
     assert!(view("a", &request, 100).len() < HEADERS);
 }
 
+/// There is no clock: an expression that is matched all the same makes this take minutes.
+#[test]
+fn an_expression_that_repeats_too_much_is_refused() {
+    let shown = |regex: &str| {
+        let request = serde_json::from_value(json!({ "patterns": [{ "regex": regex }] })).unwrap();
+        view(&"a".repeat(500_000), &request, 100)
+    };
+    let refused = "Error: patterns/0/regex takes too long for 500000 bytes";
+    assert!(shown("[a-z]{5000}[0-9]").starts_with(refused));
+    assert!(shown("^a+$").starts_with("[Mode: line |"));
+}
+
 #[test]
 fn limits_past_the_end_are_clipped() {
     let none = "[Mode: line | Showing 0 of 2 lines]\n\

@@ -37,7 +37,7 @@ pub(crate) fn through<'t>(pieces: impl Iterator<Item = &'t str>, dialects: &Dial
         let stored = serde_json::to_string(&gate).expect("it can be stored");
         gate = serde_json::from_str(&stored).expect("it can be read");
     }
-    gate.finish(&rules, &mut out);
+    gate.finish(false, &rules, &mut out);
     let mut shown = String::new();
     let mut thought = String::new();
     for piece in out {
@@ -184,7 +184,7 @@ fn text_that_cannot_be_a_call_is_not_kept_back() {
     ] {
         gate.push(text, &rules, &mut out);
         assert_eq!(out, [Gated::Text(text.to_owned())], "{text}");
-        gate.finish(&rules, &mut out);
+        gate.finish(false, &rules, &mut out);
         out.clear();
     }
 }

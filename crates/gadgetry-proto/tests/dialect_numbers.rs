@@ -114,7 +114,7 @@ pub(crate) fn call_in(row: &Row, number: &str, registry: &Registry) -> Option<Di
     };
     let (mut gate, mut out) = (Gate::default(), Vec::new());
     gate.push(&row.call("x", number), &rules, &mut out);
-    gate.finish(&rules, &mut out);
+    gate.finish(false, &rules, &mut out);
     out.into_iter().find_map(|piece| {
         let Gated::Call(call, _) = piece else {
             return None;

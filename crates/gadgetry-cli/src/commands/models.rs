@@ -184,7 +184,7 @@ impl<'a> Listed<'a> {
         name.is_some_and(|name| usable.has(name, self.spec)) && !self.is_placeholder()
     }
 
-    /// Returns whether the table has it for a price alone: what a fine-tuned model costs, or something that is no model.
+    /// Returns whether the table has it for a price alone: that of fine-tuned models, or of something else than a model.
     fn is_placeholder(&self) -> bool {
         let is_unknown = self.spec.context_window.is_none() && self.spec.price.is_none();
         is_unknown || self.name.as_deref().is_some_and(|it| it.contains(":ft:"))

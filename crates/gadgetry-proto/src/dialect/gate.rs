@@ -97,8 +97,11 @@ impl Gate {
         }
     }
 
-    /// The reply is over: decides about what is kept, and is ready for the next reply.
-    pub fn finish(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
+    /// The reply is over, perhaps [cut off](Self::cut_off): decides about what is kept, and is ready for the next reply.
+    pub fn finish(&mut self, is_cut_off: bool, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
+        if is_cut_off {
+            self.cut_off(rules, out);
+        }
         self.flush(rules, out);
         (self.around, self.channel) = (None, Channel::None);
     }
@@ -114,7 +117,7 @@ impl Gate {
         }
     }
 
-    /// The reply was cut off, and [`finish`](Self::finish) or [`flush`](Self::flush) follows. A form that is whole is text if what would have
+    /// The reply was cut off, and [`flush`](Self::flush) follows. A form that is whole is text if what would have
     /// followed it decides whether it is a call: `I could send <tool_call>…</tool_call>, but that would be wrong.`
     pub fn cut_off(&mut self, rules: &GateRules<'_>, out: &mut Vec<Gated>) {
         let is_whole = match self.form {

@@ -459,10 +459,9 @@ impl StreamedReply {
         }
         pipeline.recycle(ready);
         let mut pieces = Vec::new();
-        if self.truncation.is_some() {
-            self.gate.cut_off(&dialects::rules(cx.plan), &mut pieces);
-        }
-        self.gate.finish(&dialects::rules(cx.plan), &mut pieces);
+        let rules = dialects::rules(cx.plan);
+        let is_cut_off = self.truncation.is_some();
+        self.gate.finish(is_cut_off, &rules, &mut pieces);
         self.take_gated(pieces, calls, conversation, cx);
         let output = mem::take(&mut self.accumulator).into_output();
         conversation.observe(output.usage.input_tokens);
@@ -484,12 +483,8 @@ impl StreamedReply {
         let has_message = self.push_message(message, conversation, cx.plan);
         calls.execution.end_reply();
         let failure = self.failure();
-        let counts = cx
-            .plan
-            .config
-            .retry
-            .as_ref()
-            .is_none_or(|retry| retry.on_empty);
+        let retry = cx.plan.config.retry.as_ref();
+        let counts = retry.is_none_or(|retry| retry.on_empty);
         let lack = emptiness.filter(|_| counts && !conversation.has_answer());
         let lacks_answer = lack.is_some();
         let no_call = lacks_call.then(|| ModelError::new(ModelErrorKind::Other, NO_CALL));

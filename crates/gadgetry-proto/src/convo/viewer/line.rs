@@ -10,7 +10,10 @@ use crate::convo::viewer::{Pattern, ViewRequest};
 /// Bytes that a compiled regular expression may take.
 const REGEX_SIZE: usize = 1 << 20;
 
-/// Steps of matching. A byte may take one for each character that an expression describes, so `[a-z]{10000}` may take 10,000.
+/// Characters that an expression describes, with repetitions, whatever the length of the text.
+const LENGTH: u64 = 250;
+
+/// Steps of matching with longer ones. A byte may take one for each of their characters, so `[a-z]{10000}` may take 10,000.
 const STEPS: u64 = 256 << 20;
 
 /// Lines that a hint suggests to read next, at least.
@@ -27,9 +30,11 @@ pub(super) fn view(
     let mut steps = 0;
     for (index, pattern) in request.patterns.iter().enumerate() {
         let regex = compile(index, pattern)?;
-        let length = regex_length(&pattern.regex).unwrap_or(u64::MAX);
+        let length = regex_length(&pattern.regex).filter(|length| *length > LENGTH);
+        let bytes = content.len() as u64;
         steps = length
-            .saturating_mul(content.len() as u64)
+            .unwrap_or(0)
+            .saturating_mul(bytes)
             .saturating_add(steps);
         if steps > STEPS {
             return Err(format!(

@@ -7,7 +7,7 @@ const STEPS_PER_CHECK: u64 = 64;
 /// Checks that a key may take by one pattern.
 const CHECKS_OF_KEY: u64 = 1 << 20;
 
-/// The patterns of a schema with their [lengths](gadgetry_validator::pattern_length). There are none without validators, which match them.
+/// The patterns of a schema with their [lengths](gadgetry_validator::pattern_length). Without validators, which match them, it is empty.
 #[derive(Default)]
 pub(super) struct Patterns {
     lengths: BTreeMap<String, u64>,
