@@ -369,13 +369,13 @@ impl Talk {
             &mut self.args.options.model.data,
         );
         let is_required = name.is_some() || data.data_dir.is_some();
-        match Kept::begin(data, name, &self.settings).await {
+        match Kept::begin(data, name, &self.settings, false).await {
             Err(Error::Input(problem) | Error::Failed(problem)) if !is_required => {
                 let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
                 data.data_dir = Some(folder.path().to_owned());
                 self.problem = Some(format!("the conversation is not kept: {problem}"));
                 self.passing = Some(folder);
-                Kept::begin(data, None, &self.settings).await
+                Kept::begin(data, None, &self.settings, false).await
             }
             begun => begun,
         }

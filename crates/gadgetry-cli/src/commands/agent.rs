@@ -8,7 +8,7 @@ use crate::approvals::{TerminalApprover, check_names};
 use crate::build_agent::{Parts, Situation};
 use crate::checkpoints::Checkpoints;
 use crate::cli::AgentArgs;
-use crate::commands::continued::{self, FORMAT};
+use crate::commands::continued::{self, FORMAT, is_unattended};
 use crate::config::Asking;
 use crate::connect::ImageUse;
 use crate::error::Error;
@@ -56,7 +56,7 @@ pub(crate) async fn run(
         project,
         asker: asker.clone(),
         approver: (!args.print).then(|| Arc::clone(&approver)),
-        is_unattended: args.print,
+        is_unattended: is_unattended(args),
         images: ImageUse::None.or_next(!images.is_empty()),
         workspaces,
         checkpoints: args.writes_result().then(|| checkpoints.clone()),
@@ -141,7 +141,7 @@ async fn begin(
     let (data, name) = (&args.options.model.data, args.session.session.as_ref());
     let is_required = name.is_some() || data.data_dir.is_some();
     let begun = async {
-        let (kept, claim) = Kept::begin(data, name, settings).await?;
+        let (kept, claim) = Kept::begin(data, name, settings, is_unattended(args)).await?;
         let durable = agent.durable(&kept.sessions.journal);
         let run = durable.run_id(kept.run.as_str());
         let run = run.ask_with(message.clone());

@@ -26,7 +26,7 @@ use crate::media;
 use crate::modes::CurrentMode;
 use crate::options::{Options as _, required};
 use crate::outcome::Recorder;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_at_terminal};
 use crate::project::Project;
 use crate::prompt::{not_empty, with_stdin};
 use crate::sessions::{
@@ -40,6 +40,11 @@ use crate::workspaces::Workspaces;
 pub(super) const FORMAT: Option<Format> = Some(chat::formatted);
 #[cfg(not(feature = "chat"))]
 pub(super) const FORMAT: Option<Format> = None;
+
+/// Returns whether a run has no user who answers.
+pub(super) fn is_unattended(args: &AgentArgs) -> bool {
+    args.print || !is_at_terminal()
+}
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -79,10 +84,13 @@ pub(crate) async fn run(
     };
     let approver = Arc::new(TerminalApprover::new(invocation.config.user_path.clone()));
     let mut details = merged(&stored, &settings)?;
-    if last.progress.summary.is_none() {
-        // It continues with the gadgets that it began with.
-        details.is_unattended = stored.is_unattended;
-    }
+    // A run that has not ended continues with the gadgets that it began with.
+    let is_over = last.progress.summary.is_some();
+    details.is_unattended = if is_over {
+        is_unattended(typed)
+    } else {
+        stored.is_unattended
+    };
     let here = env::current_dir().ok();
     let settings = move_to(&stored.folder, settings)?;
     let args = AgentArgs::from_settings(&settings, &OPTIONS)?;

@@ -21,7 +21,7 @@ mod value;
 
 pub(crate) use attributes::{
     Attributes, BASE_URL, CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, CONTINUE,
-    DATA_DIR, IMAGE, MODEL, PRINT, RESTATE, SYSTEM, SYSTEM_PROMPT, Secret, UPSTREAM, WORKSPACE,
+    DATA_DIR, IMAGE, MODEL, RESTATE, SYSTEM, SYSTEM_PROMPT, Secret, UPSTREAM, WORKSPACE,
 };
 pub(crate) use definitions::Definitions;
 pub(crate) use kind::Kind;

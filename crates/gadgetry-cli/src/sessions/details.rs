@@ -12,8 +12,7 @@ use serde_json::Value as Json;
 use crate::cli::{self, is_url, name_and_target};
 use crate::error::Error;
 use crate::options::{
-    Attributes, BASE_URL, Definitions, IMAGE, PRINT, SYSTEM, Secret, Setting, Settings, Source,
-    Value,
+    Attributes, BASE_URL, Definitions, IMAGE, SYSTEM, Secret, Setting, Settings, Source, Value,
 };
 
 /// The version of stored options: an object by their names. Before it, they were a list of words, `--name` or `--name=value`.
@@ -80,7 +79,7 @@ impl Details {
             undone: Vec::new(),
             forked_from: None,
             has_images: settings.has(IMAGE),
-            is_unattended: settings.is_on(PRINT),
+            is_unattended: false,
         };
         details.set_options(settings)?;
         Ok(details)

@@ -335,6 +335,7 @@ impl Kept {
         data: &DataArgs,
         name: Option<&SessionName>,
         settings: &Settings,
+        is_unattended: bool,
     ) -> Result<(Self, Claim), Error> {
         let sessions = Sessions::open(data)?;
         let claim = sessions.claim().await?;
@@ -352,7 +353,8 @@ impl Kept {
                 }
             },
         };
-        let details = Details::of(settings).map_err(|error| Error::machine(&error))?;
+        let mut details = Details::of(settings).map_err(|error| Error::machine(&error))?;
+        details.is_unattended = is_unattended;
         let kept = Self {
             run: name.run(1).map_err(Error::input)?,
             hold: Some(claim.hold(&name).await?),

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::screen::Screen;
 use super::workshop::{Ended, Workshop, block, call, events, expecting, reply};
 
 fn agent(workshop: &Workshop, args: &[&str]) -> Ended {
@@ -558,24 +559,30 @@ fn completions_know_values() {
 
 /// Nobody can answer, so the model is not offered a question, unless the user says so by name.
 #[test]
-fn print_offers_no_question() {
+fn headless_runs_offer_no_question() {
     let ask = call("AskUser", "!!!ARG:question\nWhich?\n");
     let check = |options: &[&str], expected: &str| {
         let next = expecting("Hi.", &[expected]);
         let workshop = Workshop::new(&(reply(&ask) + &next));
-        let options = [&["-p", "Go!", "--no-session"], options].concat();
+        let options = [&["Go!", "--no-session"], options].concat();
         agent(&workshop, &options)
     };
-    check(&[], "Gadget 'AskUser' not found").check("Hi.\n", "", 0);
-    let named = check(&["--builtins", "AskUser"], "AskUser");
-    assert!(!named.stderr.contains("not found"), "{named:?}");
-    // Without --print it is there.
-    let next = expecting("Hi.", &["The question has no answer"]);
-    let workshop = Workshop::new(&(reply(&ask) + &next));
-    let ended = agent(&workshop, &["Go!"]);
+    check(&["-p"], "Gadget 'AskUser' not found").check("Hi.\n", "", 0);
+    // Without a terminal as well.
+    let piped = check(&[], "Gadget 'AskUser' not found");
     assert_eq!(
-        (&*ended.stdout, ended.code),
+        (&*piped.stdout, piped.code),
         ("Hi.\n", Some(0)),
-        "{ended:?}"
+        "{piped:?}"
     );
+    let named = check(&["-p", "--builtins", "AskUser"], "AskUser");
+    assert!(!named.stderr.contains("not found"), "{named:?}");
+    // At a terminal it is there.
+    let workshop = Workshop::new(&(reply(&ask) + &expecting("Hi.", &["blue"])));
+    let args = ["agent", "Go!", "--model", "script:script.jsonl"];
+    let mut screen = Screen::start(&workshop, (80, 24), &args, &[]);
+    screen.shows("Which?");
+    screen.say("blue");
+    screen.shows("Hi.");
+    assert_eq!(screen.ends().0, 0);
 }

@@ -12,7 +12,8 @@ use crate::mcp;
 
 use crate::printer::Printer;
 
-/// Returns the gadgets among which one of this name is. Servers are connected to only if none of our own has it.
+/// Returns the gadgets among which one of this name is. Servers are connected to only if none of our own has it, and those of the
+/// configuration only if none that were typed have it.
 pub(super) async fn toolbox(
     options: &GadgetOptions,
     name: &str,
@@ -22,6 +23,18 @@ pub(super) async fn toolbox(
     let own = options.toolbox(declared, None, &[])?;
     if own.registry().get(name).is_some() {
         return Ok((own, None));
+    }
+    #[cfg(feature = "mcp")]
+    if !options.mcp.is_empty() {
+        let typed = GadgetOptions {
+            no_mcp: true,
+            ..options.clone()
+        };
+        let servers = mcp::connect(&typed, declared, printer).await?;
+        let toolbox = options.toolbox(declared, servers.as_deref(), &[])?;
+        if toolbox.registry().get(name).is_some() {
+            return Ok((toolbox, servers));
+        }
     }
     let servers = mcp::connect(options, declared, printer).await?;
     Ok((options.toolbox(declared, servers.as_deref(), &[])?, servers))
