@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
+#[cfg(feature = "engine")]
 use std::rc::Rc;
 
 use serde_json::Map;
@@ -139,6 +140,7 @@ struct Count<'s> {
     /// All checks that were counted one by one.
     work: u64,
     /// Keys as values. They stay here, so that no other value has their addresses.
+    #[cfg(feature = "engine")]
     keys: Vec<Rc<Value>>,
 }
 
@@ -174,6 +176,7 @@ impl<'s> Count<'s> {
             depth: 0,
             met: usize::MAX,
             work: 0,
+            #[cfg(feature = "engine")]
             keys: Vec::new(),
         }
     }
@@ -328,6 +331,10 @@ impl<'s> Count<'s> {
             ("additionalProperties" | "unevaluatedProperties", node) => {
                 map.values().try_for_each(|value| self.node(node, value))
             }
+            // Without validators, no pattern is matched.
+            #[cfg(not(feature = "engine"))]
+            ("propertyNames", node) => map.keys().try_for_each(|_| self.node(node, &Value::Null)),
+            #[cfg(feature = "engine")]
             ("propertyNames", node) => {
                 // As if all were as long as the longest.
                 let Some(longest) = map.keys().max_by_key(|key| key.len()) else {
