@@ -13,6 +13,9 @@ use crate::glob::matcher;
 use crate::shell::{Line, Shell};
 use crate::workspace::WorkspacePath;
 
+/// Text in the result of an edit before each command that ran after it; its line, its status and its output follow.
+pub const AFTER_EDIT: &str = "\n\nafter the edit: ";
+
 /// Bytes of each of stdout and stderr that are kept.
 const OUTPUT: usize = 8 << 10;
 /// The time that a command has, if its owner does not say.
@@ -108,7 +111,7 @@ impl AfterEdits {
             let ran = self.one(command, path, context).await;
             let said = ran.unwrap_or_else(|error| format!("{error}\n"));
             // Writing to a string cannot fail.
-            let _ = write!(result, "\n\nafter the edit: {}\n{said}", command.command);
+            let _ = write!(result, "{AFTER_EDIT}{}\n{said}", command.command);
             has_run = true;
         }
         if has_run && !self.is_as_written(path, content).await {

@@ -88,7 +88,7 @@ use tokio::sync::Mutex;
 use crate::after_edit::AfterEdits;
 use crate::shell::Shell;
 
-pub use after_edit::AfterEdit;
+pub use after_edit::{AFTER_EDIT, AfterEdit};
 pub use command_output::CommandOutput;
 pub use read_only::ReadOnly;
 pub use todo::{TodoStatus, TodoStep};

@@ -1,5 +1,6 @@
 //! Descriptions of calls of built-in gadgets for the user: the same in a conversation, in lines and in editors.
 
+use gadgetry_builtins::AFTER_EDIT;
 #[cfg(any(feature = "acp", feature = "chat"))]
 use serde_json::Value;
 
@@ -9,9 +10,6 @@ use crate::lines::{counted, short};
 pub(crate) const READING: [&str; 4] = ["ReadFile", "ListDirectory", "Search", "LoadSkill"];
 /// Built-in gadgets whose results end with the change of a file.
 pub(crate) const EDITING: [&str; 3] = ["WriteFile", "EditFile", "DeleteFile"];
-
-/// What is before the result of a command that ran after an edit.
-const AFTER_EDIT: &str = "\n\nafter the edit: ";
 
 /// Returns what a call does, as a verb and what it is about; `None` for a gadget that is not built in. Of a command, the verb is the
 /// `$` of a shell.
